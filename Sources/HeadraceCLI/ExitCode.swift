@@ -1,11 +1,11 @@
 import Headrace
 
-/// What the tool tells its caller at the end.
+/// The exit status of the tool.
 struct ExitCode: Sendable, Hashable {
     let code: Int32
 
     static let success = ExitCode(code: 0)
-    /// Several reasons, or one that has no number of its own, such as a missing libcurl.
+    /// Several different errors, or one without a status of its own, such as a missing libcurl.
     static let other = ExitCode(code: 1)
     static let usage = ExitCode(code: 2)
     static let network = ExitCode(code: 3)
@@ -14,7 +14,7 @@ struct ExitCode: Sendable, Hashable {
     static let checksum = ExitCode(code: 6)
     static let brokenProtocol = ExitCode(code: 7)
 
-    /// The status after a signal ended the run, as a shell would tell it.
+    /// The status after a signal, as shells report it.
     static func signal(_ number: Int32) -> ExitCode { ExitCode(code: 128 + number) }
 }
 
@@ -30,7 +30,7 @@ extension ExitCode {
         .connectionLost: .network,
         .httpStatus: .refused,
         .credentialsMissing: .refused,
-        // A redirect that is not followed is an answer without the file, as a refusal is.
+        // A redirect that is not followed is a response without the file.
         .redirect: .refused,
         .resourceChanged: .refused,
         .unexpectedContent: .refused,
@@ -43,12 +43,12 @@ extension ExitCode {
         .protocolViolation: .brokenProtocol,
     ]
 
-    /// The status of a download that failed with this code.
+    /// The exit status of a download that failed with this code.
     init(_ code: DownloadError.Code) {
         self = Self.table[code] ?? .other
     }
 
-    /// The status of a run: the one that all failures share, else `other`.
+    /// The exit status of a run: the one that all failures share, or else `other`.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success

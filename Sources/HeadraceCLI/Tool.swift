@@ -1,6 +1,6 @@
 import Headrace
 
-/// The command line tool: finds the verb, runs it, and ends with its exit status.
+/// The command line tool: runs a command and exits with its status.
 @main
 struct Tool {
     static func main() async {
@@ -15,18 +15,18 @@ struct Tool {
             try checkEncoding(bytes)
             status = try await run(arguments)
         } catch {
-            // What could not be read may have asked for it all the same.
+            // The arguments could not be parsed, but may contain --json.
             let writesJSON = arguments.prefix { $0 != "--" }.contains("--\(Option.json.rawValue)")
             status = report(error.message, code: .invalidRequest, .usage, writesJSON: writesJSON)
         }
         Console.exit(status)
     }
 
-    /// Throws if an argument is not UTF-8: what Swift makes of it would name another file.
+    /// Throws if an argument is not UTF-8, because Swift's repaired string would name another file.
     private static func checkEncoding(_ arguments: [[UInt8]]) throws(UsageError) {
         for (index, argument) in arguments.enumerated() where String(validating: argument, as: UTF8.self) == nil {
-            // By its number alone: it may be a secret.
-            throw UsageError("argument \(index + 1) is not in UTF-8, which all arguments have to be")
+            // Only the number is reported: the argument may be a secret.
+            throw UsageError("argument \(index + 1) is not valid UTF-8")
         }
     }
 
@@ -36,16 +36,16 @@ struct Tool {
         case .version: return Console.output.print("headrace \(headraceVersion)")
         case .verb(let verb, let arguments):
             let places = [Option.output, .directory].compactMap(arguments.value)
-            // Only where files go below it.
+            // Only for commands that save files relative to it.
             if verb.options.contains(where: { $0.option == .directory }),
                 !places.contains(where: { $0.hasPrefix("/") }),
                 let failure = Files.currentDirectoryFailure()
             {
-                let message = "The current folder cannot be found: \(failure.reason). Change to one that is there."
+                let message = "The current directory cannot be found: \(failure.reason). Change to an existing one."
                 return report(message, code: .fileSystem, .disk, writesJSON: arguments.has(.json))
             }
             do {
-                // Before anything waits: on Linux, Dispatch traps if it gets none.
+                // Checked first: on Linux, Dispatch traps if it cannot open a descriptor.
                 try DescriptorLimit.require(besides: Signals.descriptors)
             } catch {
                 return report(error.message, code: error.code, ExitCode(error.code), writesJSON: arguments.has(.json))
@@ -55,15 +55,15 @@ struct Tool {
     }
 }
 
-/// What a command line asks for.
+/// The action that a command line requests.
 enum Invocation {
-    /// The help on these commands.
+    /// The help for these commands.
     case help([Verb])
     case version
     case verb(Verb, ParsedArguments)
 
-    /// What other tools have by these words.
-    private static let aliases: [(words: [String], meant: [String])] = [
+    /// Names that other tools use for these commands.
+    private static let aliases: [(words: [String], replacement: [String])] = [
         (["version"], ["--version"]), (["queue", "ls"], ["queue", "list"]), (["queue", "rm"], ["queue", "remove"]),
     ]
 
@@ -71,9 +71,9 @@ enum Invocation {
         var arguments = line
         if line.first == "help" { arguments = line.drop { $0 == "help" } + ["--help"] }
         if let alias = Self.aliases.first(where: { alias in arguments.starts(with: alias.words) }) {
-            arguments.replaceSubrange(..<alias.words.count, with: alias.meant)
+            arguments.replaceSubrange(..<alias.words.count, with: alias.replacement)
         }
-        guard let first = arguments.first else { throw UsageError("a command is missing; headrace --help lists them") }
+        guard let first = arguments.first else { throw UsageError("no command given; see headrace --help") }
         guard let verb = verbs.first(where: { arguments.starts(with: $0.words) }) else {
             let group = Verb.group(first, in: verbs)
             self =
@@ -90,45 +90,45 @@ enum Invocation {
         }
     }
 
-    /// For what stands in the place of a command, and is none.
+    /// For a first argument that is not a command.
     private init(_ first: String, of verbs: [Verb]) throws(UsageError) {
         switch first {
         case "-h", "--help": self = .help(verbs)
         case "--version": self = .version
         case _ where first.hasPrefix("-"):
-            throw UsageError("a command goes before \(first.prefix { $0 != "=" }); headrace --help lists them")
+            throw UsageError("a command must come before \(first.prefix { $0 != "=" }); see headrace --help")
         case _ where first.contains("://"):
-            throw UsageError("a command goes before the URL: headrace get \(first.withoutCredentials)")
+            throw UsageError("a command must come before the URL: headrace get \(first.withoutCredentials)")
         default:
-            let meant =
+            let suggestion =
                 Spelling.nearest(to: first, in: Completions.words(verbs))
-                // Nobody has to know which commands are in a group.
+                // A command of a group is found without the group's word.
                 ?? verbs.first { $0.words.count > 1 && $0.words.last == first }?.name
             throw UsageError(
-                "\(first): there is no such command\(Spelling.hint(meant, else: "headrace --help lists them"))"
+                "\(first): no such command\(Spelling.hint(suggestion, else: "see headrace --help"))"
             )
         }
     }
 
-    /// For what follows the word of a group, and is none of its commands.
+    /// For the word of a group that none of its commands follows.
     private init(_ word: String, _ second: String?, _ group: [Verb]) throws(UsageError) {
-        let advice = "headrace \(word) --help lists them"
+        let advice = "see headrace \(word) --help"
         switch second {
         case "-h", "--help": self = .help(group)
         case "--version": self = .version
-        case nil: throw UsageError("\(word): a command is missing; \(advice)")
+        case nil: throw UsageError("\(word): no command given; \(advice)")
         case let second? where second.hasPrefix("-"):
-            throw UsageError("\(word): a command goes before \(second.prefix { $0 != "=" }); \(advice)")
+            throw UsageError("\(word): a command must come before \(second.prefix { $0 != "=" }); \(advice)")
         case let second?:
-            let meant = Spelling.nearest(to: second, in: group.compactMap(\.words.last)).map { "\(word) \($0)" }
+            let suggestion = Spelling.nearest(to: second, in: group.compactMap(\.words.last)).map { "\(word) \($0)" }
             throw UsageError(
-                "\(word) \(second.withoutCredentials): there is no such command\(Spelling.hint(meant, else: advice))"
+                "\(word) \(second.withoutCredentials): no such command\(Spelling.hint(suggestion, else: advice))"
             )
         }
     }
 }
 
-/// Gives the status for what a command throws, after a line that tells it, and one for a program where that is asked for.
+/// Runs a command, reports the error that it throws, also in JSON with `--json`, and returns the exit status.
 func reportingErrors(
     to arguments: ParsedArguments,
     _ command: () async throws -> ExitCode
@@ -148,7 +148,7 @@ func reportingErrors(
     }
 }
 
-/// Reports why a command fails, or a part of it, and returns the status.
+/// Reports a failure of a command, and returns the exit status.
 func report(
     _ message: String,
     code: DownloadError.Code?,

@@ -15,9 +15,9 @@ struct CompletionsTests {
         }
     }
 
-    /// The shells that are installed have to take their script.
+    /// Checks the syntax with each installed shell.
     @Test(arguments: [("bash", ["-n"]), ("zsh", ["-n"]), ("fish", ["--no-execute"])])
-    func `the script is one of the shell's language`(_ name: String, _ options: [String]) async throws {
+    func `the script is valid for its shell`(_ name: String, _ options: [String]) async throws {
         guard let path = Shell.path(name) else { return }
         let shell = try #require(Completions.Shell(rawValue: name))
         let result = try await Shell.run(path, options, Completions.script(for: shell))
@@ -32,7 +32,7 @@ struct CompletionsTests {
         (["headrace", "get", "--header", "x"], ""), (["headrace", "get", "-d", "/us"], "/usr"),
         (["headrace", "queue", "list", "--out"], ""),
     ])
-    func `bash completes the word that is begun`(_ line: [String], _ expected: String) async throws {
+    func `bash completes a partial word`(_ line: [String], _ expected: String) async throws {
         let path = try #require(Shell.path("bash"))
         let words = line.map(Completions.quoted).joined(separator: " ")
         let call = "COMP_WORDS=(\(words)); COMP_CWORD=\(line.count - 1); _headrace; echo \"${COMPREPLY[*]}\""
@@ -40,9 +40,9 @@ struct CompletionsTests {
         #expect(result == Shell.Result(end: .exit(status: 0), output: expected + "\n"))
     }
 
-    /// The name was two, and a star stood for any other one.
+    /// Regression: blanks split the name, and the star was expanded.
     @Test(arguments: [["get", "-o"], ["get", "-d"], ["verify"]])
-    func `bash completes a name with blanks and stars as one`(_ words: [String]) async throws {
+    func `bash completes a name with blanks and stars as one word`(_ words: [String]) async throws {
         let path = try #require(Shell.path("bash"))
         let line = ["headrace"] + words + ["a"]
         let call =
@@ -53,24 +53,24 @@ struct CompletionsTests {
         #expect(result == Shell.Result(end: .exit(status: 0), output: "<a * b>"))
     }
 
-    /// With a blank in the place of what there is to offer, zsh inserts no option.
+    /// With a blank as the completion, zsh would insert an option.
     @Test
-    func `zsh is told of arguments that may follow at once, and of nothing to offer`() {
+    func `the zsh script marks attached arguments and offers nothing for free text`() {
         let script = Completions.script(for: .zsh)
         #expect(script.contains("'*--if-exists=''[") && script.contains("'*'{-o+,--output=}'["))
         #expect(script.contains("'*:URL...:()'") && !script.contains(": '"))
     }
 
     @Test
-    func `another shell is refused with those that there are`() async {
-        await #expect(throws: UsageError("completions: one of bash, zsh, fish is wanted")) {
+    func `an unknown shell is rejected with the list of supported ones`() async {
+        await #expect(throws: UsageError("completions: expected one of bash, zsh, fish")) {
             guard case .verb(let verb, let arguments) = try Invocation(["completions", "tcsh"]) else { return }
             _ = try await verb.run(arguments)
         }
     }
 }
 
-/// A shell of this machine, which reads a script.
+/// Runs scripts with a shell of this machine.
 private enum Shell {
     struct Result: Equatable {
         var end: ChildProcess.End

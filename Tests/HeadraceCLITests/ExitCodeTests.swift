@@ -16,7 +16,7 @@ struct ExitCodeTests {
     ]
 
     @Test(arguments: numbers)
-    func `each failure has its number`(_ code: DownloadError.Code, status: Int32) {
+    func `each error code has its exit status`(_ code: DownloadError.Code, status: Int32) {
         #expect(ExitCode(code).code == status)
     }
 
@@ -36,7 +36,7 @@ struct ExitCodeTests {
         ([ExitCode](), ExitCode.success), ([.network], .network), ([.refused, .refused], .refused),
         ([.refused, .network], .other), ([.other, .disk], .other),
     ])
-    func `failures for one reason share its number`(_ failures: [ExitCode], status: ExitCode) {
+    func `equal failures share their exit status`(_ failures: [ExitCode], status: ExitCode) {
         #expect(ExitCode(of: failures) == status)
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeadraceCLI
 
-/// The pages of the documentation that are about the tool have what it has, and no more.
+/// Compares the documentation pages about the tool with its actual events, members and options.
 @Suite(.timeLimit(.minutes(4)))
 struct ToolDocumentationTests {
     private static let url = makeURL("http://h/x")
@@ -36,7 +36,7 @@ struct ToolDocumentationTests {
         return checksum
     }
 
-    @Test func `the page has the members of each event, in their order`() throws {
+    @Test func `the page lists the members of each event in order`() throws {
         let rows = try Self.rows()
         var progress = DownloadProgress.half
         progress.bytesVerified = 5
@@ -52,14 +52,14 @@ struct ToolDocumentationTests {
         #expect(lines.count == rows.count)
     }
 
-    @Test func `the page has each event that the source can write`() throws {
+    @Test func `the page lists each event in the source`() throws {
         let source = try Self.text("Sources/HeadraceCLI/Output/JSONLines.swift")
         let written = source.matches(of: /(?:object|wasted)\(\s*"(\w+)"/).map { String($0.1) }
         #expect(written.count > 20)
         #expect(Set(written) == Set(try Self.rows().keys))
     }
 
-    @Test func `the page has the first line`() throws {
+    @Test func `the page quotes the first line`() throws {
         #expect(try Self.text("Sources/Headrace/Documentation.docc/JSONLines.md").contains("`\(JSONLines.head)`"))
     }
 
@@ -69,9 +69,9 @@ struct ToolDocumentationTests {
         #expect(page.contains("`--\(option.rawValue)`"))
     }
 
-    // MARK: Lists
+    // MARK: Queues
 
-    @Test func `the page and the help have the members of a download in a list, in their order`() throws {
+    @Test func `the page and the help list the members of a queued download`() throws {
         var blocked = DownloadSnapshot.sample(1)
         blocked.networkBlocker = .offline
         let downloads = [
@@ -89,19 +89,19 @@ struct ToolDocumentationTests {
             let wanted = rows.filter { row in
                 conditions.contains(row[1]) && (row[0] != "`networkObstacle`" || download.networkBlocker != nil)
             }
-            #expect(Self.members(of: download.json(place: 1)) == wanted.flatMap { Self.words($0[0]) })
+            #expect(Self.members(of: download.json(position: 1)) == wanted.flatMap { Self.words($0[0]) })
         }
         for name in ["queue list", "queue add"] { try expectHelp(of: name, toHave: rows) }
     }
 
-    @Test func `the page and the help have the members of a list's status, in their order`() throws {
+    @Test func `the page and the help list the members of the queue status`() throws {
         let rows = try Self.table("The process")
         let status = QueueStatus(processID: 7, counts: [:], log: nil)
         #expect(Self.members(of: status.json) == rows.flatMap { Self.words($0[0]) })
         try expectHelp(of: "queue status", toHave: rows)
     }
 
-    @Test func `the built tool writes the members that the page has`() async throws {
+    @Test func `the tool writes the members that the page lists`() async throws {
         let always = try Self.table("The list").filter { $0[1].isEmpty || $0[1] == "to a directory" }
         try await withQueueFolder { folder in
             let added = try await folder.queue("add", "--json", "http://127.0.0.1:1/a")
@@ -123,7 +123,7 @@ struct ToolDocumentationTests {
 
     // MARK: The page
 
-    /// The members of each event, by the table of the page.
+    /// The members of each event in the table of the page.
     private static func rows() throws -> [String: [String]] {
         Dictionary(uniqueKeysWithValues: try table("Events").map { (words($0[0])[0], words($0[1])) })
     }
@@ -139,10 +139,10 @@ struct ToolDocumentationTests {
         }
     }
 
-    /// What is in code voice.
+    /// The words in code voice.
     private static func words(_ cell: String) -> [String] { cell.matches(of: /`(\w+)`/).map { String($0.1) } }
 
-    /// The names of an object's members, where no value has what looks like one.
+    /// The names of an object's members, if no value looks like one.
     private static func members(of line: String) -> [String] { line.matches(of: /"(\w+)":/).map { String($0.1) } }
 
     private static func text(_ path: String) throws -> String {

@@ -1,11 +1,11 @@
-/// The help text, made of the tables that the parser reads.
+/// The help texts, generated from the tables that the parser uses.
 enum Help {
     static let statuses = """
-        Exit status: 0 all finished, 2 usage, 3 network, 4 the server refused, 5 disk or a list in use, 6 checksum,
-        7 the answer broke HTTP's rules, 1 anything else or several reasons; interrupted: 129, 130, 131 or 143.
+        Exit status: 0 success, 2 usage error, 3 network error, 4 refused by the server, 5 disk error or queue in use,
+        6 checksum mismatch, 7 invalid HTTP response, 1 other or several different errors; 129, 130, 131, 143 interrupted.
         """
 
-    /// The help on these commands: options too for one alone, and for those that are in no group.
+    /// The help for these commands; a single command is shown with its options.
     static func text(on verbs: [Verb] = Verb.table) -> String {
         var lines = verbs.enumerated().map { index, verb in
             let words = ["headrace", verb.name, "[options]", verb.operands].filter { !$0.isEmpty }
@@ -14,22 +14,26 @@ enum Help {
         if verbs.count > 1 {
             let width = verbs.map(\.name.count).max() ?? 0
             lines += ["", "Commands:"] + verbs.map { "  \(padded($0.name, to: width))  \($0.summary)" }
+            lines += ["", "Run headrace COMMAND --help to see the options of a command."]
         } else {
             lines += [""] + verbs.map(\.summary)
+            for verb in verbs { lines += table(verb.options) }
         }
-        for verb in verbs where verbs.count == 1 || verb.words.count == 1 {
-            lines += ["", "Options of \(verb.name):"] + table(verb.options)
+        // The commands of a group share notes; for all commands there would be too many.
+        if Set(verbs.map { $0.words[0] }).count == 1 {
+            for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
         }
-        if verbs.count > 1 { lines += ["", "headrace COMMAND --help lists the options of a command."] }
-        // One note may hold for several commands.
-        for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
         return (lines + ["", statuses]).joined(separator: "\n")
     }
 
+    /// The options under the headings of their groups, in aligned columns.
     private static func table(_ options: [Option.Entry]) -> [String] {
         let width = options.map { name(of: $0).count }.max() ?? 0
-        return options.map { entry in
-            "  \(padded(name(of: entry), to: width))  \(entry.help)"
+        return Option.Group.allCases.flatMap { group -> [String] in
+            let rows = options.filter { $0.group == group }.map { entry in
+                "  \(padded(name(of: entry), to: width))  \(entry.help)"
+            }
+            return rows.isEmpty ? [] : ["", "\(group.rawValue):"] + rows
         }
     }
 

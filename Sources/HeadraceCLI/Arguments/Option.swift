@@ -56,173 +56,286 @@ enum Option: String, CaseIterable, Sendable {
     case strict
     case followMetalink = "follow-metalink"
 
-    /// Those on the way to the servers and on who goes it.
-    static let ofNetwork: Set<Option> = [
+    /// Options for proxies, TLS, logins and cookies.
+    static let networkOptions: Set<Option> = [
         .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies,
     ]
 
-    /// Those that mean nothing without a list on the disk.
-    static let ofQueueOnly: Set<Option> = [
+    /// Options that need a queue on disk.
+    static let queueOnly: Set<Option> = [
         .registry, .title, .group, .priority, .paused, .begin, .state, .files, .watch, .background,
     ]
 
-    /// Those of files that are there.
-    static let ofFilesOnly: Set<Option> = [.ignoreMissing, .strict]
+    /// Options of `verify` alone, for files that already exist.
+    static let verifyOnly: Set<Option> = [.ignoreMissing, .strict]
 
-    /// Those of the process that runs a list.
-    static let ofQueueRun = ofNetwork.union([
+    /// Options of the process that runs a queue.
+    static let queueRunOptions = networkOptions.union([
         .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
         .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
     ])
 
-    /// Whether its argument is the path of a file.
+    /// Whether the argument is the path of a file.
     var namesFile: Bool { Self.table.contains { $0.option == self && $0.completion == .file } }
 
-    /// What the parser and the help text know of an option.
-    struct Entry: Sendable {
-        let option: Option
-        var short: Character?
-        /// The argument's name in the help text; nil for a switch.
-        var argument: String?
-        /// What the argument can be, where there is no more than a few.
-        var words: [String] = []
-        let help: String
+    /// The headings of the help text, in their order.
+    enum Group: String, CaseIterable, Sendable {
+        case files = "Files"
+        case queue = "Queue"
+        case speed = "Speed"
+        case retries = "Retries and timeouts"
+        case integrity = "Integrity"
+        case network = "Network"
+        case security = "Security"
+        case output = "Output"
     }
 
+    /// An option as the parser, the help text and the completions use it.
+    struct Entry: Sendable {
+        let option: Option
+        let group: Group
+        var short: Character?
+        /// The argument's name in the help text; `nil` for a switch.
+        var argument: String?
+        /// The possible arguments, if there are only a few.
+        var words: [String] = []
+        let help: String
+
+        init(
+            _ option: Option,
+            _ group: Group,
+            short: Character? = nil,
+            argument: String? = nil,
+            words: [String] = [],
+            help: String
+        ) {
+            self.option = option
+            self.group = group
+            self.short = short
+            self.argument = argument
+            self.words = words
+            self.help = help
+        }
+    }
+
+    /// All options, in the order in which the help lists them within their groups.
     static let table: [Entry] = [
         Entry(
-            option: .output,
+            .output,
+            .files,
             short: "o",
             argument: "FILE",
-            help: "name of the file, for one URL (default: the server's, else the URL's)"
+            help: "save the file as FILE; one URL only (default: the name from the server or the URL)"
         ),
-        Entry(option: .directory, short: "d", argument: "DIR", help: "where files go, made if missing (default: .)"),
-        Entry(option: .inputFile, short: "i", argument: "FILE", help: "read URLs from FILE, one a line; - for stdin"),
-        Entry(option: .jobs, short: "j", argument: "N", help: "downloads at once (default: 4)"),
-        Entry(option: .limitPerHost, argument: "N", help: "downloads from one host at once (default: no limit)"),
         Entry(
-            option: .connections,
+            .directory,
+            .files,
+            short: "d",
+            argument: "DIR",
+            help: "save files in DIR, which is created if missing (default: .)"
+        ),
+        Entry(
+            .inputFile,
+            .files,
+            short: "i",
+            argument: "FILE",
+            help: "read URLs from FILE, one per line; - for standard input"
+        ),
+        Entry(
+            .metalink,
+            .files,
+            argument: "FILE",
+            help: "download, or verify, the files that this Metalink 4 document describes; repeatable"
+        ),
+        Entry(
+            .followMetalink,
+            .files,
+            help: "after downloading a Metalink document, download the files that it describes"
+        ),
+        Entry(.mirror, .files, argument: "URL", help: "another source of the file; one URL only; repeatable"),
+        Entry(
+            .ifExists,
+            .files,
+            argument: "ACTION",
+            words: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue),
+            help: "if another file exists: rename, overwrite, skip or fail (default: rename)"
+        ),
+        Entry(
+            .ifChanged,
+            .files,
+            help: "download an existing file only if the server's version differs, and replace it"
+        ),
+        Entry(.noResume, .files, help: "start from the beginning even if there is a partial file"),
+        Entry(.noRemoteTime, .files, help: "do not set the time of files to the server's modification time"),
+        Entry(.sync, .files, help: "flush files to disk, so that finished downloads survive a power failure"),
+        Entry(.dryRun, .files, help: "show the size and the destination of each file without downloading it"),
+        Entry(.title, .queue, argument: "TEXT", help: "name to show in the queue instead of the file name"),
+        Entry(.group, .queue, argument: "NAME", help: "the group that the downloads belong to"),
+        Entry(
+            .state,
+            .queue,
+            argument: "STATE",
+            words: DownloadState.Kind.allCases.map(\.rawValue),
+            help: "only downloads that are \(QueueSelector.states)"
+        ),
+        Entry(
+            .priority,
+            .queue,
+            argument: "LEVEL",
+            words: ["low", "normal", "high"],
+            help: "low, normal, high or a number; higher numbers run first (default: normal)"
+        ),
+        Entry(.paused, .queue, help: "add the downloads paused; queue resume starts them"),
+        Entry(
+            .begin,
+            .queue,
+            argument: "TIME",
+            help: "do not start before TIME: 2026-05-01T22:00 (local time, or with Z or +02:00), or +1h30m"
+        ),
+        Entry(.files, .queue, help: "also delete the downloaded files, finished or partial"),
+        Entry(.watch, .queue, help: "when no download is left, wait for more until stopped by a signal"),
+        Entry(.background, .queue, help: "run in the background with a log file; see queue status and queue stop"),
+        Entry(
+            .registry,
+            .queue,
+            argument: "DIR",
+            help: "directory of the queue (default: headrace in $XDG_STATE_HOME or ~/.local/state)"
+        ),
+        Entry(.jobs, .speed, short: "j", argument: "N", help: "run up to N downloads at once (default: 4)"),
+        Entry(
+            .limitPerHost,
+            .speed,
+            argument: "N",
+            help: "run up to N downloads from one host at once (default: no limit)"
+        ),
+        Entry(
+            .connections,
+            .speed,
             short: "x",
             argument: "N",
-            help: "connections for one download (default: automatic, up to 8)"
+            help: "open up to N connections per download (default: automatic, up to 8)"
         ),
         Entry(
-            option: .limitRate,
+            .limitRate,
+            .speed,
             argument: "RATE",
-            help: "bytes per second over all: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'"
+            help: "limit the total speed: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'"
         ),
         Entry(
-            option: .checksum,
-            argument: "ALG=HEX",
-            help: "what the file must be; md5, sha1, sha256, sha384 or sha512; for one file; repeatable"
-        ),
-        Entry(
-            option: .checksumFile,
-            argument: "FILE",
-            help: "what the files must be, by their names, as in SHA256SUMS; a file or a URL"
-        ),
-        Entry(option: .header, argument: "'NAME: VALUE'", help: "send this header field too; repeatable"),
-        Entry(option: .mirror, argument: "URL", help: "another source of the file, for one URL; repeatable"),
-        Entry(
-            option: .metalink,
-            argument: "FILE",
-            help: "a Metalink 4 document: the files to fetch, or what they must be; repeatable"
-        ),
-        Entry(option: .ignoreMissing, help: "pass over files of a list or a document that are not there"),
-        Entry(option: .strict, help: "fail if a line of --checksum-file is malformed, instead of warning"),
-        Entry(option: .followMetalink, help: "fetch the files of the Metalink documents that are downloaded"),
-        Entry(
-            option: .retries,
+            .retries,
+            .retries,
             argument: "N",
-            help: "failures in a row without progress (default: 5, or 1 until a host responds; 0 is none)"
-        ),
-        Entry(option: .timeout, argument: "SECONDS", help: "no bytes for so long is a stall (default: 30)"),
-        Entry(option: .connectTimeout, argument: "SECONDS", help: "time to make a connection in (default: 15)"),
-        Entry(option: .minSpeed, argument: "RATE", help: "slower for the time of --timeout is a stall, too"),
-        Entry(option: .timeLimit, argument: "SECONDS", help: "end a download that takes longer; its bytes stay"),
-        Entry(option: .waitForNetwork, help: "wait while there is no network, instead of spending retries"),
-        Entry(
-            option: .network,
-            argument: "WHICH",
-            words: DownloadRequest.NetworkPolicy.allCases.map(\.word),
-            help: "wait for one that is not-expensive, not-constrained or wifi-or-wired (default: any)"
+            help: "retry up to N times in a row without progress (default: 5, or 1 until a host responds)"
         ),
         Entry(
-            option: .ifExists,
-            argument: "WHAT",
-            words: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue),
-            help: "rename, overwrite, skip or fail when another file exists (default: rename)"
+            .timeout,
+            .retries,
+            argument: "SECONDS",
+            help: "retry a transfer that receives nothing for SECONDS (default: 30)"
         ),
-        Entry(option: .ifChanged, help: "fetch a file that is there only if the server has another, and replace it"),
         Entry(
-            option: .onMismatch,
-            argument: "WHAT",
+            .connectTimeout,
+            .retries,
+            argument: "SECONDS",
+            help: "maximum time to establish a connection (default: 15)"
+        ),
+        Entry(
+            .minSpeed,
+            .retries,
+            argument: "RATE",
+            help: "retry a transfer that is slower than RATE for the time of --timeout"
+        ),
+        Entry(
+            .timeLimit,
+            .retries,
+            argument: "SECONDS",
+            help: "abort a download that takes longer than SECONDS; its partial file is kept"
+        ),
+        Entry(.waitForNetwork, .retries, help: "wait while there is no network instead of using up retries"),
+        Entry(
+            .checksum,
+            .integrity,
+            argument: "ALG=HEX",
+            help: "expected md5, sha1, sha256, sha384 or sha512 of the file; one file only; repeatable"
+        ),
+        Entry(
+            .checksumFile,
+            .integrity,
+            argument: "FILE",
+            help: "verify files against this checksum file, such as SHA256SUMS; a path or a URL"
+        ),
+        Entry(
+            .onMismatch,
+            .integrity,
+            argument: "ACTION",
             words: DownloadRequest.MismatchPolicy.allCases.map(\.rawValue),
             help: "keep a file with a wrong checksum as NAME.mismatch, or delete it (default: keep)"
         ),
-        Entry(option: .noRemoteTime, help: "do not give files the time of their last change on the server"),
-        Entry(option: .noResume, help: "start at zero even if a part is there"),
-        Entry(option: .dryRun, help: "ask for the files, tell their sizes and places, and fetch nothing"),
-        Entry(option: .sync, help: "wait for the disk, so that files outlive a power cut"),
-        Entry(option: .cacert, argument: "FILE", help: "trust the authorities in this PEM file, not the system's"),
+        Entry(.ignoreMissing, .integrity, help: "skip listed files that do not exist"),
+        Entry(.strict, .integrity, help: "fail if a line of --checksum-file is malformed, instead of warning"),
         Entry(
-            option: .pinnedKey,
-            argument: "KEY",
-            help: "a key that https servers may have, as sha256//BASE64; repeatable"
+            .header,
+            .network,
+            argument: "'NAME: VALUE'",
+            help: "send this header field with each request; repeatable"
         ),
-        Entry(option: .cert, argument: "FILE", help: "PEM file of a client certificate, for servers that ask"),
-        Entry(option: .key, argument: "FILE", help: "PEM file of its private key (default: the same file)"),
         Entry(
-            option: .proxy,
+            .proxy,
+            .network,
             argument: "URL",
-            help: "an http, https, socks5 or socks5h proxy; '' for none (default: the environment's)"
-        ),
-        Entry(option: .netrc, help: "log in as ~/.netrc says"),
-        Entry(option: .netrcFile, argument: "FILE", help: "log in as this file says"),
-        Entry(option: .cookies, argument: "FILE", help: "send the cookies of this cookies.txt, and new ones"),
-        Entry(option: .allowDowngrade, help: "follow redirects from https to http"),
-        Entry(option: .watch, help: "wait for more when nothing is left to do, until a signal comes"),
-        Entry(
-            option: .background,
-            help: "go on in the background, with a log beside the list; see queue status and stop"
-        ),
-        Entry(option: .title, argument: "TEXT", help: "what the list shows in place of the file's name"),
-        Entry(option: .group, argument: "NAME", help: "the group they belong to"),
-        Entry(
-            option: .state,
-            argument: "STATE",
-            words: DownloadState.Kind.allCases.map(\.rawValue),
-            help: "those that are \(QueueSelector.states)"
+            help: "http, https, socks5 or socks5h proxy; '' for none (default: from the environment)"
         ),
         Entry(
-            option: .priority,
-            argument: "LEVEL",
-            words: ["low", "normal", "high"],
-            help: "low, normal, high or a number: the greater, the sooner (default: normal)"
+            .cookies,
+            .network,
+            argument: "FILE",
+            help: "send the cookies of this cookies.txt file, and those that servers set"
         ),
-        Entry(option: .paused, help: "add them paused, for queue resume to start"),
         Entry(
-            option: .begin,
-            argument: "TIME",
-            help: "not before this time: 2026-05-01T22:00, with Z or +02:00 where it is not local, or +1h30m"
+            .network,
+            .network,
+            argument: "POLICY",
+            words: DownloadRequest.NetworkPolicy.allCases.map(\.word),
+            help: "required network: any, not-expensive, not-constrained or wifi-or-wired (default: any)"
         ),
-        Entry(option: .files, help: "delete the files they have fetched as well, finished or not"),
         Entry(
-            option: .registry,
-            argument: "DIR",
-            help: "where the list is kept (default: headrace in $XDG_STATE_HOME, else in ~/.local/state)"
+            .cacert,
+            .security,
+            argument: "FILE",
+            help: "trust the certificate authorities in this PEM file instead of the system's"
         ),
-        Entry(option: .json, help: "one JSON object a line on standard output"),
-        Entry(option: .quiet, short: "q", help: "print errors only"),
-        Entry(option: .verbose, short: "v", help: "print redirects and answers too"),
-        Entry(option: .version, help: "print the version"),
-        Entry(option: .help, short: "h", help: "print this help"),
+        Entry(
+            .pinnedKey,
+            .security,
+            argument: "KEY",
+            help: "accept only https servers with this public key: sha256//BASE64; repeatable"
+        ),
+        Entry(.cert, .security, argument: "FILE", help: "client certificate (PEM file) for servers that request one"),
+        Entry(
+            .key,
+            .security,
+            argument: "FILE",
+            help: "private key of the client certificate (PEM file; default: the file of --cert)"
+        ),
+        Entry(.netrc, .security, help: "log in to servers with the credentials in ~/.netrc"),
+        Entry(
+            .netrcFile,
+            .security,
+            argument: "FILE",
+            help: "log in to servers with the credentials in this netrc file"
+        ),
+        Entry(.allowDowngrade, .security, help: "follow redirects from https to http"),
+        Entry(.json, .output, help: "print one JSON object per line to standard output"),
+        Entry(.quiet, .output, short: "q", help: "print errors only"),
+        Entry(.verbose, .output, short: "v", help: "also print redirects, responses and other details"),
+        Entry(.version, .output, help: "print the version"),
+        Entry(.help, .output, short: "h", help: "print this help"),
     ]
 }
 
 extension [Option.Entry] {
     /// The entries of these options, in the order of the table.
-    static func those(of options: Set<Option>) -> [Option.Entry] {
+    static func entries(of options: Set<Option>) -> [Option.Entry] {
         Option.table.filter { options.contains($0.option) }
     }
 }

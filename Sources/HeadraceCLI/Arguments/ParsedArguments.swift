@@ -1,9 +1,9 @@
-/// What a command line says: options in their order, and everything else.
+/// A parsed command line: the arguments of each option, and the operands.
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
     private(set) var operands: [String] = []
 
-    /// Reads the arguments that follow the command, with the options in `table`.
+    /// Parses the arguments after the command, with the options in `table`.
     init(_ arguments: [String], table: [Option.Entry] = Option.table) throws(UsageError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -20,7 +20,7 @@ struct ParsedArguments: Sendable, Equatable {
         }
     }
 
-    /// True where the option is given.
+    /// Whether the option was given.
     func has(_ option: Option) -> Bool { values[option] != nil }
 
     /// The last argument given to the option.
@@ -29,9 +29,9 @@ struct ParsedArguments: Sendable, Equatable {
     /// All arguments given to a repeatable option.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
-    /// The options as words that are read as the same, without some of them, and with each argument changed.
-    func words(leavingOut left: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
-        Option.table.filter { !left.contains($0.option) }.flatMap { entry in
+    /// The options as words of a command line, without the excluded ones and with each argument transformed by `change`.
+    func words(leavingOut excluded: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
+        Option.table.filter { !excluded.contains($0.option) }.flatMap { entry in
             all(entry.option).map { value in
                 let name = "--\(entry.option.rawValue)"
                 return entry.argument == nil ? name : "\(name)=\(change(entry.option, value))"
@@ -47,8 +47,8 @@ struct ParsedArguments: Sendable, Equatable {
         let name = text.prefix { $0 != "=" }
         let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
         guard let entry = table.first(where: { $0.option.rawValue == name }) else {
-            let meant = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
-            throw UsageError("--\(name): there is no such option\(Spelling.hint(meant))")
+            let suggestion = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
+            throw UsageError("--\(name): no such option\(Spelling.hint(suggestion))")
         }
         switch (entry.argument, value) {
         case (nil, nil): add(entry, "")
@@ -66,7 +66,7 @@ struct ParsedArguments: Sendable, Equatable {
         var letters = letters
         while let letter = letters.popFirst() {
             guard let entry = table.first(where: { $0.short == letter }) else {
-                throw UsageError("-\(letter): there is no such option")
+                throw UsageError("-\(letter): no such option")
             }
             guard entry.argument != nil else {
                 add(entry, "")
@@ -93,7 +93,7 @@ struct ParsedArguments: Sendable, Equatable {
     }
 }
 
-/// A command line that cannot be followed: one line that says what is wrong.
+/// An invalid command line, with a message of one line.
 struct UsageError: Error, Equatable {
     let message: String
 
@@ -101,7 +101,7 @@ struct UsageError: Error, Equatable {
         self.message = message
     }
 
-    /// What is wrong with the argument of an option.
+    /// A problem with the argument of an option.
     init(_ option: Option, _ problem: String) {
         self.init("--\(option.rawValue): \(problem)")
     }

@@ -1,40 +1,41 @@
-/// Finds the word that somebody has meant.
+/// Suggests corrections for misspelled commands and options.
 enum Spelling {
-    /// The known word that is meant by one that is not known; nil where none is near, or several are as near.
+    /// The known word closest to an unknown one; `nil` if none is close, or if several are equally close.
     ///
-    /// Near is one that begins so, and one with a letter or two wrong, missing, too many or in the wrong order.
+    /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing, extra or
+    /// swapped.
     static func nearest(to word: some StringProtocol, in known: some Sequence<String>) -> String? {
         let word = Array(word.lowercased())
         guard word.count >= 2 else { return nil }
         let beginning = known.filter { $0.starts(with: word) }
         if beginning.count == 1 { return beginning[0] }
-        let most = max(1, word.count / 3)
-        let candidates = known.map { (distance(word, Array($0)), $0) }.filter { $0.0 <= min(2, most) }
-        guard let least = candidates.map(\.0).min() else { return nil }
-        let nearest = candidates.filter { $0.0 == least }
+        let maxDistance = max(1, word.count / 3)
+        let candidates = known.map { (distance(word, Array($0)), $0) }.filter { $0.0 <= min(2, maxDistance) }
+        guard let minDistance = candidates.map(\.0).min() else { return nil }
+        let nearest = candidates.filter { $0.0 == minDistance }
         return nearest.count == 1 ? nearest[0].1 : nil
     }
 
-    /// The end of a message: what is meant, else the advice.
-    static func hint(_ meant: String?, else advice: String? = nil) -> String {
-        (meant.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
+    /// The end of a message: the suggestion, or else the advice.
+    static func hint(_ suggestion: String?, else advice: String? = nil) -> String {
+        (suggestion.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
     }
 
-    /// How many letters have to be changed, left out, put in or swapped with the next one (optimal string alignment).
+    /// The optimal string alignment distance: letters to replace, delete, insert or swap with the next one.
     static func distance(_ first: [Character], _ second: [Character]) -> Int {
         var rows = [Array(0...second.count)]
         for (row, letter) in first.enumerated() {
             var next = [row + 1]
             for (column, other) in second.enumerated() {
-                var least = min(
+                var distance = min(
                     rows[row][column] + (letter == other ? 0 : 1),
                     rows[row][column + 1] + 1,
                     next[column] + 1
                 )
                 if row > 0, column > 0, letter == second[column - 1], first[row - 1] == other {
-                    least = min(least, rows[row - 1][column - 1] + 1)
+                    distance = min(distance, rows[row - 1][column - 1] + 1)
                 }
-                next.append(least)
+                next.append(distance)
             }
             rows.append(next)
         }

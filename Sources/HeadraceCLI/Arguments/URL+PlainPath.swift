@@ -1,6 +1,6 @@
 import HeadracePlatform
 
 extension URL {
-    /// The path without percent-encoding, as the system takes it and a person reads it.
+    /// The path without percent-encoding, for system calls and messages.
     var plainPath: String { path(percentEncoded: false) }
 }

@@ -1,17 +1,17 @@
-/// A command of the tool; later ones are more rows of the table.
+/// A command of the tool.
 struct Verb: Sendable {
-    /// One word, or that of a group and its own.
+    /// One word, or the group's word and the command's own: `queue add`.
     let name: String
     let operands: String
     let summary: String
     let options: [Option.Entry]
-    /// What the help text says below the options, in paragraphs.
+    /// Paragraphs below the options in the help text.
     var notes: [String] = []
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
-    /// The options of downloads that are in no list.
-    private static let ofDownloads = Set(Option.allCases).subtracting(Option.ofQueueOnly)
-        .subtracting(Option.ofFilesOnly)
+    /// The options of downloads outside a queue.
+    private static let downloadOptions = Set(Option.allCases).subtracting(Option.queueOnly)
+        .subtracting(Option.verifyOnly)
 
     static let table: [Verb] =
         [
@@ -19,24 +19,24 @@ struct Verb: Sendable {
                 name: "get",
                 operands: "URL...",
                 summary: "download files",
-                options: .those(of: ofDownloads),
+                options: .entries(of: downloadOptions),
                 run: { arguments async throws(UsageError) in try await get(arguments) }
             ),
             Verb(
                 name: "verify",
                 operands: "[FILE...]",
-                summary: "compare files that are there with their checksums",
-                options: .those(
-                    of: Option.ofNetwork.union([
+                summary: "check existing files against their checksums",
+                options: .entries(
+                    of: Option.networkOptions.union([
                         .checksum, .checksumFile, .metalink, .ignoreMissing, .strict, .header, .retries, .timeout,
                         .connectTimeout, .allowDowngrade, .json, .quiet, .help,
                     ])
                 ),
                 notes: [
                     """
-                    Without FILE, all files are compared that --checksum-file and --metalink name, as seen from the
-                    current folder; one that is missing is told, and counts as a failure without --ignore-missing.
-                    FILE may have another name than the only file of a document.
+                    Without FILE, all files that --checksum-file and --metalink list are verified, relative to the current
+                    directory. A missing file is an error unless --ignore-missing is given. If a Metalink document
+                    describes only one file, FILE may have a different name.
                     """
                 ],
                 run: { arguments async throws(UsageError) in try await verify(arguments) }
@@ -44,18 +44,18 @@ struct Verb: Sendable {
             Verb(
                 name: "repair",
                 operands: "FILE [URL...]",
-                summary: "fetch what is wrong of a file that is there",
-                options: .those(
-                    of: ofDownloads.subtracting([
+                summary: "download the damaged parts of an existing file",
+                options: .entries(
+                    of: downloadOptions.subtracting([
                         .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
                         .followMetalink, .version,
                     ])
                 ),
                 notes: [
                     """
-                    The file is compared with --checksum, --checksum-file or --metalink. Where a Metalink document has
-                    checksums of its pieces, those that are right are kept; else a wrong file is fetched as a whole.
-                    It is replaced when the new one is proved to be right, and not before.
+                    The file is verified against --checksum, --checksum-file or --metalink. If a Metalink document has
+                    checksums of its pieces, only the damaged pieces are downloaded; otherwise the whole file is.
+                    The file is replaced only after the repaired one has been verified.
                     """
                 ],
                 run: { arguments async throws(UsageError) in try await repair(arguments) }
@@ -65,7 +65,7 @@ struct Verb: Sendable {
     /// The words of the name.
     var words: [String] { name.split(separator: " ").map(String.init) }
 
-    /// The commands whose names begin with the word of a group.
+    /// The commands whose names start with the word of a group.
     static func group(_ word: String, in verbs: [Verb] = table) -> [Verb] {
         verbs.filter { $0.words.count > 1 && $0.words[0] == word }
     }

@@ -1,11 +1,11 @@
 extension Completions {
-    /// For bash without its completion library.
+    /// The script for bash; it does not need the bash-completion library.
     static func bash(_ verbs: [Verb]) -> String {
         """
         # Completes headrace in bash.
         _headrace_files() {
             local name
-            # Line by line, since a name may have blanks and stars in it.
+            # Line by line, because a name may contain blanks and stars.
             while IFS= read -r name; do
                 [ -z "$name" ] || COMPREPLY+=("$name")
             done <<< "$(compgen "$1" -- "$2")"
@@ -53,7 +53,7 @@ extension Completions {
             """
     }
 
-    /// What is offered behind an option that takes an argument.
+    /// The completions after an option that takes an argument.
     private static func bashArgument(_ entry: Option.Entry) -> String? {
         guard let argument = entry.completion else { return nil }
         let names = ["--\(entry.option.rawValue)"] + (entry.short.map { ["-\($0)"] } ?? [])

@@ -16,8 +16,8 @@ extension Completions {
             )
             let names = group.map { $0.words[1] }.joined(separator: " ")
             for verb in group {
-                let place = "__fish_seen_subcommand_from \(word); and not __fish_seen_subcommand_from \(names)"
-                lines.append("complete -c headrace -n '\(place)' -a \(verb.words[1]) -d \(fishText(verb.summary))")
+                let condition = "__fish_seen_subcommand_from \(word); and not __fish_seen_subcommand_from \(names)"
+                lines.append("complete -c headrace -n '\(condition)' -a \(verb.words[1]) -d \(fishText(verb.summary))")
             }
         }
         lines += verbs.flatMap(fishVerb)
@@ -25,8 +25,8 @@ extension Completions {
     }
 
     private static func fishVerb(_ verb: Verb) -> [String] {
-        let place = verb.words.map { "__fish_seen_subcommand_from \($0)" }.joined(separator: "; and ")
-        let start = "complete -c headrace -n '\(place)'"
+        let condition = verb.words.map { "__fish_seen_subcommand_from \($0)" }.joined(separator: "; and ")
+        let start = "complete -c headrace -n '\(condition)'"
         let operands = fishChoice(verb.operandCompletion).map { ["\(start) \($0)"] } ?? []
         return operands
             + verb.options.map { entry in
@@ -45,7 +45,7 @@ extension Completions {
         }
     }
 
-    /// As one word for fish, whose quotes are escaped by a backslash.
+    /// The text quoted as one word for fish, which escapes quotes with a backslash.
     private static func fishText(_ text: String) -> String {
         "'" + text.map { "'\\".contains($0) ? "\\\($0)" : "\($0)" }.joined() + "'"
     }

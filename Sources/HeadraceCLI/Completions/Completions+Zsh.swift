@@ -22,7 +22,7 @@ extension Completions {
             \(verbs.map(zshVerb).joined(separator: "\n    "))
             esac
         }
-        # Loaded by its name, it is called at once; read by a shell, it is registered.
+        # Run the function if zsh autoloaded this file, otherwise register it.
         if [ "$funcstack[1]" = _headrace ]; then _headrace "$@"; else compdef _headrace headrace; fi
 
         """
@@ -60,7 +60,7 @@ extension Completions {
     }
 
     private static func zshOption(_ entry: Option.Entry) -> String {
-        // An argument may follow the long name after =, and the letter at once.
+        // An argument may follow a long name after =, and a letter directly.
         let long = "--\(entry.option.rawValue)" + (entry.argument == nil ? "" : "=")
         let help = entry.help.map { "[]:".contains($0) ? "\\\($0)" : "\($0)" }.joined()
         let argument = entry.completion.map { ":\(zshName(entry.argument ?? "")):\(zshChoice($0))" } ?? ""
@@ -78,12 +78,12 @@ extension Completions {
         case .file: "_files"
         case .directory: "_files -/"
         case .words(let words): "(\(words.joined(separator: " ")))"
-        // A blank stands for nothing as well, and keeps an option in its place from being inserted.
+        // A blank would also offer nothing, but then zsh would insert an option.
         case .text: "()"
         }
     }
 
-    /// As one word for a shell.
+    /// The text quoted as one word for a POSIX shell.
     static func quoted(_ text: String) -> String {
         "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }

@@ -1,18 +1,18 @@
-/// What makes a shell complete the tool's command lines, made of the tables that the parser reads.
+/// Generates shell completion scripts from the tables that the parser uses.
 enum Completions {
-    /// A shell that there is a script for.
+    /// A supported shell.
     enum Shell: String, CaseIterable {
         case bash
         case zsh
         case fish
     }
 
-    /// What the shell is to offer as the argument of an option or an operand.
+    /// The completions for the argument of an option or for an operand.
     enum Argument: Equatable {
         case file
         case directory
         case words([String])
-        /// Nothing that the shell could know.
+        /// Free text, for which the shell offers nothing.
         case text
     }
 
@@ -24,36 +24,36 @@ enum Completions {
         }
     }
 
-    /// The first words of the commands, each once, in their order.
+    /// The distinct first words of the commands, in their order.
     static func words(_ verbs: [Verb]) -> [String] {
         verbs.map { $0.words[0] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// What is said of the first word of a command.
+    /// The description of the first word of a command.
     static func summary(of word: String, _ verbs: [Verb]) -> String {
         Verb.group(word, in: verbs).isEmpty
-            ? verbs.first { $0.name == word }?.summary ?? "" : "the commands on a list"
+            ? verbs.first { $0.name == word }?.summary ?? "" : "manage the download queue"
     }
 
-    /// The words that are groups of commands.
+    /// The first words of commands that form groups.
     static func groups(_ verbs: [Verb]) -> [String] {
         words(verbs).filter { !Verb.group($0, in: verbs).isEmpty }
     }
 }
 
 extension Option.Entry {
-    /// What its argument is; nil for a switch.
+    /// The completions for its argument; `nil` for a switch.
     var completion: Completions.Argument? {
         guard let argument else { return nil }
         if !words.isEmpty { return .words(words) }
-        // FILE|URL is a file as well.
+        // FILE|URL completes files too.
         if argument.hasPrefix("FILE") { return .file }
         return argument == "DIR" ? .directory : .text
     }
 }
 
 extension Verb {
-    /// What follows the options.
+    /// The completions for the operands.
     var operandCompletion: Completions.Argument {
         if operands.hasPrefix("FILE") || operands.hasPrefix("[FILE") { return .file }
         return operands.hasPrefix("SHELL") ? .words(Completions.Shell.allCases.map(\.rawValue)) : .text
@@ -64,8 +64,8 @@ extension Verb {
     static let completions = Verb(
         name: "completions",
         operands: "SHELL",
-        summary: "print what makes bash, zsh or fish complete the command line",
-        options: .those(of: [.help]),
+        summary: "print a completion script for bash, zsh or fish",
+        options: .entries(of: [.help]),
         notes: [
             """
             bash: eval "$(headrace completions bash)" in ~/.bashrc
@@ -76,7 +76,7 @@ extension Verb {
         run: { arguments async throws(UsageError) in
             let shells = Completions.Shell.allCases.map(\.rawValue).joined(separator: ", ")
             guard arguments.operands.count == 1, let shell = Completions.Shell(rawValue: arguments.operands[0]) else {
-                throw UsageError("completions: one of \(shells) is wanted")
+                throw UsageError("completions: expected one of \(shells)")
             }
             return Console.output.write(Completions.script(for: shell)) ? .success : .disk
         }

@@ -1,19 +1,19 @@
 import Headrace
 import HeadracePlatform
 
-/// Runs `headrace get --dry-run`: asks for each file, tells its size and place, and lets go of it.
+/// Runs `headrace get --dry-run`: requests each file, prints its size and destination, and cancels the download.
 ///
-/// A HEAD request would cost less, and be answered otherwise than the GET that the download makes.
+/// It sends GET requests, because servers may respond to HEAD differently.
 func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
     var configuration = options.configuration
     configuration.maxConnectionsPerDownload = 1
     configuration.durability = .none
     return try await withTemporaryFolder { [configuration] folder in
         let rehearsals = try requests.enumerated().map { number, request in
-            // A small file may be whole before it is let go of.
-            let place = folder.appending(path: "\(number)", directoryHint: .isDirectory)
-            try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-            return DryRun(request, in: place)
+            // A small file may be complete before it is cancelled.
+            let target = folder.appending(path: "\(number)", directoryHint: .isDirectory)
+            try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
+            return DryRun(request, in: target)
         }
         if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
         return try await withDownloadManager(configuration) { manager in
@@ -28,7 +28,7 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
     }
 }
 
-/// A request, and one that is its like in a folder of its own.
+/// A request, and a copy of it that downloads to a temporary folder.
 private struct DryRun: Sendable {
     let request: DownloadRequest
     let trial: DownloadRequest
@@ -45,25 +45,25 @@ private struct DryRun: Sendable {
         self.trial = trial
     }
 
-    /// Follows the trial until it is answered, and tells what the answer says.
+    /// Follows the trial download until the server responds, and prints the result.
     func run(_ download: Download, writesJSON: Bool) async -> ExitCode {
-        let item = Item(id: "\(download.id)", request: request)
+        let item = DisplayedDownload(id: "\(download.id)", request: request)
         for await event in download.events {
             switch event {
             case .responded(let status, let totalBytes, let file):
                 await download.cancel()
-                let (place, what) = outcome(at: place(named: file.lastPathComponent))
+                let (target, what) = outcome(at: target(named: file.lastPathComponent))
                 guard !writesJSON else {
                     return Console.output.print(
-                        JSONLines.line(for: .responded(status: status, totalBytes: totalBytes, file: place), of: item)
+                        JSONLines.line(for: .responded(status: status, totalBytes: totalBytes, file: target), of: item)
                     )
                 }
                 let size = totalBytes.map(Format.size) ?? "size unknown"
                 let shown = what.map { "\(size); \($0)" } ?? size
-                return Console.output.print("\(place.plainPath): \(shown) (\(item.url))".printable)
+                return Console.output.print("\(target.plainPath): \(shown) (\(item.url))".printable)
             case .failed(let error):
                 if writesJSON { Console.output.write(JSONLines.line(for: event, of: item) + "\n") }
-                let line = PlainText(verbosity: .normal, isLive: true).line(for: event, of: item)
+                let line = MessageFormatter(verbosity: .normal, isLive: true).line(for: event, of: item)
                 if let line { Console.error.write(line + "\n") }
                 return ExitCode(error.code)
             default: break
@@ -72,35 +72,36 @@ private struct DryRun: Sendable {
         return .success
     }
 
-    private func place(named name: String) -> URL {
+    private func target(named name: String) -> URL {
         switch request.destination {
         case .file(let file): file
         case .directory(let folder): folder.appending(path: name)
         }
     }
 
-    /// Where the file comes to, and what becomes of one that is there already.
-    private func outcome(at place: URL) -> (place: URL, what: String?) {
-        guard Files.exists(place.plainPath) else { return (place, nil) }
+    /// The destination of the file, and what would happen to an existing one.
+    private func outcome(at target: URL) -> (target: URL, what: String?) {
+        guard Files.exists(target.plainPath) else { return (target, nil) }
         switch (request.refetchPolicy, request.conflictPolicy) {
         case (.ifChanged, _):
             let isCompared = !request.checksums.isEmpty || request.pieceHashes != nil
-            let reason = isCompared ? "it is wrong" : "the server has another version"
-            return (place, "is there, and is replaced if \(reason)")
-        case (_, .skip): return (place, "is there, and is left as it is")
-        case (_, .fail): return (place, "is there, and the download fails")
-        case (_, .overwrite): return (place, "is there, and is replaced")
+            let reason = isCompared ? "its checksum is wrong" : "the server has another version"
+            return (target, "exists, and will be replaced if \(reason)")
+        case (_, .skip): return (target, "exists, and will be skipped")
+        case (_, .fail): return (target, "exists, so the download will fail")
+        case (_, .overwrite): return (target, "exists, and will be replaced")
         case (.unlessCurrent, .rename):
-            let other = counted(place).lastPathComponent
-            return (place, "is there; unless it is known to be the server's version, that comes as \(other)")
-        case (.always, .rename): return (counted(place), "\(place.lastPathComponent) is there, and is kept")
+            let other = firstFreeName(for: target).lastPathComponent
+            return (target, "exists; unless it is up to date, the server's version will be saved as \(other)")
+        case (.always, .rename):
+            return (firstFreeName(for: target), "\(target.lastPathComponent) exists, and will be kept")
         }
     }
 
-    /// The first free name beside one that is taken.
-    private func counted(_ place: URL) -> URL {
+    /// The first free numbered name for an existing file.
+    private func firstFreeName(for target: URL) -> URL {
         var number = 1
-        while Files.exists(place.numbered(number).plainPath) { number += 1 }
-        return place.numbered(number)
+        while Files.exists(target.numbered(number).plainPath) { number += 1 }
+        return target.numbered(number)
     }
 }

@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// Runs `headrace get`: makes the requests, waits for the downloads, and gives the status.
+/// Runs `headrace get`: creates the requests, waits for the downloads, and returns the exit status.
 func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
     return try await reportingErrors(to: arguments) {
@@ -19,7 +19,7 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
 }
 
-/// Downloads the files of the Metalink documents among finished files, and returns the status of both runs.
+/// Downloads the files of the Metalink documents among the finished files, and returns the combined status.
 private func follow(
     documentsAmong finished: [String],
     _ options: GetOptions,
@@ -35,20 +35,20 @@ private func follow(
     return options.status(after: ExitCode(of: [status, second].filter { $0 != .success }))
 }
 
-/// Runs downloads to their ends, and returns the status and the paths of the finished files.
+/// Runs downloads to completion, and returns the exit status and the paths of the finished files.
 func download(
     _ requests: [DownloadRequest],
     _ options: GetOptions
 ) async throws -> (status: ExitCode, finished: [String]) {
     let signals = Signals.requests()
     return try await withDownloadManager(options.configuration) { manager in
-        // The process ends next: its memory goes as a whole then, and not download by download.
+        // Leaked on purpose: the process exits next, which is faster than deallocating each download.
         _ = Unmanaged.passRetained(manager)
         let run = Run(manager, .alone, options, signals)
-        // The first ones begin while the others are entered.
+        // The first downloads start while the others are added.
         let limit = options.configuration.maxConcurrentDownloads
         try await manager.download(Array(requests.prefix(limit)))
-        // In parts: while one is entered, those that run wait for the list.
+        // In batches, because running downloads wait for the queue while a batch is added.
         for start in stride(from: limit, to: requests.count, by: 64) {
             try await manager.download(Array(requests[start..<min(start + 64, requests.count)]))
         }
@@ -64,7 +64,7 @@ extension DownloadState {
 }
 
 extension Metalink {
-    /// Whether the file at this path is a document, by its root element.
+    /// Whether the file at this path is a Metalink document.
     fileprivate static func isDocument(_ path: String) -> Bool {
         guard let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
         return (try? Metalink(parsing: bytes)) != nil
@@ -72,39 +72,39 @@ extension Metalink {
 }
 
 extension DownloadRequest {
-    /// Throws for what the manager would refuse, before anything is made on the disk; `place` begins the message.
-    func check(at place: @autoclosure () -> String = "") throws(UsageError) {
+    /// Throws if the manager would reject the request, before anything is created on disk; `origin` starts the message.
+    func check(at origin: @autoclosure () -> String = "") throws(UsageError) {
         do throws(DownloadError) {
             try validate()
         } catch {
-            throw UsageError(place() + error.message)
+            throw UsageError(origin() + error.message)
         }
     }
 }
 
 extension GetOptions {
-    /// What becomes of a finished file when the same command runs again.
-    var again: Interruption.Again {
+    /// What happens to a finished file if the same command runs again.
+    var rerun: Interruption.Rerun {
         guard conflictPolicy != .skip else { return .skips }
-        return refetchPolicy == .always ? .fetches : .asks
+        return refetchPolicy == .always ? .downloads : .checks
     }
 
-    /// Reads the URLs of the input file, where there is one.
+    /// Reads the URLs of the input file, if there is one.
     func readList() throws(UsageError) -> [URLList.Entry] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
         return try URLList(try Self.read(inputFile, of: .inputFile, called: name), name: name).entries
     }
 
-    /// Reads the documents, and gives the files that they name.
+    /// Reads the Metalink documents, and returns the files that they describe.
     ///
-    /// A file that cannot be fetched does not stop the others; ``status(after:)`` reports it. Throws if none is left.
+    /// A file that cannot be downloaded does not stop the others; ``status(after:)`` reports it. Throws if none is left.
     mutating func readMetalinks(needsSources: Bool = true) throws(UsageError) -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {
             guard !name.contains("://") else {
                 let url = name.withoutCredentials
-                throw UsageError("--metalink: \(url): it takes a file; headrace get \(url) fetches the document first")
+                throw UsageError("--metalink: \(url): not a local file; download it first with headrace get \(url)")
             }
             let bytes = try Self.read(name, of: .metalink)
             files += try Self.parsed(name, of: .metalink) { () throws(DownloadError) in
@@ -123,14 +123,14 @@ extension GetOptions {
         "--metalink: \(file.name): \(file.problem ?? "it has no http or https source")"
     }
 
-    /// Reports the files of documents that were rejected, and returns the status of the command with them.
+    /// Reports the rejected files of documents, and returns the status combined with theirs.
     func status(after status: ExitCode) -> ExitCode {
         guard !rejectedFiles.isEmpty else { return status }
         for message in rejectedFiles { _ = report(message, code: .invalidRequest, .usage, writesJSON: writesJSON) }
         return ExitCode(of: [status, .usage].filter { $0 != .success })
     }
 
-    /// All bytes of a file that an option names.
+    /// Reads a file that an option names.
     static func read(_ path: String, of option: Option, called name: String? = nil) throws(UsageError) -> [UInt8] {
         do throws(Files.Failure) {
             return try Files.read(path)

@@ -1,11 +1,11 @@
 import Headrace
 import HeadracePlatform
 
-/// The options on the way to the servers and on who goes it.
+/// The options for proxies, TLS, logins and cookies.
 extension GetOptions {
-    /// Files that are read before the first download begins.
+    /// Files that are read before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
-        /// The logins, and the option that asks for them.
+        /// The netrc file, and the option that named it.
         struct Netrc: Sendable, Equatable {
             let path: String
             let option: Option
@@ -21,7 +21,7 @@ extension GetOptions {
         if let file = arguments.value(.cert).map(Self.file) {
             configuration.clientCertificate = ClientCertificate(file: file, key: arguments.value(.key).map(Self.file))
         } else if arguments.has(.key) {
-            throw UsageError("--key: it belongs to a certificate; name that with --cert")
+            throw UsageError("--key: the certificate is missing; pass it with --cert")
         }
         if let value = arguments.value(.proxy) { configuration.proxy = try Self.proxy(value) }
         network.cookies = arguments.value(.cookies)
@@ -29,7 +29,7 @@ extension GetOptions {
             network.netrc = NetworkFiles.Netrc(path: file, option: .netrcFile)
         } else if arguments.has(.netrc) {
             guard let home = ProcessInfo.processInfo.environment["HOME"], !home.isEmpty else {
-                throw UsageError("--netrc: HOME does not tell where .netrc is; name it with --netrc-file")
+                throw UsageError("--netrc: HOME is not set; pass the file with --netrc-file")
             }
             network.netrc = NetworkFiles.Netrc(path: "\(home)/.netrc", option: .netrc)
         }
@@ -40,7 +40,7 @@ extension GetOptions {
         }
     }
 
-    /// Reads the logins and the cookies, and looks whether the files of TLS can be read.
+    /// Reads the netrc file and the cookies, and checks that the TLS files are readable.
     mutating func readNetworkFiles() throws(UsageError) {
         let certificate = configuration.clientCertificate
         for (option, file) in [
@@ -58,7 +58,7 @@ extension GetOptions {
             guard Files.isPrivate(file.path) else {
                 throw UsageError(
                     file.option,
-                    "\(file.path): others can read the passwords in it; chmod 600 keeps them out"
+                    "\(file.path): other users can read the passwords in this file; protect it with chmod 600"
                 )
             }
             configuration.netrc = try Self.parsed(file.path, of: file.option) { () throws(DownloadError) in
@@ -89,7 +89,7 @@ extension GetOptions {
 
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
-    /// A host and a port alone are an HTTP proxy.
+    /// A host and port without a scheme mean an HTTP proxy.
     private static func proxy(_ text: String) throws(UsageError) -> DownloadConfiguration.Proxy {
         guard !text.isEmpty else { return .none }
         guard let url = URL(string: text.contains("://") ? text : "http://\(text)") else {
@@ -100,7 +100,7 @@ extension GetOptions {
 }
 
 extension DownloadRequest.NetworkPolicy {
-    /// The argument of `--network`: the library's name with hyphens.
+    /// The argument of `--network`: the case name with hyphens.
     var word: String {
         switch self {
         case .any: "any"

@@ -1,11 +1,11 @@
 import Headrace
 import HeadracePlatform
 
-/// The options of `get` with their meaning.
+/// The options of `get`, converted and checked.
 struct GetOptions: Sendable {
     var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
-    /// So that the same command goes on where it was stopped, unless something else is asked for.
+    /// The default lets an interrupted command be repeated to resume it.
     var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var networkPolicy = DownloadRequest.NetworkPolicy.any
@@ -15,27 +15,26 @@ struct GetOptions: Sendable {
     var output: String?
     var directory = "."
     var inputFile: String?
-    /// Documents that name files with their mirrors.
+    /// Paths of Metalink documents.
     var metalinks: [String] = []
-    /// What is wrong with files of these documents that cannot be fetched or compared.
+    /// Messages about files of these documents that cannot be downloaded or verified.
     var rejectedFiles: [String] = []
-    /// Whether the first line of the JSON output is still to be written.
+    /// Whether the first line of the JSON output has yet to be written.
     var writesJSONHead = true
     var network = NetworkFiles()
     var verbosity = Verbosity.normal
     var writesJSON = false
-    /// What names the list in a command on it.
+    /// The `--registry` option to add to a suggested queue command; empty for the default queue.
     let queueWords: String
     var urls: [String]
 
-    /// How much the tool says of what goes well.
+    /// How much the tool prints besides errors.
     enum Verbosity: Sendable, Equatable {
         case quiet
         case normal
         case verbose
     }
 
-    /// Checks each argument.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
@@ -53,14 +52,16 @@ struct GetOptions: Sendable {
         inputFile = arguments.value(.inputFile)
         metalinks = arguments.all(.metalink)
         if let value = arguments.value(.directory) {
-            guard !value.isEmpty else { throw UsageError("--directory: the name is empty") }
+            guard !value.isEmpty else { throw UsageError("--directory: the path is empty") }
             directory = value
         }
         if let value = arguments.value(.output) {
             guard !value.isEmpty else { throw UsageError("--output: the name is empty") }
-            guard value != "-" else { throw UsageError("--output: a download goes to a file, not to standard output") }
+            guard value != "-" else {
+                throw UsageError("--output: a download cannot be written to standard output; give a file name")
+            }
             guard !value.hasSuffix("/") else {
-                throw UsageError("--output: \(value) names a directory; --directory takes one")
+                throw UsageError("--output: \(value) is a directory; use --directory instead")
             }
             output = value
         }
@@ -79,7 +80,7 @@ struct GetOptions: Sendable {
             configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
         }
         if let value = arguments.value(.limitRate) {
-            // A rate alone is one word.
+            // A single word is a rate, not a schedule.
             if value.contains(where: { $0 == " " || $0 == "," }) {
                 configuration.rateSchedule = try ArgumentCheck.schedule(value, of: .limitRate)
             } else {
@@ -98,7 +99,7 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.retries) {
             configuration.retryPolicy.maxFailures = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
         } else {
-            // The user of a mistyped name is waiting.
+            // Fail soon after a mistyped host name: the user is waiting.
             configuration.retryPolicy.maxUnreachableFailures = 1
         }
         if let value = arguments.value(.connectTimeout) {
@@ -116,7 +117,7 @@ struct GetOptions: Sendable {
         }
         if let value = arguments.value(.ifExists) {
             guard let policy = DownloadRequest.ConflictPolicy(rawValue: value) else {
-                throw UsageError("--if-exists: \"\(value)\" is none of rename, overwrite, skip and fail")
+                throw UsageError("--if-exists: \"\(value)\" is not one of rename, overwrite, skip, fail")
             }
             conflictPolicy = policy
             refetchPolicy = .always
@@ -130,73 +131,72 @@ struct GetOptions: Sendable {
         if let value = arguments.value(.network) {
             guard let policy = DownloadRequest.NetworkPolicy(word: value) else {
                 let words = DownloadRequest.NetworkPolicy.allCases.map(\.word).joined(separator: ", ")
-                throw UsageError("--network: \"\(value)\" is none of \(words)")
+                throw UsageError("--network: \"\(value)\" is not one of \(words)")
             }
             networkPolicy = policy
         }
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
-                throw UsageError("--if-changed: it replaces the file, and --if-exists asks for something else")
+                throw UsageError("--if-changed: it replaces the file, so --if-exists can only be overwrite")
             }
             refetchPolicy = .ifChanged
         }
-        // As other tools: who starts it wants to know at once that there is no network.
+        // Like other tools, fail at once if there is no network.
         configuration.waitsForConnectivity = arguments.has(.waitForNetwork)
         configuration.setsRemoteTime = !arguments.has(.noRemoteTime)
         configuration.resumesPartialDownloads = !arguments.has(.noResume)
-        // As other tools: --sync asks for more.
+        // Like other tools, do not flush to disk unless --sync is given.
         configuration.durability = arguments.has(.sync) ? .full : .none
         configuration.allowsInsecureRedirects = arguments.has(.allowDowngrade)
     }
 }
 
 extension GetOptions {
-    /// The requests for the URLs given, the URLs listed and the files of documents, in this order; all can be made.
+    /// The requests for the given URLs, the listed URLs and the files of documents, in this order; throws if one is invalid.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
         checksums: ChecksumList? = nil
     ) throws(UsageError) -> [DownloadRequest] {
         let all = urls.map { URLList.Entry(url: $0) } + listed
-        guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL is given") }
+        guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL given") }
+        let count = all.count + files.count
         guard output == nil || (all.count == 1 && files.isEmpty) else {
-            throw UsageError(
-                "--output: there is one name for \(all.count + files.count) URLs; --directory takes them all"
-            )
+            throw UsageError("--output: it names one file, but \(count) were given; use --directory instead")
         }
         guard mirrors.isEmpty || all.count == 1 && files.isEmpty else {
-            throw UsageError("--mirror: there are \(all.count) URLs, and a mirror is of one file")
+            throw UsageError("--mirror: it applies to one file, but \(count) were given")
         }
         guard integrity.checksums.isEmpty || all.count == 1 && files.isEmpty else {
-            throw UsageError("--checksum: there are \(all.count + files.count) files, and a checksum is of one")
+            throw UsageError("--checksum: it applies to one file, but \(count) were given; use --checksum-file instead")
         }
         let destination = destination
         let requests = try all.map { entry throws(UsageError) in
-            let url = try ArgumentCheck.url(entry.url, at: entry.place)
+            let url = try ArgumentCheck.url(entry.url, at: entry.origin)
             var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
             request.mirrors = mirrors
             request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
             request.refetchPolicy = refetchPolicy
             request.mismatchPolicy = mismatchPolicy
             request.networkPolicy = networkPolicy
-            try request.check(at: entry.place)
+            try request.check(at: entry.origin)
             return request
         }
         return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }
     }
 
-    /// What a list may call the file at this URL.
+    /// The names under which a checksum file may list the file at this URL.
     private func listedNames(of url: URL) -> [String] {
         let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
-        // A path that is not UTF-8 is known by its last component only.
+        // For a path that is not UTF-8, only the last component is usable.
         return [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
     }
 
     private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {
         let folder = URL(givenPath: directory, .isDirectory)
-        // What cannot be fetched was rejected when the document was read.
+        // Files without a usable source were rejected when the document was read.
         guard var request = file.request(to: folder) else { throw UsageError(Self.rejection(of: file)) }
-        // Of one function, the document and the list have to tell the same: the check refuses what differs.
+        // The check rejects different checksums of the same algorithm.
         let given = request.checksums
         request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
         request.conflictPolicy = conflictPolicy
@@ -208,7 +208,7 @@ extension GetOptions {
         return request
     }
 
-    /// A name given with `--output` is seen from the directory.
+    /// The path given with `--output` is relative to `--directory`.
     private var destination: DownloadRequest.Destination {
         let folder = URL(givenPath: directory, .isDirectory)
         guard let output else { return .directory(folder) }

@@ -2,18 +2,18 @@ import Headrace
 
 /// The downloads of a manager from their start to the last line, for `get` and `queue run`.
 struct Run {
-    /// What else goes on with a list that other processes see.
+    /// Whether other processes can change the queue during the run.
     enum Mode {
-        /// All downloads are there when the run begins.
+        /// All downloads are known when the run starts.
         case alone
-        /// Others send changes to the list in this directory; where it watches, the run ends by a signal only.
+        /// Other processes can send commands to the queue in this directory; if it watches, only a signal ends the run.
         case shared(directory: String, watches: Bool)
     }
 
-    /// What ended the run before all was done.
+    /// The reason why the run ended early.
     private enum End {
         case interrupted(Interruption)
-        /// The list is gone.
+        /// The queue's directory was removed or taken over.
         case lost(DownloadError)
     }
 
@@ -21,21 +21,21 @@ struct Run {
     let mode: Mode
     private let options: GetOptions
     private let requests: AsyncStream<Signals.Request>
-    private let reporter: Reporter
+    private let printer: ProgressPrinter
     private let events: AsyncStream<QueueEvent>?
 
-    /// To be made before the first download is added.
+    /// Must be created before the first download is added.
     init(_ manager: DownloadManager, _ mode: Mode, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
         self.manager = manager
         self.mode = mode
         self.options = options
         self.requests = requests
-        reporter = Reporter(options)
-        // What nobody reads need not be told: of thousands of small files it would be a cost.
-        events = mode.isAlone && reporter.isQuiet ? nil : manager.events
+        printer = ProgressPrinter(options)
+        // A quiet run of its own does not need the events, which are costly for thousands of small files.
+        events = mode.isAlone && printer.isQuiet ? nil : manager.events
     }
 
-    /// Returns when all is done, or stopped by a signal; throws what took the list away.
+    /// Returns when all downloads have ended or a signal stopped them; throws if the queue is lost.
     func finish() async throws(DownloadError) -> ExitCode {
         let end = await withTaskGroup(of: End?.self) { group in
             group.addTask { await obeySignals() }
@@ -45,29 +45,29 @@ struct Run {
             group.cancelAll()
             return await group.reduce(nil) { $0 ?? $1 }
         }
-        if reporter.isQuiet { await reporter.look(at: manager.downloads) }
+        if printer.isQuiet { await printer.reportFailures(among: manager.downloads) }
         if case .interrupted(let interruption) = end {
-            return await reporter.end(after: interruption, message(interruption))
+            return await printer.end(after: interruption, message(interruption))
         }
-        let status = await reporter.end(after: nil, "")
+        let status = await printer.end(after: nil, "")
         if case .lost(let error) = end { throw error }
         return status
     }
 
-    /// Follows what runs until nothing does and nothing waits.
+    /// Follows downloads until none is running or waiting.
     private func followAll() async {
         guard let events else { return await manager.waitUntilIdle() }
         await withDiscardingTaskGroup { group in
-            // What began before the events were listened to; of an earlier run, what has ended has no events of its own.
+            // Downloads that started before the events were read; those that ended in an earlier run have no events.
             let downloads = await manager.downloads
-            await reporter.note(downloads)
+            await printer.recordStates(of: downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
-            // Where nothing is left to do, what was told of the list is still to be read: the events end with the manager.
+            // Even with nothing to do, the pending events are still read: they finish with the manager.
             if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
-                case .added(let ids): await reporter.note(ids.compactMap { manager[$0] })
+                case .added(let ids): await printer.recordStates(of: ids.compactMap { manager[$0] })
                 case .stateChanged(let id, let state):
                     await note(id, state, in: &group)
                     if state == .paused {
@@ -77,9 +77,9 @@ struct Run {
                         return
                     }
                 case .removed(let id):
-                    await reporter.forget(id)
+                    await printer.forget(id)
                     if paused.remove(id) != nil, await isOver(pausedMeanwhile: paused, in: &group) { return }
-                case .registryDamaged(let message): await reporter.warn(mode.naming(message))
+                case .registryDamaged(let message): await printer.warn(mode.naming(message))
                 case .registryFailed(let error): await warn(error)
                 case .idle: if await isOver(pausedMeanwhile: paused, in: &group) { return }
                 default: break
@@ -89,20 +89,21 @@ struct Run {
         }
     }
 
-    /// Whether nothing is left to do; shuts the manager of a shared list down, whose last events are still to be read.
+    /// Whether the run is complete.
     ///
-    /// A download that was paused during the run keeps it going: whoever paused it may resume it.
+    /// For a shared queue it shuts the manager down and returns `false`, so that the last events are still read. A download
+    /// that was paused during the run keeps it running, because it may be resumed.
     private func isOver(pausedMeanwhile paused: Set<Download.ID>, in group: inout DiscardingTaskGroup) async -> Bool {
-        // If the list is gone, the task that takes commands ends the run.
+        // If the queue is lost, the task that takes commands ends the run.
         guard await takeLastCommands() else { return false }
         await followMissed(in: &group)
         if await continues() { return false }
         guard !mode.isAlone else { return true }
         guard paused.isEmpty else {
-            await reporter.explainWaiting(for: paused.count)
+            await printer.explainWaiting(for: paused.count)
             return false
         }
-        // Whether the list could be written for the last time is reported after that.
+        // Afterwards an event reports whether the queue could be saved.
         await manager.shutdown()
         return false
     }
@@ -111,29 +112,31 @@ struct Run {
         guard let download = manager[id] else { return }
         switch state {
         case .waiting, .paused:
-            await reporter.note([download])
+            await printer.recordStates(of: [download])
             follow(download, state, in: &group)
         case .running, .failed, .cancelled: follow(download, state, in: &group)
-        // It has run, and is followed for that.
+        // Already followed since it started.
         case .finished: break
         }
     }
 
-    /// Who reads too slowly misses events of the list, and with them what became of a download.
+    /// Follows ended downloads whose queue events were dropped because they were read too slowly.
     private func followMissed(in group: inout DiscardingTaskGroup) async {
-        for download in await reporter.missed(of: manager.downloads) { follow(download, download.state, in: &group) }
+        for download in await printer.endedButNotFollowed(among: manager.downloads) {
+            follow(download, download.state, in: &group)
+        }
     }
 
-    /// Follows a download in this state, where there is anything to tell of it.
+    /// Follows a download in this state, if there is anything to report about it.
     private func follow(_ download: Download, _ state: DownloadState, in group: inout DiscardingTaskGroup) {
-        guard !reporter.isQuiet else { return }
+        guard !printer.isQuiet else { return }
         switch state {
-        // Of one that never ran there is nothing else to tell.
+        // Nothing to report before it runs.
         case .waiting where download.networkBlocker == nil: return
         case .paused: return
-        // The list keeps what a signal stopped.
+        // Stopped by a signal; the queue still has it.
         case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
-        case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await reporter.follow(download) }
+        case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await printer.follow(download) }
         }
     }
 
@@ -142,11 +145,11 @@ struct Run {
         return await manager.downloads.contains(where: \.isOpen)
     }
 
-    /// Stops everything at the first signal that asks for it, and tells what that stopped.
+    /// Shuts the manager down at the first stop signal, and returns the interrupted downloads.
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
-            case .redraw: await reporter.forgetArea()
+            case .redraw: await printer.forgetStatusArea()
             case .stop(let number):
                 let open = await manager.downloads.filter(\.isOpen)
                 await manager.shutdown()
@@ -162,34 +165,37 @@ struct Run {
         return nil
     }
 
-    /// What is said of downloads that a signal stopped.
+    /// The message about downloads that a signal stopped.
     private func message(_ interruption: Interruption) -> String {
         guard mode.isAlone else {
-            return "headrace: interrupted; the list keeps what is not done. Run the same command again to go on."
+            return
+                "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."
         }
-        var rest = Interruption.Rest(finished: interruption.hasFinished ? options.again : nil)
+        var remainder = Interruption.Remainder(finished: interruption.hasFinished ? options.rerun : nil)
         let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
-        // Of those that have not begun, an earlier run may have left something.
-        rest.kept = begun.filter { $0.isResumable != false }.map(\.partialPath)
-        rest.lost = begun.filter { $0.isResumable == false }.map { Item(id: "", request: $0.request).name }
-        rest.isAbandoned = !options.configuration.resumesPartialDownloads
-        return rest.message
+        // A download that has not started may have a partial file from an earlier run.
+        remainder.partialFiles = begun.filter { $0.isResumable != false }.map(\.partialPath)
+        remainder.restarting = begun.filter { $0.isResumable == false }.map {
+            DisplayedDownload(id: "", request: $0.request).name
+        }
+        remainder.isResumeDisabled = !options.configuration.resumesPartialDownloads
+        return remainder.message
     }
 
     private func draw() async -> End? {
-        guard let interval = await reporter.interval() else { return nil }
+        guard let interval = await printer.interval() else { return nil }
         while !Task.isCancelled {
-            if reporter.isQuiet {
-                await reporter.look(at: manager.downloads)
+            if printer.isQuiet {
+                await printer.reportFailures(among: manager.downloads)
             } else {
-                await reporter.draw()
+                await printer.draw()
             }
             try? await Task.sleep(for: interval)
         }
         return nil
     }
 
-    /// Carries out what other processes want of the list, until it is gone, which stops everything.
+    /// Carries out the commands of other processes; shuts the manager down if the queue is lost.
     private func takeCommands() async -> End? {
         do throws(DownloadError) {
             try await manager.keepTakingCommands()
@@ -200,7 +206,7 @@ struct Run {
         }
     }
 
-    /// Carries out what other processes want of the list, where the run would end for want of downloads; false where it is gone.
+    /// Carries out the last commands of other processes before the run ends; `false` if the queue is lost.
     private func takeLastCommands() async -> Bool {
         guard case .shared(_, watches: false) = mode else { return true }
         do throws(DownloadError) {
@@ -212,9 +218,9 @@ struct Run {
         return true
     }
 
-    /// Tells why the list cannot be written or read; that it is gone, the end of the run tells.
+    /// Reports why the queue cannot be read or written; its loss is reported when the run ends.
     private func warn(_ error: DownloadError) async {
-        if !error.isRegistryLost { await reporter.warn(error) }
+        if !error.isRegistryLost { await printer.warn(error) }
     }
 }
 
@@ -223,14 +229,14 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// What is wrong with a list, with the name of its directory.
+    /// A message about the queue, with its directory.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }
 }
 
 extension Download {
-    /// Whether it runs or waits.
+    /// Whether it is waiting or running.
     fileprivate var isOpen: Bool {
         switch state {
         case .waiting, .running: true
@@ -238,7 +244,7 @@ extension Download {
         }
     }
 
-    /// Whether the shutdown stopped it.
+    /// Whether the shutdown interrupted it.
     fileprivate var isInterrupted: Bool {
         guard case .failed(let error) = state else { return false }
         return error.code == .shutDown

@@ -1,19 +1,19 @@
-/// The URLs of an input file: one a line, without blank lines and lines that start with `#`.
+/// The URLs of an input file: one per line, ignoring blank lines and lines that start with `#`.
 struct URLList: Sendable, Equatable {
-    /// A URL, and where it was found.
+    /// A URL and its source.
     struct Entry: Sendable, Equatable {
         let url: String
-        /// The list that it is in, and the line there; nil for one of the command line.
+        /// The name of the input file; `nil` for a URL from the command line.
         var list: String?
         var line = 0
 
-        /// As a message begins that is about it; empty for one of the command line.
-        var place: String { list.map { "--input-file: \($0): line \(line): " } ?? "" }
+        /// The start of a message about this URL; empty for a URL from the command line.
+        var origin: String { list.map { "--input-file: \($0): line \(line): " } ?? "" }
     }
 
     let entries: [Entry]
 
-    /// Reads the bytes of the file called `name`.
+    /// Parses the bytes of the file called `name`.
     init(_ bytes: some Sequence<UInt8>, name: String) throws(UsageError) {
         var entries: [Entry] = []
         var number = 0
@@ -30,7 +30,7 @@ struct URLList: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// Without the blanks, the CR of a foreign line end and the byte order mark around it.
+    /// The line without surrounding blanks, CR and byte order mark.
     private static func trimmed(_ text: String) -> String {
         let isOuter: (Unicode.Scalar) -> Bool = { " \t\r\u{FEFF}".unicodeScalars.contains($0) }
         var scalars = text.unicodeScalars[...].drop(while: isOuter)

@@ -1,27 +1,27 @@
 import Headrace
 import HeadracePlatform
 
-/// What files have to hash to, as the command line tells it.
+/// The expected checksums from the command line.
 struct ChecksumOptions: Sendable {
     let checksums: [Checksum]
     /// The path or the URL of a file such as `SHA256SUMS`.
-    let list: String?
+    let checksumFile: String?
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         checksums = try arguments.all(.checksum).map { text throws(UsageError) in try ArgumentCheck.checksum(text) }
-        list = arguments.value(.checksumFile)
+        checksumFile = arguments.value(.checksumFile)
     }
 
-    /// The checksums of the file that has these names; none where nobody asks for any.
+    /// The checksums of the file with one of these names; empty if none were given.
     func checksums(
         forFileNamed names: @autoclosure () -> [String],
         in list: ChecksumList?
     ) throws(UsageError) -> [Checksum] {
-        guard let list, let place = self.list else { return checksums }
+        guard let list, let checksumFile else { return checksums }
         let names = names()
         guard let checksum = list.checksum(forFileNamed: names) else {
             throw UsageError(
-                "--checksum-file: \(place.withoutCredentials) has no checksum, or several that differ, for \(names.first ?? "")"
+                "--checksum-file: \(checksumFile.withoutCredentials) has no checksum, or conflicting ones, for \(names.first ?? "")"
             )
         }
         return checksums + [checksum]
@@ -29,20 +29,20 @@ struct ChecksumOptions: Sendable {
 }
 
 extension GetOptions {
-    /// Reads the file of checksums from the disk or from its URL; nil where there is none.
+    /// Reads the checksum file from disk or from its URL; `nil` if none was given.
     func readChecksumList() async throws -> ChecksumList? {
-        guard let place = integrity.list else { return nil }
-        let name = place.withoutCredentials
-        let isRemote = place.contains("://")
-        let path = isRemote ? URL(string: place)?.plainPath ?? "" : place
+        guard let checksumFile = integrity.checksumFile else { return nil }
+        let name = checksumFile.withoutCredentials
+        let isRemote = checksumFile.contains("://")
+        let path = isRemote ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
         if let function = Self.otherFunction(of: path) {
             throw UsageError(
-                "--checksum-file: \(name): by its name it has checksums of \(function), which are not computed here; "
-                    + "take a list of SHA-2, such as SHA256SUMS"
+                "--checksum-file: \(name): the name suggests \(function) checksums, which are not supported; "
+                    + "use a SHA-2 file such as SHA256SUMS"
             )
         }
         do {
-            return try ChecksumList(parsing: isRemote ? try await fetch(place) : try Files.read(place))
+            return try ChecksumList(parsing: isRemote ? try await fetch(checksumFile) : try Files.read(checksumFile))
         } catch let error as Files.Failure {
             throw UsageError("--checksum-file: \(name): \(error.reason)")
         } catch let error as DownloadError where !isRemote {
@@ -52,21 +52,23 @@ extension GetOptions {
         }
     }
 
-    /// The hash function that a list has its name from, where its checksums are as long as those of SHA-2 and are none.
+    /// The unsupported hash function in the file's name, if its checksums would be mistaken for SHA-2 by their length.
     private static func otherFunction(of path: String) -> String? {
         let name = (path.split(separator: "/").last ?? "").lowercased()
         return [("b2sum", "BLAKE2"), ("blake2", "BLAKE2"), ("b3sum", "BLAKE3"), ("blake3", "BLAKE3")]
             .first { name.contains($0.0) }?.1
     }
 
-    /// Fetches a small file to a temporary directory, with the settings of the other downloads.
+    /// Downloads a small file to a temporary directory, with the settings of the other downloads.
     private func fetch(_ text: String) async throws -> [UInt8] {
-        guard let url = URL(string: text) else { throw UsageError("--checksum-file: it is not a URL") }
+        guard let url = URL(string: text) else {
+            throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")
+        }
         var configuration = configuration
         configuration.registryDirectory = nil
         configuration.durability = .none
         configuration.maxFileSize = Int64(ChecksumList.maxBytes)
-        // What is meant for the server of the files is not for another one.
+        // Header fields for the files' server, which may be secrets, are not sent to other servers.
         let isSameServer = urls.first.flatMap { URL(string: $0) }.map { Origin($0) == Origin(url) } ?? false
         let headers = isSameServer ? headers : []
         return try await withTemporaryFolder { [configuration] folder in

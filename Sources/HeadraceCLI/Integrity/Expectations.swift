@@ -1,54 +1,54 @@
 import Headrace
 import HeadracePlatform
 
-/// What files are to be compared with.
+/// The files to verify, with their expected checksums.
 struct Expectations: Sendable, Equatable {
     struct File: Sendable, Equatable {
-        /// As it was given, or as a list or a document names it, seen from the current folder.
+        /// The path that was given or that a checksum file or document lists, relative to the current directory.
         let path: String
-        /// That of the whole, where it is known.
+        /// The checksum of the whole file, if known.
         let checksum: Checksum?
-        /// What documents tell of it.
+        /// The file's entry in a Metalink document.
         let document: Metalink.File?
 
-        /// The checksums of its pieces, where they are known.
+        /// The checksums of its pieces, if known.
         var pieces: PieceHashes? { document?.pieces }
         /// The last component of its path.
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 
-    /// The files that are given, else all that the list and the documents name.
+    /// The given files, or else all that the checksum file and the documents list.
     let files: [File]
 
     init(_ options: GetOptions, _ list: ChecksumList?, _ documents: [Metalink.File]) throws(UsageError) {
         var paths = options.urls
         if paths.isEmpty {
-            // Names that are equal as texts may be those of two files.
+            // Compared as bytes: names that are equal as Unicode text may belong to different files.
             var seen: Set<[UInt8]> = []
             paths = ((list?.entries.compactMap(\.fileName) ?? []) + documents.map(\.name))
                 .filter { seen.insert(Array($0.utf8)).inserted }
-            guard !paths.isEmpty else { throw UsageError("no file is given, and the list of checksums names none") }
+            guard !paths.isEmpty else { throw UsageError("no file given, and the checksum file lists none") }
         }
         let isAll = options.urls.isEmpty
         files = try paths.map { path throws(UsageError) in
-            // What is taken from a list or a document has the name that it has there.
+            // Without given files, the path is the listed name itself.
             let name = isAll ? path : URL(givenPath: path, .notDirectory).lastPathComponent
-            // With a document, the list need not have every file.
+            // If a document describes the file, the checksum file need not list it.
             let isListed = list?.lists(path, inAnyFolder: !isAll) ?? false
             let document =
                 isAll || isListed || paths.count > 1
-                ? documents.file(named: name) : documents.file(meantBy: name)
+                ? documents.file(named: name) : documents.file(matching: name)
             let own =
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [path], in: list)
             let given = own + (document?.checksums ?? [])
             if let algorithm = given.contradiction {
-                throw UsageError("\(path): it is to have two \(algorithm) checksums that differ")
+                throw UsageError("\(path): two different \(algorithm) checksums were given")
             }
             let checksum = given.strongest
             guard checksum != nil || document?.pieces != nil else {
                 throw UsageError(
-                    "--metalink: \(document == nil ? "none of its files is named \(name)" : "\(name) has no checksum")"
+                    "--metalink: \(document == nil ? "no file named \(name) is described" : "\(name) has no checksum")"
                 )
             }
             return File(path: path, checksum: checksum, document: document)
@@ -57,21 +57,23 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// The file of the documents that somebody means by a name: the one that is called so, else the only one there is.
-    func file(meantBy name: String) -> Metalink.File? {
+    /// The file of the documents with this name, or else their only file.
+    func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }
 
-    /// The file of the documents that is called so, byte for byte.
+    /// The file of the documents with exactly this name, byte for byte.
     fileprivate func file(named name: String) -> Metalink.File? {
         first { $0.name.utf8.elementsEqual(name.utf8) }
     }
 }
 
 extension Metalink.File {
-    /// Says that a file of another name is taken for this one.
+    /// Reports that a file with another name is compared with this one.
     func reportName(unless other: String) {
         guard other != name else { return }
-        Console.error.write("headrace: --metalink: \(other) is taken for \(name), its only file".printable + "\n")
+        Console.error.write(
+            "headrace: --metalink: comparing \(other) with \(name), the only file described".printable + "\n"
+        )
     }
 }

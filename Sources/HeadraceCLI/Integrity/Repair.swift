@@ -1,45 +1,45 @@
 import Headrace
 import HeadracePlatform
 
-/// Runs `headrace repair`: compares a file that is there, and fetches what is wrong of it.
+/// Runs `headrace repair`: verifies an existing file, and downloads its damaged parts.
 func repair(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
-    guard let file = options.urls.first else { throw UsageError("no file is given") }
+    guard let file = options.urls.first else { throw UsageError("no file given") }
     options.urls.removeFirst()
     options.refetchPolicy = .ifChanged
     do throws(Files.Failure) {
         try Files.checkExists(file)
     } catch {
-        throw UsageError("\(file): \(error.reason)" + (error.isMissing ? "; headrace get fetches one" : ""))
+        throw UsageError("\(file): \(error.reason)" + (error.isMissing ? "; use headrace get to download it" : ""))
     }
-    // What is written anew would take the link's place, and what it leads to stay wrong.
-    guard !Files.isLink(file) else { throw UsageError("\(file): it is a link; give the file that it leads to") }
-    let place = URL(givenPath: file, .notDirectory)
+    // The repaired file would replace the link, and its target would stay damaged.
+    guard !Files.isLink(file) else { throw UsageError("\(file): this is a symbolic link; give its target instead") }
+    let fileURL = URL(givenPath: file, .notDirectory)
     let documents = try options.readMetalinks(needsSources: false)
-    let document = documents.file(meantBy: place.lastPathComponent)
+    let document = documents.file(matching: fileURL.lastPathComponent)
     guard documents.isEmpty || document != nil else {
-        throw UsageError("--metalink: none of its files is named \(place.lastPathComponent)")
+        throw UsageError("--metalink: no file named \(fileURL.lastPathComponent) is described")
     }
-    if options.verbosity != .quiet { document?.reportName(unless: place.lastPathComponent) }
-    let given = document?.request(to: place.deletingLastPathComponent())
+    if options.verbosity != .quiet { document?.reportName(unless: fileURL.lastPathComponent) }
+    let described = document?.request(to: fileURL.deletingLastPathComponent())
     let sources =
         try options.urls.map { text throws(UsageError) in try ArgumentCheck.url(text) }
-        + (given.map { [$0.url] + $0.mirrors } ?? [])
-    guard let source = sources.first else { throw UsageError("no URL is given, and no document that has one") }
+        + (described.map { [$0.url] + $0.mirrors } ?? [])
+    guard let source = sources.first else { throw UsageError("no URL given, and no Metalink document with one") }
     try options.readNetworkFiles()
     return try await reportingErrors(to: arguments) { [options] in
         let list = try await options.readChecksumList()
-        var request = DownloadRequest(source, to: .file(place), headers: options.headers)
+        var request = DownloadRequest(source, to: .file(fileURL), headers: options.headers)
         request.mirrors = Array(sources.dropFirst())
         request.refetchPolicy = .ifChanged
         request.checksums =
-            try options.integrity.checksums(forFileNamed: [file], in: list) + (given?.checksums ?? [])
-        request.pieceHashes = given?.pieceHashes
-        request.expectedSize = given?.expectedSize
+            try options.integrity.checksums(forFileNamed: [file], in: list) + (described?.checksums ?? [])
+        request.pieceHashes = described?.pieceHashes
+        request.expectedSize = described?.expectedSize
         request.mismatchPolicy = options.mismatchPolicy
         request.networkPolicy = options.networkPolicy
         guard request.pieceHashes != nil || !request.checksums.isEmpty else {
-            throw UsageError("nothing to compare with is given: --checksum, --checksum-file or --metalink")
+            throw UsageError("no checksum given; use --checksum, --checksum-file or --metalink")
         }
         try request.check()
         return options.status(after: try await download([request], options).status)

@@ -1,20 +1,21 @@
 import Headrace
 import HeadracePlatform
 
-/// Runs `headrace verify`: compares files that are there with their checksums.
+/// Runs `headrace verify`: checks existing files against their checksums.
 func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try GetOptions(arguments)
-    guard !options.integrity.checksums.isEmpty || options.integrity.list != nil || !options.metalinks.isEmpty else {
+    guard !options.integrity.checksums.isEmpty || options.integrity.checksumFile != nil || !options.metalinks.isEmpty
+    else {
         let list = options.urls.first(where: ChecksumList.isFile)
-        let advice = list.map { "\($0) has those of files: headrace verify --checksum-file \($0)" }
-        throw UsageError("nothing to compare with is given: \(advice ?? "--checksum, --checksum-file or --metalink")")
+        let advice = list.map { "\($0) is a checksum file, so use headrace verify --checksum-file \($0)" }
+        throw UsageError("no checksum given; \(advice ?? "use --checksum, --checksum-file or --metalink")")
     }
     guard options.integrity.checksums.isEmpty || options.urls.count == 1 else {
         let count = options.urls.count
         throw UsageError(
             count == 0
-                ? "no file is given"
-                : "--checksum: there are \(count) files, and a checksum is of one; --checksum-file has many"
+                ? "no file given"
+                : "--checksum: it applies to one file, but \(count) were given; use --checksum-file instead"
         )
     }
     let documents = try options.readMetalinks(needsSources: false)
@@ -25,27 +26,27 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
         let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
         let expected = ignoresMissing ? all.filter { !Files.isMissing($0.path) } : all
         guard !expected.isEmpty else {
-            throw DownloadError(.fileSystem, "None of the files that the list names is here.")
+            throw DownloadError(.fileSystem, "None of the listed files exists.")
         }
         guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else { return .disk }
         if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
-            let lines = count == 1 ? "1 line is no checksum" : "\(count) lines are no checksums"
-            let name = (options.integrity.list ?? "").withoutCredentials
+            let lines = count == 1 ? "1 line is malformed" : "\(count) lines are malformed"
+            let name = (options.integrity.checksumFile ?? "").withoutCredentials
             Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
         }
         let isStrictFailure = arguments.has(.strict) && (list?.malformedLineCount ?? 0) > 0
         if options.verbosity != .quiet { expected[0].document?.reportName(unless: expected[0].name) }
         var failures: [ExitCode] = []
         for (number, file) in expected.enumerated() {
-            let place = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
-            guard let status = await Comparison(file, place: place, options).run() else { return .disk }
+            let position = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
+            guard let status = await Comparison(file, position: position, options).run() else { return .disk }
             if status != .success { failures.append(status) }
         }
         if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
             let wrong = failures.count { $0 == .checksum }
             let others = failures.count - wrong
             Console.error.write(
-                "\(expected.count - failures.count) of \(expected.count) are right"
+                "\(expected.count - failures.count) of \(expected.count) verified"
                     + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "")
                     + (expected.count < all.count ? ", \(all.count - expected.count) missing" : "") + "\n"
             )
@@ -55,15 +56,15 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
 }
 
-/// One file and what it has to be.
+/// Verifies one file and reports the result.
 private struct Comparison: Sendable {
-    /// What the thread that reads keeps between two reports.
+    /// The display state between two progress reports.
     private struct Display {
-        var area = LiveArea()
+        var area = StatusArea()
         var last = ContinuousClock.now
     }
 
-    /// What is found out of a file.
+    /// The result of verifying a file.
     private enum Finding {
         case right(Checksum)
         case rightPieces(Int)
@@ -71,21 +72,21 @@ private struct Comparison: Sendable {
     }
 
     private let expected: Expectations.File
-    /// Which of several it is, before its name while it is read.
-    private let place: String
+    /// Its position among several files, such as `2/5`, shown before its name.
+    private let position: String
     private let writesJSON: Bool
     private let isQuiet: Bool
 
     private var file: String { expected.path }
 
-    init(_ expected: Expectations.File, place: String, _ options: GetOptions) {
+    init(_ expected: Expectations.File, position: String, _ options: GetOptions) {
         self.expected = expected
-        self.place = place
+        self.position = position
         writesJSON = options.writesJSON
         isQuiet = options.verbosity == .quiet
     }
 
-    /// Nil where what came of it could not be written to standard output.
+    /// Returns `nil` if the result could not be written to standard output.
     func run() async -> ExitCode? {
         let display = Locked(Display())
         let result: Result<Finding, any Error>
@@ -102,19 +103,20 @@ private struct Comparison: Sendable {
 
     private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
         let url = URL(givenPath: file, .notDirectory)
-        var message = "not all of its pieces have their checksums"
-        if let given = expected.document?.size, let size = Files.size(file), size != given {
-            message = "it has \(size) bytes, and \(given) are expected"
+        var message = "some pieces do not match their checksums"
+        if let expectedSize = expected.document?.size, let size = Files.size(file), size != expectedSize {
+            message = "the size is \(size) bytes, expected \(expectedSize)"
         } else if let checksum = expected.checksum {
             let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
             guard found != checksum else { return .right(found) }
-            message = "its checksum is \(found), and \(checksum.hexadecimal) was asked for"
+            message = "the checksum is \(found), expected \(checksum.hexadecimal)"
         }
         guard let pieces = expected.pieces else { return .wrong(message) }
         let wrong = try await pieces.wrongRanges(ofFileAt: url, onProgress: onProgress)
         if wrong.isEmpty, expected.checksum == nil { return .rightPieces(pieces.count) }
         let bytes = wrong.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
-        let part = bytes > 0 ? "\(Format.size(bytes)) are wrong; headrace repair fetches them" : "all pieces are right"
+        let part =
+            bytes > 0 ? "\(Format.size(bytes)) are damaged; repair them with headrace repair" : "all pieces match"
         return .wrong("\(message); \(part)")
     }
 
@@ -127,7 +129,7 @@ private struct Comparison: Sendable {
         if writesJSON {
             write(object("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)]))
         } else {
-            let name = (place + file).printable
+            let name = (position + file).printable
             let columns = Columns(
                 width: Console.error.size.columns,
                 longestName: name.displayWidth,
@@ -137,7 +139,7 @@ private struct Comparison: Sendable {
         }
     }
 
-    private func show(_ lines: [String], _ area: inout LiveArea) {
+    private func show(_ lines: [String], _ area: inout StatusArea) {
         guard Console.error.canRedraw, Console.error.isForeground || lines.isEmpty else { return }
         let frame = area.frame(permanent: [], live: lines, width: Console.error.size.columns)
         if let frame { Console.error.write(frame) }
@@ -184,7 +186,7 @@ private struct Comparison: Sendable {
 }
 
 extension ChecksumList {
-    /// Whether a file is a list that names files.
+    /// Whether the file is a checksum file that lists files.
     fileprivate static func isFile(_ path: String) -> Bool {
         guard path != "-", let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
         return (try? ChecksumList(parsing: bytes))?.entries.contains { $0.fileName != nil } == true

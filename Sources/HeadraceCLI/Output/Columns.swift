@@ -1,9 +1,9 @@
-/// How the columns of a live line share the width of the terminal.
+/// The layout of a progress line: the columns that fit the terminal, and their widths.
 struct Columns: Sendable, Equatable {
     private static let gap = 2
-    private static let leastName = 12
-    private static let leastBar = 10
-    private static let mostBar = 52
+    private static let minName = 12
+    private static let minBar = 10
+    private static let maxBar = 52
 
     static let percent = 4
     static let size = 2 * Format.sizeWidth + 1
@@ -16,11 +16,11 @@ struct Columns: Sendable, Equatable {
     private(set) var showsSpeed = false
     private(set) var showsTime = false
 
-    /// Gives space to what matters most first; what is left goes to the name, as far as it needs it, then to the bar.
+    /// Assigns space in order of importance; the rest goes to the name, as far as needed, then to the bar.
     init(width: Int, longestName: Int, _ glyphs: Glyphs) {
         self.glyphs = glyphs
-        // The last column stays free: a character there makes some terminals wrap.
-        var rest = max(1, width - 1) - Self.leastName
+        // The last column stays empty, because a character there makes some terminals wrap.
+        var rest = max(1, width - 1) - Self.minName
         func take(_ columns: Int) -> Bool {
             guard rest >= columns + Self.gap else { return false }
             rest -= columns + Self.gap
@@ -30,13 +30,13 @@ struct Columns: Sendable, Equatable {
         showsSpeed = showsPercent && take(Format.speedWidth)
         showsTime = showsSpeed && take(Format.durationWidth)
         showsSize = showsTime && take(Self.size)
-        if showsSize, take(Self.leastBar) { bar = Self.leastBar }
-        let name = max(1, Self.leastName + min(rest, max(bar == 0 ? rest : 0, longestName - Self.leastName)))
-        if bar > 0 { bar += min(Self.mostBar - bar, max(0, rest - (name - Self.leastName))) }
+        if showsSize, take(Self.minBar) { bar = Self.minBar }
+        let name = max(1, Self.minName + min(rest, max(bar == 0 ? rest : 0, longestName - Self.minName)))
+        if bar > 0 { bar += min(Self.maxBar - bar, max(0, rest - (name - Self.minName))) }
         self.name = name
     }
 
-    /// Puts one line together.
+    /// Formats one line.
     func line(name: String, fraction: Double?, size: String, speed: String, time: String) -> String {
         var parts = [name.fitted(to: self.name)]
         if bar > 0 { parts.append(glyphs.bar(fraction, width: bar)) }

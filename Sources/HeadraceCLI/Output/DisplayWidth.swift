@@ -1,8 +1,8 @@
 extension Character {
-    /// The most columns that a terminal gives the character; one that joins the parts of an emoji or a syllable gives fewer.
+    /// The maximum number of columns of the character; a terminal that combines emoji or syllables uses fewer.
     var displayWidth: Int {
         let width = unicodeScalars.reduce(0) { $0 + $1.displayWidth }
-        // U+FE0F asks for the emoji form of a character that has both.
+        // U+FE0F selects the emoji form, which is wide.
         return unicodeScalars.contains("\u{FE0F}") ? max(2, width) : width
     }
 }
@@ -15,7 +15,7 @@ extension Unicode.Scalar {
         case .nonspacingMark, .enclosingMark, .format: return 0
         default: break
         }
-        // The vowels and finals of a syllable of Hangul stand in the columns of its first part.
+        // Hangul vowels and finals share the columns of the syllable's first part.
         guard !(0x1160...0x11FF).contains(value) else { return 0 }
         return properties.isEmojiPresentation || Self.wide.contains { $0.contains(value) } ? 2 : 1
     }
@@ -28,17 +28,17 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The columns a terminal gives the text.
+    /// The number of columns of the text.
     var displayWidth: Int { reduce(0) { $0 + $1.displayWidth } }
 
-    /// The text in exactly so many columns: filled up with blanks, or with its middle left out.
+    /// The text in exactly `width` columns: padded with blanks, or shortened in the middle.
     func fitted(to width: Int, alignment: Alignment = .leading) -> String {
         let text = shortened(to: width)
         let blanks = String(repeating: " ", count: max(0, width - text.displayWidth))
         return alignment == .leading ? text + blanks : blanks + text
     }
 
-    /// The text in at most so many columns: both ends are kept, since the end of a name tells its kind.
+    /// The text in at most `width` columns, shortened in the middle, because the end of a name has its extension.
     func shortened(to width: Int) -> String {
         guard displayWidth > width else { return self }
         guard width > 1 else { return width == 1 ? "…" : "" }
@@ -47,7 +47,7 @@ extension String {
         return String(head) + "…" + String(tail.reversed())
     }
 
-    /// The side of its columns a text stands on.
+    /// The alignment of a text in its columns.
     enum Alignment {
         case leading
         case trailing

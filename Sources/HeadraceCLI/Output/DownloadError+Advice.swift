@@ -1,7 +1,7 @@
 import Headrace
 
 extension DownloadError {
-    /// The message with the option that may help, where there is one.
+    /// The message, with the option that may solve the problem, if there is one.
     var advisedMessage: String {
         guard let advice = remedy?.advice else { return message }
         return "\(message.withoutFullStop); \(advice)."
@@ -9,13 +9,13 @@ extension DownloadError {
 }
 
 extension DownloadError.Remedy {
-    /// What the tool's options do for it.
+    /// The option that may solve the problem.
     fileprivate var advice: String {
         switch self {
-        case .login: "--netrc, --netrc-file or --header 'Authorization: ...' gives a login"
-        case .certificateAuthorities: "--cacert names a file of authorities to trust"
-        case .insecureRedirects: "--allow-downgrade does so"
-        case .cookies: "--cookies FILE, which may be empty, sends cookies back"
+        case .login: "use --netrc, --netrc-file or --header 'Authorization: ...' to log in"
+        case .certificateAuthorities: "use --cacert FILE to trust another certificate authority"
+        case .insecureRedirects: "use --allow-downgrade to allow it"
+        case .cookies: "use --cookies FILE, which may be an empty file, to send cookies"
         }
     }
 }

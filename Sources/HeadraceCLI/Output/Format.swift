@@ -1,4 +1,4 @@
-/// Numbers as a person reads them.
+/// Formats numbers for people.
 enum Format {
     /// The widest result of ``size(_:)``, as in `1023 MiB`.
     static let sizeWidth = 8
@@ -18,7 +18,7 @@ enum Format {
             rest >>= 10
             unit += 1
         }
-        // Cut off and never rounded up: a download is not larger than it is, and no number becomes the next unit's.
+        // Truncated: rounding up would exaggerate the size, or produce 1024 of a unit.
         let hundredths = rest * 100 / 1024
         switch hundredths {
         case ..<1000: return "\(hundredths / 100).\(twoDigits(hundredths % 100)) \(units[unit])"
@@ -32,7 +32,7 @@ enum Format {
         size(wholeNumber(bytesPerSecond)) + "/s"
     }
 
-    /// `0:07`, `1:02`, `3:04:05`; days from a hundred hours on: `5d 03h`.
+    /// `0:07`, `1:02`, `3:04:05`; from 100 hours, days and hours: `5d 03h`.
     static func duration(_ duration: Duration) -> String {
         let seconds = max(0, duration.components.seconds)
         let (days, hours, minutes) = (seconds / 86_400, seconds / 3600, seconds / 60 % 60)
@@ -43,7 +43,7 @@ enum Format {
         }
     }
 
-    /// A time that is over: `12 ms`, `2.3 s`, and like ``duration(_:)`` from ten seconds on.
+    /// An elapsed time: `12 ms`, `2.3 s`, and like ``duration(_:)`` from ten seconds.
     static func elapsed(_ duration: Duration) -> String {
         guard duration >= .seconds(1) else { return "\(max(1, wholeNumber(duration / .milliseconds(1)))) ms" }
         guard duration < .seconds(10) else { return Self.duration(duration) }
@@ -51,12 +51,12 @@ enum Format {
         return "\(tenths / 10).\(tenths % 10) s"
     }
 
-    /// A part of 1 in percent; 100 only when nothing is missing.
+    /// A fraction in percent, rounded down, so that 100% means complete.
     static func percent(_ fraction: Double) -> String {
         "\(min(100, max(0, wholeNumber(fraction * 100))))%"
     }
 
-    /// The number without its fraction; 0 for what is no number.
+    /// The number rounded down and clamped to the range of `Int64`; 0 for NaN and infinity.
     static func wholeNumber(_ value: Double) -> Int64 {
         guard value.isFinite else { return 0 }
         return Int64(exactly: value.rounded(.down)) ?? (value < 0 ? .min : .max)

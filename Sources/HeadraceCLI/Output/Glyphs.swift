@@ -1,17 +1,16 @@
-/// The characters that live lines are drawn with.
+/// The characters for progress lines.
 enum Glyphs: Sendable, Equatable {
     case ascii
     case unicode
 
-    /// Blocks where the locale's characters are those of UTF-8, which `LC_ALL`, else `LC_CTYPE`, else `LANG` tells (POSIX,
-    /// 8.2).
+    /// Unicode if the locale, from `LC_ALL`, `LC_CTYPE` or `LANG`, uses UTF-8 (POSIX, 8.2).
     init(_ environment: (String) -> String?) {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         let encoding = locale.split(separator: ".").last?.prefix { $0 != "@" }.lowercased()
         self = encoding == "utf-8" || encoding == "utf8" ? .unicode : .ascii
     }
 
-    /// A bar between brackets, so many columns wide.
+    /// A bar in brackets, `width` columns wide.
     func bar(_ fraction: Double?, width: Int) -> String {
         let inner = width - 2
         let fraction = min(1, max(0, fraction ?? 0))
@@ -29,7 +28,7 @@ enum Glyphs: Sendable, Equatable {
         return "[" + filled + "]"
     }
 
-    /// The line as the terminal can show it.
+    /// The line with characters that the terminal can show.
     func fit(_ line: String) -> String {
         self == .unicode ? line : line.replacing("…", with: "~")
     }

@@ -1,52 +1,57 @@
 import Headrace
 
-/// What a signal stopped, and what the tool says of it.
+/// The downloads that a signal interrupted.
 struct Interruption: Sendable {
     let signal: Int32
-    /// The downloads that it stopped; none where all was done.
+    /// The interrupted downloads; empty if all had ended.
     let downloads: [Download]
-    /// Whether any others have come to their end.
+    /// Whether any other download has finished.
     let hasFinished: Bool
 
-    /// What is to be said to who may want to go on.
-    struct Rest: Sendable, Equatable {
-        /// The partial files that the same command goes on with.
-        var kept: [String] = []
-        /// Whether the same command begins again all the same, since it says so.
-        var isAbandoned = false
-        /// The names of those that begin again, since nothing could prove what came of them.
-        var lost: [String] = []
-        /// What becomes of the files that are finished when the same command runs again; nil where there are none.
-        var finished: Again?
+    /// The state that an interrupted run leaves for the next one.
+    struct Remainder: Sendable, Equatable {
+        /// The partial files that the same command resumes.
+        var partialFiles: [String] = []
+        /// Whether the command has `--no-resume`, and would ignore the partial files.
+        var isResumeDisabled = false
+        /// The names of downloads that cannot be resumed, for lack of a validator.
+        var restarting: [String] = []
+        /// How the same command treats files that are finished; `nil` if there are none.
+        var finished: Rerun?
     }
 
-    /// What the same command does with a file that is finished.
-    enum Again: Sendable, Equatable {
-        /// Asks whether it has changed, and fetches it again where its server tells no version.
-        case asks
-        case fetches
+    /// The treatment of a finished file when the same command runs again.
+    enum Rerun: Sendable, Equatable {
+        /// Checks with the server; without a validator the file is downloaded again.
+        case checks
+        case downloads
         case skips
     }
 }
 
-extension Interruption.Rest {
-    /// What is said of it.
+extension Interruption.Remainder {
+    /// The message that explains how to continue.
     var message: String {
-        var sentences = ["headrace: interrupted", "Run the same command again to go on."]
-        if isAbandoned, !kept.isEmpty { sentences[1] = "Without --no-resume, the same command goes on." }
-        if !kept.isEmpty { sentences[0] += "; what came is kept in \(Self.names(kept))" }
+        var sentences = ["headrace: interrupted", "Run the same command again to continue."]
+        if !partialFiles.isEmpty {
+            sentences[0] += "; the received bytes are saved in \(Self.names(partialFiles))"
+            if isResumeDisabled { sentences[1] = "Run the same command without --no-resume to continue." }
+        }
         sentences[0] += "."
-        if !lost.isEmpty {
-            let (verb, whose) = lost.count == 1 ? ("begins", "its server tells") : ("begin", "their servers tell")
-            sentences.append("\(Self.names(lost)) \(verb) again, since \(whose) no version.")
+        if !restarting.isEmpty {
+            let owner = restarting.count == 1 ? "its server" : "their servers"
+            sentences.append(
+                "\(Self.names(restarting)) will start over, because \(owner) sent no ETag or Last-Modified date."
+            )
         }
         switch finished {
         case nil, .skips: break
-        case .asks:
+        case .checks:
             sentences.append(
-                "What is finished stays, if its server tells the version; with --if-exists skip in any case."
+                "Finished files are not downloaded again if the server sent an ETag or Last-Modified date; to skip all of "
+                    + "them, add --if-exists skip."
             )
-        case .fetches: sentences.append("With --if-exists skip what is finished is not fetched again.")
+        case .downloads: sentences.append("To skip finished files, use --if-exists skip.")
         }
         return sentences.joined(separator: " ").printable
     }

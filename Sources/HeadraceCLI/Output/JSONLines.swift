@@ -1,16 +1,18 @@
 import Headrace
 import HeadracePlatform
 
-/// Events as JSON lines for a program: after the first one, each has `event`, `id` and `url`.
+/// Formats events as JSON lines for programs.
 ///
-/// The page "JSON lines" of the documentation is the schema; what a program that follows it cannot read is a new version.
+/// Each line after the first one has `event`, `id` and `url`.
 ///
-/// Every download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
+/// The documentation page "JSON lines" is the schema; an incompatible change needs a new version number.
+///
+/// Each download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
 enum JSONLines {
     /// The first line, with the version of the schema.
     static let head = JSONObject(["event": .string("stream"), "version": .integer(1)]).text
 
-    /// The line of a command that fails as a whole.
+    /// The line for a command that fails as a whole.
     static func error(_ message: String, _ code: DownloadError.Code?, _ status: ExitCode) -> String {
         JSONObject([
             "event": .string("error"), "code": .optional(code?.description), "message": .string(message),
@@ -18,7 +20,7 @@ enum JSONLines {
         ]).text
     }
 
-    static func line(for event: DownloadEvent, of item: Item) -> String {
+    static func line(for event: DownloadEvent, of item: DisplayedDownload) -> String {
         switch event {
         case .started: return object("started", item).text
         case .redirected(let status, let from, let to):
@@ -103,7 +105,7 @@ enum JSONLines {
         }
     }
 
-    static func progressLine(of item: Item) -> String {
+    static func progressLine(of item: DisplayedDownload) -> String {
         let progress = item.progress
         var line = object(
             "progress",
@@ -118,7 +120,7 @@ enum JSONLines {
         return line.text
     }
 
-    private static func finished(_ summary: DownloadSummary, _ item: Item) -> String {
+    private static func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
         object(
             "finished",
             item,
@@ -131,13 +133,13 @@ enum JSONLines {
         ).text
     }
 
-    private static func wasted(_ event: String, _ item: Item, _ reason: String, _ bytes: Int64) -> String {
+    private static func wasted(_ event: String, _ item: DisplayedDownload, _ reason: String, _ bytes: Int64) -> String {
         object(event, item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
     }
 
     private static func object(
         _ event: String,
-        _ item: Item,
+        _ item: DisplayedDownload,
         _ members: KeyValuePairs<String, JSONObject.Value> = [:]
     ) -> JSONObject {
         var object = JSONObject(["event": .string(event), "id": .string(item.id), "url": .string(item.url)])

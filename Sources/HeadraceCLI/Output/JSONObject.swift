@@ -1,6 +1,6 @@
 import Headrace
 
-/// A JSON object in one line, with its members in their order (RFC 8259).
+/// A JSON object on one line that keeps the order of its members (RFC 8259).
 struct JSONObject: Sendable {
     enum Value: Sendable {
         case string(String)
@@ -29,16 +29,16 @@ struct JSONObject: Sendable {
         switch value {
         case .string(let string): quoted(string)
         case .integer(let integer): "\(integer)"
-        // JSON has neither infinity nor NaN; more than a thousandth says nothing here.
+        // JSON has neither infinity nor NaN; milliseconds are precise enough.
         case .number(let number): number.isFinite ? "\((number * 1000).rounded() / 1000)" : "null"
         case .bool(let bool): "\(bool)"
         case .null: "null"
         }
     }
 
-    /// Every control character is escaped, DEL and C1 too: a line may well end on a terminal.
+    /// All control characters are escaped, including DEL and C1, because the line may be printed on a terminal.
     private static func quoted(_ string: String) -> String {
-        // Nearly all text is plain, and thousands of lines a second may be written.
+        // A fast path for plain text: there may be thousands of lines per second.
         guard !string.utf8.allSatisfy(isPlain) else { return "\"\(string)\"" }
         var quoted = "\""
         for scalar in string.unicodeScalars {

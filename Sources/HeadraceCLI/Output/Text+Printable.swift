@@ -1,5 +1,5 @@
 extension String {
-    /// The text with everything replaced that a terminal would obey or that reorders what a person reads.
+    /// The text without control characters, and without characters that reorder or hide text.
     var printable: String {
         guard !utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return self }
         var scalars = String.UnicodeScalarView()
@@ -11,7 +11,7 @@ extension String {
         guard scalar.value < 0x20 || scalar.value >= 0x7F else { return true }
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate: return false
-        // The joiners are part of letters and emoji; the other format characters reorder or hide.
+        // The joiners are part of letters and emoji; the other format characters reorder or hide text.
         case .format: return scalar == "\u{200C}" || scalar == "\u{200D}"
         default: return true
         }

@@ -1,24 +1,22 @@
 import HeadracePlatform
 
-/// The argument of `--begin` as a moment.
-///
-/// `+1h30m` counts from now. What is no such span is a date of ISO 8601, of the local time where it names no zone.
+/// Parses the argument of `--begin`: a delay such as `+1h30m`, or an ISO 8601 date, in local time unless it names a zone.
 enum BeginTime {
     static func date(_ text: String, now: Date) throws(UsageError) -> Date {
         guard let date = text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text) else {
             throw UsageError(
-                "--begin: \"\(text)\" is no time: give one such as 2026-05-01T22:00, or +1h30m; days, hours, minutes "
-                    + "and seconds are d, h, m and s"
+                "--begin: \"\(text)\" is not a time; use a date such as 2026-05-01T22:00, or a delay such as +1h30m "
+                    + "(units: d, h, m, s)"
             )
         }
         return date
     }
 
-    /// The date as the option takes it, of the local time.
+    /// The date in local time, in the format of the option.
     static func text(_ date: Date) -> String {
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
         var time = tm()
-        // As mktime does by itself.
+        // mktime does this by itself; localtime_r need not.
         tzset()
         localtime_r(&seconds, &time)
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]
@@ -53,7 +51,7 @@ enum BeginTime {
         let day = time.tm_mday
         let isLocal = match.7 == nil && match.8 == nil
         let seconds = isLocal ? mktime(&time) : timegm(&time)
-        // A day that the month does not have has become one of the next.
+        // mktime turns a day past the end of a month into one of the next month.
         guard time.tm_mday == day else { return nil }
         let offset = (number(match.9) * 60 + number(match.10)) * (match.8 == "-" ? -60 : 60)
         return Date(timeIntervalSince1970: TimeInterval(seconds - Int(offset)))

@@ -2,20 +2,20 @@ import Headrace
 import HeadracePlatform
 
 extension DownloadSnapshot {
-    /// What the help text says of ``json(place:)``; the page "JSON lines" of the documentation tells more.
+    /// The paragraph of the help text about ``json(position:)``; the documentation page "JSON lines" is the full reference.
     static let jsonNotes = """
-        --json: an object for each download, with its place, number, id, state, url, name, title, group, priority,
-        begin, bytesReceived and totalBytes, and its destination or directory; once it is finished file; once it has failed
-        code, message and exitStatus; networkObstacle where it waits for another network. Places count from 1 and
-        change, numbers do not; sizes are bytes, times are ISO 8601 in UTC, null is what is not known. Later releases
-        may add members.
+        --json: an object for each download with its place, number, id, state, url, name, title, group, priority,
+        begin, bytesReceived, totalBytes, and destination or directory. A finished download also has file, a failed one
+        code, message and exitStatus, and one that waits for another network networkObstacle. The place is the position
+        in the queue, from 1, and can change; the number cannot. Sizes are in bytes, times are ISO 8601 in UTC, and
+        unknown values are null. Later releases may add members.
         """
 
-    /// The download as a JSON object in a line; the place is that in the list, where it is known.
-    func json(place: Int?) -> String {
-        let item = Item(id: id.description, request: request)
+    /// The download as a JSON object on one line; `position` is its position in the queue, if known.
+    func json(position: Int?) -> String {
+        let item = DisplayedDownload(id: id.description, request: request)
         var object = JSONObject([
-            "place": .optional(place.map { Int64($0) }), "number": .optional(number.map { Int64($0) }),
+            "place": .optional(position.map { Int64($0) }), "number": .optional(number.map { Int64($0) }),
             "id": .string(item.id), "state": .string(state.kind.rawValue),
             "url": .string(item.url), "name": .string(item.name), "title": .optional(request.title),
             "group": .optional(request.group), "priority": .integer(Int64(priority.rawValue)),

@@ -2,15 +2,15 @@ import Headrace
 import HeadracePlatform
 
 extension Verb {
-    /// The commands on a list that is kept in a directory.
+    /// The commands for a queue that is stored in a directory.
     static let queue =
         [
             Verb(
                 name: "queue add",
                 operands: "URL...",
-                summary: "add downloads to a list that is kept on the disk, and print their ids",
-                options: .those(
-                    of: Option.ofNetwork.union([
+                summary: "add downloads to the queue, which is stored on disk, and print their ids",
+                options: .entries(
+                    of: Option.networkOptions.union([
                         .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
                         .ifExists, .ifChanged, .onMismatch, .network, .title, .group, .priority, .paused, .begin,
                         .registry, .json, .quiet, .help,
@@ -18,8 +18,8 @@ extension Verb {
                 ),
                 notes: [
                     """
-                    What queue add is told of proxies, logins, certificates and cookies is for the URL of --checksum-file;
-                    queue run takes what is for the downloads.
+                    The options for proxies, logins, certificates and cookies apply only to the URL of --checksum-file;
+                    pass those for the downloads to queue run.
                     """,
                     DownloadSnapshot.jsonNotes,
                 ],
@@ -28,56 +28,56 @@ extension Verb {
             Verb(
                 name: "queue list",
                 operands: "",
-                summary: "show the list",
-                options: .those(of: [.state, .group, .registry, .json, .help]),
+                summary: "show the queue",
+                options: .entries(of: [.state, .group, .registry, .json, .help]),
                 notes: [DownloadSnapshot.jsonNotes],
                 run: { arguments async throws(UsageError) in try await queueList(arguments) }
             ),
             Verb(
                 name: "queue run",
                 operands: "",
-                summary: "download what waits in the list; other queue commands work meanwhile",
-                options: .those(of: Option.ofQueueRun.union([.background])),
+                summary: "run the downloads of the queue; other queue commands can be used meanwhile",
+                options: .entries(of: Option.queueRunOptions.union([.background])),
                 run: { arguments async throws(UsageError) in try await queueRun(arguments) }
             ),
             command(
                 "pause",
-                "stop downloads until they are resumed; they keep their places and their bytes"
+                "pause downloads; they keep their positions and their partial files"
             ) { ids, _ in .pause(ids) },
             command(
                 "resume",
-                "have paused, failed and cancelled downloads, and those whose file is gone, wait for their turn again",
+                "resume paused, failed and cancelled downloads, and finished ones whose file is missing",
                 notes: [
                     """
-                    queue resume has a cancelled download begin at zero, and a finished one whose file is gone fetched again;
-                    one that is to begin later waits for that no more. --state paused leaves all others as they are.
+                    queue resume restarts a cancelled download from the beginning, downloads a finished file again if it is
+                    missing, and makes a download ignore its --begin time. --state paused resumes only paused downloads.
                     """
                 ]
             ) { ids, _ in .resume(ids) },
-            command("retry", "try failed downloads again") { ids, _ in .retry(ids) },
-            command("cancel", "stop downloads for good and delete what came of them") { ids, _ in .cancel(ids) },
-            command("remove", "take downloads out of the list, whatever they do", [.files]) {
+            command("retry", "retry failed downloads") { ids, _ in .retry(ids) },
+            command("cancel", "cancel downloads and delete their partial files") { ids, _ in .cancel(ids) },
+            command("remove", "remove downloads in any state from the queue", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
             } then: { removed, arguments in
                 for path in removed.map({ $0.partialFile.plainPath }) where Files.exists(path) {
                     let message =
                         arguments.has(.files)
-                        ? "\(path) is not deleted yet"
-                        : "\(path) is kept: the URL added again goes on with it; --files deletes such files"
+                        ? "\(path) has not been deleted yet"
+                        : "kept \(path): adding the URL again resumes it; use --files to delete such files"
                     Console.error.write("headrace: \(message)".printable + "\n")
                 }
             },
             Verb(
                 name: "queue move",
-                operands: "ID first|last|before ID|after ID|PLACE",
-                summary: "change the place of a download in the list, and with it when it runs",
-                options: .those(of: [.registry, .help]),
+                operands: "ID first|last|before ID|after ID|POSITION",
+                summary: "move a download to another position in the queue",
+                options: .entries(of: [.registry, .help]),
                 notes: [QueueSelector.moveNotes],
                 run: { arguments async throws(UsageError) in try await queueMove(arguments) }
             ),
         ] + queueProcess
 
-    /// A command on downloads that are there; `then` tells what came of it.
+    /// A command for existing downloads; `then` reports its results.
     private static func command(
         _ name: String,
         _ summary: String,
@@ -90,26 +90,31 @@ extension Verb {
             name: "queue \(name)",
             operands: "ID...",
             summary: summary,
-            options: .those(of: options.union([.state, .group, .registry, .quiet, .help])),
+            options: .entries(of: options.union([.state, .group, .registry, .quiet, .help])),
             notes: [QueueSelector.notes] + notes,
             run: { arguments async throws(UsageError) in
                 let selector = try QueueSelector(arguments.operands, arguments)
                 let registry = try DownloadRegistry(arguments)
                 return try await reportingErrors(to: arguments) {
-                    let list = try await registry.presentDownloads()
-                    let ids = try selector.resolve(in: list)
+                    let queue = try await registry.presentDownloads()
+                    let ids = try selector.resolve(in: queue)
                     let command = command(ids, arguments)
                     let isDone = ids.isEmpty ? true : try await registry.perform(command)
                     if !arguments.has(.quiet) {
-                        let lines = QueueNote.lines(on: command, to: ids, of: list, areNamed: selector.namesEach)
+                        let lines = QueueCommandNote.lines(
+                            on: command,
+                            to: ids,
+                            of: queue,
+                            areNamed: selector.namesEach
+                        )
                         for line in lines { Console.error.write(line + "\n") }
                     }
                     guard isDone else { throw await registry.isYetToCarryOut() }
                     let chosen = Set(ids)
                     if !arguments.has(.quiet) {
-                        let line = QueueNote.summary(of: command, on: ids, of: list)
+                        let line = QueueCommandNote.summary(of: command, on: ids, of: queue)
                         if let line { Console.error.write(line + "\n") }
-                        report(list.filter { chosen.contains($0.id) }, arguments)
+                        report(queue.filter { chosen.contains($0.id) }, arguments)
                         if line != nil { await registry.warnUnlessRunning(arguments) }
                     }
                     return .success
@@ -121,38 +126,38 @@ extension Verb {
 
 private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     var options = try QueueAddOptions(arguments, now: .now)
-    let (listed, files) = (try options.places.readList(), try options.places.readMetalinks())
-    try options.places.readNetworkFiles()
+    let (listed, files) = (try options.downloads.readList(), try options.downloads.readMetalinks())
+    try options.downloads.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) { [options] in
-        let list = try await options.places.readChecksumList()
-        let requests = try options.requests(listed: listed, files: files, checksums: list)
+        let checksums = try await options.downloads.readChecksumList()
+        let requests = try options.requests(listed: listed, files: files, checksums: checksums)
         try registry.makeParent()
         let before = try await registry.presentDownloads()
         let (ids, isDone) = try await registry.add(requests)
-        if options.places.verbosity != .quiet {
+        if options.downloads.verbosity != .quiet {
             var known = before.reduce(into: [:]) { known, download in
                 let (number, state) = (download.shownNumber ?? download.id.description, download.state.kind.rawValue)
-                known[download.id] = "is in the list already, as \(number), \(state)"
+                known[download.id] = "is already in the queue as \(number) (\(state))"
             }
             for (id, request) in zip(ids, requests) {
                 if let how = known[id] {
                     Console.error.write("headrace: \(request.url.absoluteString) \(how)".printable + "\n")
                 } else {
-                    known[id] = "is given more than once"
+                    known[id] = "was given more than once"
                 }
             }
             await registry.warnUnlessRunning(arguments)
         }
         var lines = ids.map(\.description)
-        if options.places.writesJSON {
-            let list = (try? await registry.downloads()) ?? []
+        if options.downloads.writesJSON {
+            let queue = (try? await registry.downloads()) ?? []
             lines = zip(ids, requests).map { id, request in
-                guard let index = list.firstIndex(where: { $0.id == id }) else {
-                    // The process that has the list has yet to take it.
-                    return DownloadSnapshot(added: request, as: id).json(place: nil)
+                guard let index = queue.firstIndex(where: { $0.id == id }) else {
+                    // The process that runs the queue has not taken it yet.
+                    return DownloadSnapshot(added: request, as: id).json(position: nil)
                 }
-                return list[index].json(place: index + 1)
+                return queue[index].json(position: index + 1)
             }
         }
         let status = Console.output.print(lines)
@@ -167,18 +172,18 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) {
         var all = try await registry.presentDownloads()
-        // Nothing but the network keeps those waiting that nobody would run anyway.
+        // If no process runs the queue, the network is not what downloads wait for.
         if try await registry.processID != nil { await all.fillInBlockers() }
         let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
         var lines: [String] = []
         if arguments.has(.json) {
-            lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(place: $0 + 1) }
+            lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(position: $0 + 1) }
         } else if !shown.isEmpty {
             lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
         } else {
             let message =
-                all.isEmpty ? "The list is empty." : "No download of the list is \(state?.rawValue ?? "there")."
-            // A program that reads the list gets nothing.
+                all.isEmpty ? "The queue is empty." : "No download in the queue is \(state?.rawValue ?? "selected")."
+            // Nothing on standard output for a program that reads it.
             guard Console.output.width != nil else { return Console.error.print(message) }
             lines = [message]
         }
@@ -189,9 +194,9 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
 private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     try arguments.checkOperands(none: "queue run")
     var options = try GetOptions(arguments)
-    // A list that runs unattended may start before the network is up.
+    // An unattended queue may start before the network is up.
     options.configuration.retryPolicy.maxUnreachableFailures = nil
-    if arguments.has(.background) { try arguments.checkFiles(areReadAgainBy: "the process in the background") }
+    if arguments.has(.background) { try arguments.checkFiles(areReadAgainBy: "the background process") }
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
@@ -217,22 +222,22 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     }
 }
 
-/// How long another command may have the list, each for some milliseconds, before it is taken for another run.
+/// How long the queue may be locked, by commands that take some milliseconds each, before another run is assumed.
 private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     guard let first = arguments.operands.first else {
-        throw UsageError("no download is named: headrace queue move ID first|last|before ID|after ID|PLACE")
+        throw UsageError("no download given; usage: headrace queue move ID first|last|before ID|after ID|POSITION")
     }
     let term = try QueueSelector.Term(first)
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) {
-        let list = try await registry.presentDownloads()
-        let id = try QueueSelector.find(term, in: list).id
-        let place = try QueuePosition(arguments.operands.dropFirst(), in: list)
-        let command = DownloadRegistry.Command.move(id, to: place)
+        let queue = try await registry.presentDownloads()
+        let id = try QueueSelector.find(term, in: queue).id
+        let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
+        let command = DownloadRegistry.Command.move(id, to: position)
         guard try await registry.perform(command) else { throw await registry.isYetToCarryOut() }
-        if let line = QueueNote.summary(of: command, on: [id], of: list) { Console.error.write(line + "\n") }
+        if let line = QueueCommandNote.summary(of: command, on: [id], of: queue) { Console.error.write(line + "\n") }
         await registry.warnUnlessRunning(arguments)
         return .success
     }
@@ -241,10 +246,10 @@ private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) ->
 extension ParsedArguments {
     func checkOperands(none verb: String) throws(UsageError) {
         guard let first = operands.first else { return }
-        throw UsageError("\(verb) takes no operand such as \"\(first.withoutCredentials)\"")
+        throw UsageError("\(verb) takes no arguments, but \"\(first.withoutCredentials)\" was given")
     }
 
-    /// What names the list that these are about in a command on it.
+    /// The `--registry` option to add to a suggested command for the same queue.
     var queueWords: String { value(.registry).map { " --registry \($0)" } ?? "" }
 }
 
@@ -254,7 +259,7 @@ extension DownloadRegistry {
         self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
 
-    /// The list as it is when all is done that was left for a process that has ended; what of it is damaged is told.
+    /// The downloads, after carrying out commands that a terminated process left behind; reports damage to the queue.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
         for finding in findings {
@@ -263,38 +268,41 @@ extension DownloadRegistry {
         return downloads
     }
 
-    /// What is told of a command that the process that has the list has not carried out in the time that is waited for it.
+    /// The error for a command that the process running the queue has not carried out in time.
     fileprivate func isYetToCarryOut() async -> DownloadError {
-        var process = "the process that has the list"
-        if let holder = try? await processID { process = "process \(holder), which runs the list," }
+        var process = "the process that runs the queue"
+        if let holder = try? await processID { process = "process \(holder), which runs the queue," }
         return DownloadError(
             .busy,
-            "\(directory.plainPath): \(process) has not carried out the command yet. It is kept there: that process "
-                + "does it as soon as it can, or once that one has ended, the next queue command"
+            "\(directory.plainPath): \(process) has not carried out the command yet. The command is saved: that "
+                + "process will carry it out when it can, or, if it exits first, the next queue command will"
         )
     }
 
-    /// Reports that no process runs the list; the change is in the list, whatever keeps this from being found out.
+    /// Reports that no process runs the queue, if that can be determined; the change itself is already saved.
     fileprivate func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
         let command = "headrace queue run\(arguments.queueWords)"
-        let line = "headrace: no process runs the list; \(command) downloads what waits in it"
+        let line = "headrace: no process is running the queue; start it with: \(command)"
         Console.error.write(line.printable + "\n")
     }
 
-    /// Makes the directories above that of the list.
+    /// Creates the parent directories of the queue's directory.
     fileprivate func makeParent() throws(DownloadError) {
         let parent = directory.deletingLastPathComponent().plainPath
         do throws(Files.Failure) {
             try Files.makeDirectory(parent)
         } catch {
-            throw DownloadError(.fileSystem, "\(parent): the directory for the list could not be made: \(error.reason)")
+            throw DownloadError(
+                .fileSystem,
+                "\(parent): the directory for the queue could not be created: \(error.reason)"
+            )
         }
     }
 }
 
 extension [DownloadSnapshot] {
-    /// Takes over what of the network as it is now keeps downloads waiting.
+    /// Sets the network blockers of waiting downloads from the current network.
     fileprivate mutating func fillInBlockers() async {
         guard contains(where: { $0.state == .waiting }) else { return }
         let monitor = NetworkMonitor()
@@ -307,7 +315,7 @@ extension [DownloadSnapshot] {
 }
 
 extension DownloadSnapshot {
-    /// A download that has just come into the list.
+    /// A download that has just been added to the queue.
     fileprivate init(added request: DownloadRequest, as id: Download.ID) {
         self.init(
             id: id,

@@ -1,30 +1,35 @@
 import Headrace
 import HeadracePlatform
 
-/// The options of `queue add` with their meaning.
+/// The options of `queue add`, converted and checked.
 struct QueueAddOptions: Sendable {
-    var places: GetOptions
+    var downloads: GetOptions
     private let title: String?
     private let group: String?
     private let priority: DownloadPriority
     private let begin: Date?
     private let isPaused: Bool
 
-    /// Spans such as `+30m` count from `now`.
+    /// Delays such as `+30m` are relative to `now`.
     init(_ arguments: ParsedArguments, now: Date) throws(UsageError) {
-        places = try GetOptions(arguments)
+        downloads = try GetOptions(arguments)
         title = arguments.value(.title)
         group = arguments.value(.group)
         priority = try arguments.value(.priority).map { text throws(UsageError) in try Self.priority(text) } ?? .normal
         begin = try arguments.value(.begin).map { text throws(UsageError) in try BeginTime.date(text, now: now) }
         isPaused = arguments.has(.paused)
-        for field in places.headers where field.isCredential {
-            throw UsageError("--header: \(field.name) is a secret, and the list keeps none; headrace get takes it")
+        for field in downloads.headers where field.isCredential {
+            throw UsageError(
+                "--header: \(field.name) is a secret, which the queue does not store; use headrace get instead"
+            )
         }
-        if places.integrity.list?.contains("://") != true,
-            let option = Option.allCases.first(where: { Option.ofNetwork.contains($0) && arguments.has($0) })
+        if downloads.integrity.checksumFile?.contains("://") != true,
+            let option = Option.allCases.first(where: { Option.networkOptions.contains($0) && arguments.has($0) })
         {
-            throw UsageError(option, "without the URL of a --checksum-file nothing is fetched; queue run takes it")
+            throw UsageError(
+                option,
+                "queue add uses it only to download a --checksum-file URL; pass it to queue run instead"
+            )
         }
     }
 
@@ -35,23 +40,23 @@ struct QueueAddOptions: Sendable {
         case "high": return .high
         default:
             guard let number = Int(text) else {
-                throw UsageError("--priority: \"\(text)\" is none of low, normal and high, and no whole number")
+                throw UsageError("--priority: \"\(text)\" is not low, normal, high or a whole number")
             }
             return DownloadPriority(rawValue: number)
         }
     }
 
-    /// The requests for the URLs given, the URLs listed and the files of documents, in this order.
+    /// The requests for the given URLs, the listed URLs and the files of documents, in this order.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
         checksums: ChecksumList? = nil
     ) throws(UsageError) -> [DownloadRequest] {
-        try places.requests(listed: listed, files: files, checksums: checksums).map { request throws(UsageError) in
+        try downloads.requests(listed: listed, files: files, checksums: checksums).map { request throws(UsageError) in
             for url in [request.url] + request.mirrors where url.withoutCredentials != url {
                 throw UsageError(
-                    "\(url.withoutCredentials.absoluteString): the URL has a user or a password in it, and the list "
-                        + "keeps no secrets; headrace get takes it"
+                    "\(url.withoutCredentials.absoluteString): the URL contains a user name or password, which the "
+                        + "queue does not store; use headrace get instead"
                 )
             }
             var request = request

@@ -2,32 +2,33 @@ import Headrace
 import HeadracePlatform
 
 extension Verb {
-    /// The commands on the process that runs a list.
+    /// The commands for the process that runs a queue.
     static let queueProcess = [
         Verb(
             name: "queue status",
             operands: "",
-            summary: "tell whether a process runs the list, and how many downloads stand how",
-            options: .those(of: [.registry, .json, .help]),
+            summary: "show which process runs the queue, and how many downloads are in each state",
+            options: .entries(of: [.registry, .json, .help]),
             notes: [QueueStatus.jsonNotes],
             run: { arguments async throws(UsageError) in try await queueStatus(arguments) }
         ),
         Verb(
             name: "queue stop",
             operands: "",
-            summary: "have the process that runs the list end, and wait for that; the list keeps what is not done",
-            options: .those(of: [.registry, .quiet, .help]),
+            summary:
+                "stop the process that runs the queue, and wait until it exits; unfinished downloads remain queued",
+            options: .entries(of: [.registry, .quiet, .help]),
             run: { arguments async throws(UsageError) in try await queueStop(arguments) }
         ),
         Verb(
             name: "queue unit",
             operands: "",
-            summary: "print a systemd user unit that runs the list with these options and waits for more",
-            options: .those(of: Option.ofQueueRun),
+            summary: "print a systemd user unit that runs the queue with these options and waits for more downloads",
+            options: .entries(of: Option.queueRunOptions),
             notes: [
                 """
                 headrace queue unit > ~/.config/systemd/user/headrace.service
-                systemctl --user enable --now headrace; loginctl enable-linger has it run without a login too.
+                systemctl --user enable --now headrace; loginctl enable-linger keeps it running when you are logged out.
                 """
             ],
             run: { arguments async throws(UsageError) in try queueUnit(arguments) }
@@ -35,45 +36,47 @@ extension Verb {
     ]
 }
 
-/// The size from which a log of earlier runs is begun anew.
-private let mostLogBytes = 1 << 20
+/// The size from which a log of earlier runs is replaced by a new one.
+private let maxLogBytes = 1 << 20
 
-/// Starts `headrace queue run` with the same options in the background; returns when it has the list, or has ended.
+/// Starts `headrace queue run` with the same options in the background; returns once it runs the queue or has exited.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
     let log = registry.log
     var earlierBytes = (try? Files.read(log))?.count ?? 0
-    if earlierBytes > mostLogBytes, unlink(log) == 0 { earlierBytes = 0 }
+    if earlierBytes > maxLogBytes, unlink(log) == 0 { earlierBytes = 0 }
     let child: pid_t
     do throws(Files.Failure) {
         try Files.makeDirectory(registry.directory.plainPath, mode: 0o700)
         child = try Processes.startDetached(["queue", "run"] + arguments.words(leavingOut: [.background]), log: log)
     } catch {
-        throw DownloadError(.fileSystem, "A process for the background could not be started: \(error.reason)")
+        throw DownloadError(.fileSystem, "The background process could not be started: \(error.reason)")
     }
     var hasList = false
     while true {
         if let status = Processes.status(of: child) {
-            // In the log of both, what another run says that was faster would be taken for its own.
+            // Another run was faster. Both write to this log, so its output cannot be shown as this one's.
             if ExitCode(code: status) == .disk, let holder = try await registry.processID {
                 throw DownloadError.isRun(registry, by: holder)
             }
-            // What it said tells why, or that there was nothing to do.
+            // Its output says why it exited, or that there was nothing to do.
             let said = (try? Files.read(log))?.dropFirst(earlierBytes) ?? []
             Console.error.write(String(decoding: said, as: UTF8.self))
             return ExitCode(code: status)
         }
         if hasList {
-            // With nothing to do it ends by itself, and tells why.
-            let list = try await registry.downloads()
-            if arguments.has(.watch) || list.contains(where: { $0.state == .waiting || $0.state == .running }) { break }
+            // With nothing to do, it exits by itself and prints why.
+            let queue = try await registry.downloads()
+            if arguments.has(.watch) || queue.contains(where: { $0.state == .waiting || $0.state == .running }) {
+                break
+            }
         } else {
             hasList = try await registry.processID == child
         }
         try await Task.sleep(for: .milliseconds(hasList ? 100 : 20))
     }
     guard !arguments.has(.quiet) else { return .success }
-    let message = "Process \(child) runs the list in the background; its log is \(log)".printable
+    let message = "Process \(child) is running the queue in the background; log: \(log)".printable
     return Console.output.print(message)
 }
 
@@ -96,12 +99,12 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) {
         guard let holder = try await registry.processID else {
-            return arguments.has(.quiet) ? .success : Console.output.print("No process runs the list.")
+            return arguments.has(.quiet) ? .success : Console.output.print("No process is running the queue.")
         }
         guard kill(holder, SIGTERM) == 0 else {
             throw DownloadError(
                 .permission,
-                "Process \(holder) could not be told to end: \(Files.Failure(errno).reason)"
+                "Process \(holder) could not be stopped: \(Files.Failure(errno).reason)"
             )
         }
         let start = ContinuousClock.now
@@ -109,15 +112,15 @@ private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) ->
         while Processes.isAlive(holder) {
             let waited = .now - start
             guard waited < .seconds(60) else {
-                throw DownloadError(.busy, "Process \(holder) was told to end, and has not in a minute.")
+                throw DownloadError(.busy, "Process \(holder) did not stop within a minute.")
             }
             if !isAdvertised, Console.error.width != nil || waited > .seconds(1) {
                 isAdvertised = true
-                Console.error.write("headrace: waits for process \(holder) to end, a minute at the most\n")
+                Console.error.write("headrace: waiting up to a minute for process \(holder) to stop\n")
             }
             try await Task.sleep(for: .milliseconds(20))
         }
-        let message = "Process \(holder) has ended; the list keeps what is not done."
+        let message = "Process \(holder) has stopped; unfinished downloads remain in the queue."
         return arguments.has(.quiet) ? .success : Console.output.print(message)
     }
 }
@@ -126,14 +129,14 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
     try arguments.checkOperands(none: "queue unit")
     let options = try GetOptions(arguments)
     if case .url(let proxy, _) = options.configuration.proxy, proxy.withoutCredentials != proxy {
-        throw UsageError("--proxy: the URL has a user or a password in it, and a unit is no place for secrets")
+        throw UsageError("--proxy: the URL contains a user name or password, which must not be stored in a unit file")
     }
     try arguments.checkFiles(areReadAgainBy: "the unit")
     let executable: String
     do throws(Files.Failure) {
         executable = try Processes.executable()
     } catch {
-        throw UsageError("the path of this tool could not be found out: \(error.reason)")
+        throw UsageError("the path of this program could not be determined: \(error.reason)")
     }
     let registry = try DownloadRegistry(arguments).directory.plainPath
     let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
@@ -147,30 +150,30 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
 }
 
 extension ParsedArguments {
-    /// Throws where an option names what can be read only once, as standard input and a pipe.
+    /// Throws if an option names a file that can be read only once, such as standard input or a pipe.
     func checkFiles(areReadAgainBy reader: String) throws(UsageError) {
         for option in Option.table.map(\.option) where option.namesFile {
             for path in all(option) where path == "-" || Files.isSpecial(path) {
                 let name = path == "-" ? "standard input" : path
-                throw UsageError(option, "\(name) is no regular file, and \(reader) has to read it again")
+                throw UsageError(option, "\(name) is not a regular file, and \(reader) has to read it again")
             }
         }
     }
 }
 
 extension DownloadRegistry {
-    /// Where a process in the background writes what it says.
+    /// The log file of a background process.
     fileprivate var log: String { directory.appending(path: "run.log").plainPath }
 }
 
 extension DownloadError {
-    /// For who wants to run a list that another process runs.
+    /// The error of a second process that tries to run a queue.
     static func isRun(_ registry: DownloadRegistry, by holder: Int32?) -> DownloadError {
         let process = holder.map { "process \($0)" } ?? "another process"
         return DownloadError(
             .busy,
-            "\(registry.directory.plainPath): \(process) runs the list already; headrace queue status tells "
-                + "of it, and headrace queue stop ends it"
+            "\(registry.directory.plainPath): \(process) is already running this queue; headrace queue status "
+                + "shows it, and headrace queue stop stops it"
         )
     }
 }

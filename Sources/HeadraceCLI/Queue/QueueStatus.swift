@@ -1,25 +1,26 @@
 import Headrace
 
-/// What `queue status` tells.
+/// The output of `queue status`.
 struct QueueStatus: Sendable, Equatable {
-    /// The process that runs the list; nil where none does.
+    /// The process that runs the queue; `nil` if there is none.
     let processID: Int32?
     let counts: [DownloadState.Kind: Int]
-    /// The path of the log, where there is one.
+    /// The path of the log; `nil` if there is none.
     let log: String?
 
     var lines: [String] {
-        let some = DownloadState.Kind.allCases.compactMap { kind in counts[kind].map { "\($0) \(kind.rawValue)" } }
+        let parts = DownloadState.Kind.allCases.compactMap { kind in counts[kind].map { "\($0) \(kind.rawValue)" } }
         return [
-            processID.map { "Process \($0) runs the list." } ?? "No process runs the list.",
-            some.isEmpty ? "The list is empty." : some.joined(separator: ", "),
+            processID.map { "Process \($0) is running the queue." } ?? "No process is running the queue.",
+            parts.isEmpty ? "The queue is empty." : parts.joined(separator: ", "),
         ] + (log.map { ["Log: \($0)".printable] } ?? [])
     }
 
-    /// What the help text says of ``json``.
+    /// The paragraph of the help text about ``json``.
     static let jsonNotes = """
-        --json: one object, with the processID of the process that runs the list, and the path of its log, or null; then
-        how many downloads are waiting, running, paused, finished, failed and cancelled. Later releases may add members.
+        --json: one object with the processID of the process that runs the queue and the path of its log, each null if
+        there is none, and the number of downloads that are waiting, running, paused, finished, failed and cancelled.
+        Later releases may add members.
         """
 
     var json: String {

@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// The list as a table: a line for each download below a line of headings.
+/// The queue as a table: a line of headings, then one for each download.
 struct QueueTable: Sendable {
     private struct Column {
         let heading: String
@@ -9,16 +9,16 @@ struct QueueTable: Sendable {
         let cells: [String]
     }
 
-    private static let leastDigits = 8
+    private static let minDigits = 8
 
     private let columns: [Column]
-    /// What stands in the last column, which is cut where the terminal ends.
+    /// The cells of the last column, which is shortened to fit the terminal.
     private let last: [String]
 
     /// - Parameters:
-    ///   - all: The whole list, of which each short id has enough digits to be the only one.
-    ///   - shown: Those that are shown.
-    ///   - now: Tells which begins are still to come.
+    ///   - all: The whole queue; short ids have enough digits to be unique in it.
+    ///   - shown: The downloads to show.
+    ///   - now: The current time; begin times are shown if they are later.
     init(_ all: [DownloadSnapshot], shown: Set<Download.ID>, now: Date) {
         let digits = Self.digits(of: all.map(\.id.description))
         let snapshots = all.filter { shown.contains($0.id) }
@@ -38,12 +38,12 @@ struct QueueTable: Sendable {
                 Column(heading: "PRIORITY", alignment: .trailing, cells: snapshots.map { Self.name(of: $0.priority) })
             )
         }
-        // Of a list that nobody runs little is known.
+        // Columns without content are left out: little is known about downloads that never ran.
         self.columns = columns.filter { column in column.cells.contains { !$0.isEmpty } }
         last = ["NAME"] + snapshots.map { Self.description(of: $0, now: now) }
     }
 
-    /// The lines, cut to the width where there is one.
+    /// The lines, shortened to the width unless it is `nil`.
     func lines(width: Int?) -> [String] {
         var lines = Array(repeating: "", count: last.count)
         for column in columns {
@@ -58,15 +58,15 @@ struct QueueTable: Sendable {
         }
     }
 
-    /// How many digits tell each id from the others.
+    /// The number of digits that makes each id unique.
     static func digits(of ids: [String]) -> Int {
         let ids = ids.sorted()
-        return zip(ids, ids.dropFirst()).reduce(leastDigits) { digits, pair in
+        return zip(ids, ids.dropFirst()).reduce(minDigits) { digits, pair in
             max(digits, zip(pair.0.utf8, pair.1.utf8).prefix { $0 == $1 }.count + 1)
         }
     }
 
-    /// As the option takes it.
+    /// The priority as an argument of `--priority`.
     static func name(of priority: DownloadPriority) -> String {
         switch priority {
         case .low: "low"
@@ -87,25 +87,25 @@ struct QueueTable: Sendable {
         switch snapshot.state {
         case .failed(let error): return "\(name): \(error.message.printable)"
         case .waiting:
-            if let blocker = snapshot.networkBlocker { return "\(name): waits for \(blocker.remedy)" }
+            if let blocker = snapshot.networkBlocker { return "\(name): waiting for \(blocker.remedy)" }
             guard let begin = snapshot.request.earliestBegin, begin > now else { return name }
-            return "\(name): begins \(BeginTime.text(begin))"
+            return "\(name): starts at \(BeginTime.text(begin))"
         default: return name
         }
     }
 }
 
 extension DownloadSnapshot {
-    /// The number as the commands take it.
+    /// The number in the form that commands accept: `%3`.
     var shownNumber: String? { number.map { "%\($0)" } }
 
-    /// The name, with the number that tells it from another of the same name.
+    /// The name, with the number to distinguish downloads of the same name.
     var numberedName: String { shownName + (shownNumber.map { " (\($0))" } ?? "") }
 
     /// The title, else the name of the file.
     var shownName: String {
         if let title = request.title { return title }
         if case .finished(let file) = state { return file.lastPathComponent }
-        return Item(id: id.description, request: request).name
+        return DisplayedDownload(id: id.description, request: request).name
     }
 }

@@ -1,6 +1,6 @@
 import Headrace
 
-/// A unit of systemd that runs this tool (systemd.service(5)).
+/// A systemd unit that runs this tool (systemd.service(5)).
 struct SystemdUnit: Sendable, Equatable {
     let executable: String
     let arguments: [String]
@@ -8,12 +8,12 @@ struct SystemdUnit: Sendable, Equatable {
     var text: String {
         """
         [Unit]
-        Description=Downloads of headrace
+        Description=Headrace download queue
 
         [Service]
         Type=exec
         ExecStart=\(([Self.quoted(executable)] + arguments.map { Self.quoted($0, variables: true) }).joined(separator: " "))
-        # The status is that of the downloads, or of the signal that ended it.
+        # These statuses report failed downloads or a signal, not a failure of the service.
         SuccessExitStatus=1 3 4 6 7 129 130 131 143
         Restart=on-failure
         RestartSec=10
@@ -25,7 +25,7 @@ struct SystemdUnit: Sendable, Equatable {
         """
     }
 
-    /// As one word of a command line; the first one has specifiers and no variables.
+    /// The text quoted as one word of a command line; specifiers are escaped everywhere, variables only in arguments.
     static func quoted(_ text: String, variables: Bool = false) -> String {
         var quoted = ""
         for scalar in text.unicodeScalars {

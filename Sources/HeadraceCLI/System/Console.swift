@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// A standard stream of the process; everything the tool prints goes through here.
+/// A standard stream of the process; the tool prints only through this type.
 struct Console: Sendable {
     static let output = Console(descriptor: STDOUT_FILENO)
     static let error = Console(descriptor: STDERR_FILENO)
@@ -10,9 +10,9 @@ struct Console: Sendable {
 
     private let descriptor: Int32
 
-    /// Writes the text in as few calls as the system takes; false where it is not all written.
+    /// Writes the text, and returns `false` if not all of it could be written.
     ///
-    /// That standard output takes nothing more is told once, unless it is a pipe that nobody reads any more.
+    /// The first failed write to standard output is reported, unless it is a pipe without a reader.
     @discardableResult
     func write(_ text: String) -> Bool {
         var text = text
@@ -29,7 +29,7 @@ struct Console: Sendable {
                 if count >= 0 {
                     rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 } else if errno == EAGAIN {
-                    // Someone who shares the terminal made it non-blocking.
+                    // Another process that shares the terminal made it non-blocking.
                     var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&ready, 1, -1)
                 } else if errno != EINTR {
@@ -41,7 +41,7 @@ struct Console: Sendable {
         }
     }
 
-    /// Writes lines with which a verb ends, and gives its status.
+    /// Writes the final lines of a command, and returns its exit status.
     func print(_ lines: [String]) -> ExitCode {
         write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
     }
@@ -53,13 +53,12 @@ struct Console: Sendable {
             defer { hasReported = true }
             return !hasReported
         }
-        if isFirst { error.write("headrace: standard output cannot be written: \(Files.Failure(number).reason)\n") }
+        if isFirst { error.write("headrace: cannot write to standard output: \(Files.Failure(number).reason)\n") }
     }
 
-    /// What the locale lets live lines be drawn with.
+    /// The characters that the locale allows for progress lines.
     static let glyphs = Glyphs { name in getenv(name).map { String(cString: $0) } }
 
-    /// Ends the process.
     static func exit(_ status: ExitCode) -> Never {
         #if canImport(Glibc)
         Glibc.exit(status.code)
@@ -78,29 +77,29 @@ extension Console {
         return strcmp(terminal, "dumb") != 0 && strcmp(terminal, "") != 0
     }
 
-    /// Whether the terminal is ours now; a job in the background must not draw over its shell.
+    /// Whether the process is in the terminal's foreground; a background job must not draw over the shell.
     var isForeground: Bool {
         let group = tcgetpgrp(descriptor)
-        // A terminal that does not control us tells no group, and is free to draw on.
+        // The call fails for a terminal that is not the controlling one, which is free to draw on.
         return group < 0 || group == getpgrp()
     }
 
-    /// The columns of the terminal, where it is one.
+    /// The columns of the terminal; `nil` if the stream is not a terminal.
     var width: Int? { isatty(descriptor) == 1 ? size.columns : nil }
 
-    /// The columns and rows of the terminal as they are now; of one that does not tell, as `COLUMNS` and `LINES` say.
+    /// The current columns and rows of the terminal, or else those of `COLUMNS` and `LINES`.
     var size: (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
             return (Self.number("COLUMNS") ?? 80, Self.number("LINES") ?? 24)
         }
-        return (min(Int(size.ws_col), Self.mostCells), min(Int(size.ws_row), Self.mostCells))
+        return (min(Int(size.ws_col), Self.maxCells), min(Int(size.ws_row), Self.maxCells))
     }
 
-    /// The most columns and rows that are believed, so that sums of them fit into numbers.
-    private static let mostCells = 10_000
+    /// The largest plausible number of columns or rows, which prevents overflow in sums.
+    private static let maxCells = 10_000
 
     private static func number(_ variable: String) -> Int? {
-        getenv(variable).flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? min($0, mostCells) : nil }
+        getenv(variable).flatMap { Int(String(cString: $0)) }.flatMap { $0 > 0 ? min($0, maxCells) : nil }
     }
 }

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// The few file calls of the tool itself, which block.
+/// Blocking file-system calls of the tool itself.
 enum Files {
-    /// The system's words for a failed call.
+    /// The system's description of a failed call.
     struct Failure: Error {
         let reason: String
-        /// Whether nothing has the path; of one that cannot be looked up that is not known.
+        /// Whether the path does not exist (`ENOENT`); other errors leave that open.
         let isMissing: Bool
 
         init(_ number: Int32) {
@@ -14,7 +14,7 @@ enum Files {
         }
     }
 
-    /// All bytes of the file, or of standard input where the path is `-`; of more than `maxBytes`, not all.
+    /// Reads the file, or standard input for `-`; stops soon after `maxBytes`.
     static func read(_ path: String, maxBytes: Int = .max) throws(Failure) -> [UInt8] {
         let file = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw Failure(errno) }
@@ -38,21 +38,21 @@ enum Files {
         }
     }
 
-    /// Why the current directory has no path, from which relative ones would go on; nil where it has one.
+    /// The reason why the current directory has no path, which relative paths need; `nil` if it has one.
     static func currentDirectoryFailure() -> Failure? {
         guard let path = getcwd(nil, 0) else { return Failure(errno) }
         free(path)
         return nil
     }
 
-    /// Makes the directory and those above it where they are missing; its mode is this one by the process's mask.
+    /// Creates the directory and its missing parents; `mode`, subject to the umask, applies only to the directory itself.
     static func makeDirectory(_ path: String, mode: mode_t = 0o777) throws(Failure) {
         guard mkdir(path, mode) != 0 else { return }
         let number = errno
         if number == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
             let parent = String(path[..<slash])
             try makeDirectory(parent)
-            // A path that ends in a slash, or in two, names the directory that was just made.
+            // For a path that ends in a slash, the recursive call already created the directory.
             guard mkdir(path, mode) == 0 || errno == EEXIST else { throw Failure(errno) }
         } else if !isDirectory(path) {
             throw Failure(number == EEXIST ? ENOTDIR : number)
@@ -64,19 +64,19 @@ enum Files {
         guard access(path, R_OK) == 0 else { throw Failure(errno) }
     }
 
-    /// Whether nobody but its owner can read the file; of one that is not there nothing is known.
+    /// Whether only its owner can read the file; `true` if its permissions cannot be read.
     static func isPrivate(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) != 0 || status.st_mode & (S_IRGRP | S_IROTH) == 0
     }
 
-    /// Whether there is something other than a regular file, as a pipe or a device.
+    /// Whether the path is something other than a regular file, such as a pipe or a device.
     static func isSpecial(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
     }
 
-    /// Throws unless there is something; a link counts as what it leads to.
+    /// Throws unless the path exists, following symbolic links.
     static func checkExists(_ path: String) throws(Failure) {
         guard access(path, F_OK) == 0 else { throw Failure(errno) }
     }
@@ -88,7 +88,7 @@ enum Files {
 
     static func exists(_ path: String) -> Bool { (try? checkExists(path)) != nil }
 
-    /// Whether nothing is there; false where that cannot be looked up.
+    /// Whether the path does not exist; `false` if that cannot be determined.
     static func isMissing(_ path: String) -> Bool {
         do throws(Failure) {
             try checkExists(path)
@@ -98,7 +98,7 @@ enum Files {
         }
     }
 
-    /// The bytes of the regular file; nil where there is none, or it cannot be looked up.
+    /// The size of the regular file in bytes; `nil` if there is none or it cannot be examined.
     static func size(_ path: String) -> Int64? {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : nil

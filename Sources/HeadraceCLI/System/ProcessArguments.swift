@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// The arguments that this process was started with, as bytes: they need not be UTF-8.
+/// The command line arguments of this process as bytes, because they need not be UTF-8.
 enum ProcessArguments {
-    /// Returns all arguments, the name of the program first.
+    /// Returns all arguments, starting with the program's name.
     static func all() -> [[UInt8]] {
         #if os(Linux)
         // Swift's runtime finds no arguments if a preloaded library has changed the environment before `main`.
@@ -13,7 +13,7 @@ enum ProcessArguments {
         }
     }
 
-    /// Splits what `/proc/PID/cmdline` holds: each argument ends with a NUL (proc_pid_cmdline(5)).
+    /// Splits the content of `/proc/PID/cmdline`, where each argument ends with a NUL (proc_pid_cmdline(5)).
     static func split(_ line: [UInt8]) -> [[UInt8]] {
         var arguments = line.split(separator: 0, omittingEmptySubsequences: false)
         if arguments.last?.isEmpty == true { arguments.removeLast() }

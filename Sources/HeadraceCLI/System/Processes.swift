@@ -5,10 +5,11 @@ import Darwin.crt_externs
 import Foundation
 #endif
 
-/// Other processes: this tool once more in the background.
+/// Starts this tool in the background, and examines other processes.
 enum Processes {
-    /// Starts this tool in a session of its own, so that no terminal ends it: without input, and with all that it says at the
-    /// end of `log`.
+    /// Starts this tool in its own session, so that closing the terminal does not end it.
+    ///
+    /// It has no input, and appends its output to `log`.
     static func startDetached(_ arguments: [String], log: String) throws(Files.Failure) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
@@ -30,14 +31,14 @@ enum Processes {
         posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // What the shell ignores, and what this thread blocks, is not to be so in the other process.
+        // The child must not inherit ignored or blocked signals.
         var signals = sigset_t()
         sigfillset(&signals)
         posix_spawnattr_setsigdefault(&attributes, &signals)
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
         posix_spawnattr_setflags(&attributes, newSession | Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
-        // Where a parent has children's ends ignored, nobody would learn of this one's.
+        // If SIGCHLD were ignored, as some parents arrange, the child's exit status would be lost.
         signal(SIGCHLD, SIG_DFL)
         let executable = try executable()
         var words = ([executable] + arguments).map { strdup($0) } + [nil]
@@ -48,7 +49,7 @@ enum Processes {
         return id
     }
 
-    /// The exit status of a process that was started here; nil while it runs.
+    /// The exit status of a child process; `nil` while it runs.
     static func status(of child: pid_t) -> Int32? {
         var status: Int32 = 0
         guard waitpid(child, &status, WNOHANG) == child else { return nil }
@@ -56,10 +57,10 @@ enum Processes {
         return signal == 0 ? status >> 8 & 0xFF : 128 + signal
     }
 
-    /// Whether a process lives.
+    /// Whether a process is running.
     static func isAlive(_ id: pid_t) -> Bool {
         #if os(Linux)
-        // One that has ended, and that nobody has asked for its status, has no executable any more.
+        // A zombie has no executable any more.
         var byte: CChar = 0
         return readlink("/proc/\(id)/exe", &byte, 1) >= 0 || errno == EACCES
         #else
@@ -67,7 +68,7 @@ enum Processes {
         #endif
     }
 
-    /// The path of this tool.
+    /// The path of this executable.
     static func executable() throws(Files.Failure) -> String {
         #if os(Linux)
         var buffer = [CChar](repeating: 0, count: 4096)
@@ -92,7 +93,7 @@ enum Processes {
         #if canImport(Darwin)
         Int16(POSIX_SPAWN_SETSID)
         #else
-        // The name exists in Glibc only under a feature macro that the importer may not have set.
+        // POSIX_SPAWN_SETSID, which Glibc declares only under a feature macro that the importer may not set.
         0x80
         #endif
     }

@@ -2,45 +2,47 @@ import Dispatch
 import Headrace
 import HeadracePlatform
 
-/// The signals a user sends, as streams; no code runs in a signal handler.
+/// The signals that users send, as a stream; no code runs in a signal handler.
 enum Signals {
-    /// What a signal asks for.
+    /// The action that a signal requests.
     enum Request: Sendable, Equatable {
         case stop(Int32)
-        /// The process was stopped and goes on: what the terminal shows is not ours any more.
+        /// The process was continued after a stop, so the terminal may show other output.
         case redraw
     }
 
-    /// What a signal ends a command with that has nothing else to tell.
+    /// Ends a command that a signal stopped and that has nothing else to report.
     struct Stop: Error {
         let signal: Int32
     }
 
     private static let stopping = [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
-    /// The number of descriptors that Dispatch opens for ``requests()``, and four for itself.
+    /// The number of descriptors that Dispatch opens for ``requests()``, including four for itself.
     static var descriptors: Int { stopping.count + 1 + 4 }
     private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 
-    /// The signals from now on, which are taken over for the rest of the process's life; who had them before gets none any more.
+    /// The signals from now on.
+    ///
+    /// They stay handled until the process exits, and only the latest stream receives them.
     static func requests() -> AsyncStream<Request> {
         let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
         listener.withLock { $0 = continuation }
-        sources.withLock { if $0.isEmpty { $0 = takeOver() } }
+        sources.withLock { if $0.isEmpty { $0 = makeSources() } }
         return requests
     }
 
-    private static func takeOver() -> [any DispatchSourceSignal] {
-        // A closed pipe is an error of the write, and no reason to die in the middle of a file.
+    private static func makeSources() -> [any DispatchSourceSignal] {
+        // Writing to a closed pipe should fail, not kill the process in the middle of a file.
         signal(SIGPIPE, SIG_IGN)
         let queue = DispatchQueue(label: "headrace-signals", qos: .userInitiated)
-        let timeout = Patience()
+        let detector = SecondStopDetector()
         return (stopping + [SIGCONT]).compactMap { number in
-            // What was ignored from the start, as by nohup, stays ignored.
+            // A signal that is ignored from the start, as with nohup, stays ignored.
             guard number == SIGCONT || !SignalAction.isIgnored(number) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             #if canImport(Darwin)
-            // Once the source has it; one that came before that would be lost. On Linux, Dispatch sets its own handler.
+            // Ignored only once the source is active, so that none is lost. On Linux, Dispatch sets its own handler.
             if number != SIGCONT { source.setRegistrationHandler { signal(number, SIG_IGN) } }
             #endif
             source.setEventHandler {
@@ -49,8 +51,8 @@ enum Signals {
                     continuation?.yield(.redraw)
                     return
                 }
-                if timeout.isOver() { _exit(128 + number) }
-                // Where nobody listens any more, it ends the process as it ends others.
+                if detector.isSecondStop() { _exit(128 + number) }
+                // Without a reader of the stream, the signal ends the process as usual.
                 if case .terminated = continuation?.yield(.stop(number)) { _exit(128 + number) }
             }
             source.activate()
@@ -58,7 +60,7 @@ enum Signals {
         }
     }
 
-    /// Has SIGQUIT end the process, as it ends others; Swift's runtime takes it for a crash, tells one and goes on.
+    /// Restores SIGQUIT's default action, because the Swift runtime would report it as a crash and continue.
     static func restoreQuit() {
         if !SignalAction.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }

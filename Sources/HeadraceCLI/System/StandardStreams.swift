@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// The descriptors that a process begins with.
+/// The descriptors 0, 1 and 2 of the process.
 enum StandardStreams {
-    /// Takes the places of standard streams that are closed: a file that got one of their numbers would be written to.
+    /// Opens closed standard streams, because a file that got one of their numbers would receive the tool's output.
     static func hold() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
-            // The lowest free number is this one. In the other direction, each use fails as that of a closed one does.
+            // open returns the lowest free number. Opened in the opposite direction, the stream fails like a closed one.
             _ = open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }

@@ -1,6 +1,8 @@
 import HeadracePlatform
 
-/// Runs the body with a folder that is gone afterwards; a signal cancels the body, and is thrown when it has ended.
+/// Runs the body with a temporary folder, which is then deleted.
+///
+/// A stop signal cancels the body and is thrown once it ends.
 func withTemporaryFolder<Result: Sendable>(
     _ body: @escaping @Sendable (URL) async throws -> Result
 ) async throws -> Result {

@@ -19,7 +19,7 @@ struct HelpTests {
     }
 
     @Test
-    func `no short option stands for two`() {
+    func `no two options share a letter`() {
         let letters = Option.table.compactMap(\.short)
         #expect(Set(letters).count == letters.count)
     }
@@ -37,26 +37,26 @@ struct HelpTests {
     }
 
     @Test
-    func `how a download is named stands where it is wanted, once`() {
+    func `the note on selecting downloads appears once in the help that needs it`() {
         for verbs in [Verb.table, Verb.group("queue")] + Verb.group("queue").map({ [$0] }) {
-            let isWanted = verbs.contains { $0.operands == "ID..." }
+            let isWanted = verbs.count < Verb.table.count && verbs.contains { $0.operands == "ID..." }
             #expect(Help.text(on: verbs).split(separator: QueueSelector.notes).count == (isWanted ? 2 : 1))
         }
     }
 
     @Test
-    func `what a command refuses is not in its help`() throws {
+    func `the help of queue move does not offer what the command rejects`() throws {
         let move = try #require(Verb.table.first { $0.name == "queue move" })
         let text = Help.text(on: [move])
         for words in ["or all", "--group", "--state"] { #expect(!text.contains(words), "\(words)") }
     }
 
     @Test
-    func `the defaults in the help are the library's`() {
+    func `the help shows the library's defaults`() throws {
         let configuration = DownloadConfiguration()
-        let text = Help.text()
+        let text = Help.text(on: [try #require(Verb.table.first { $0.name == "get" })])
         #expect(text.contains("downloads at once (default: \(configuration.maxConcurrentDownloads))"))
-        #expect(text.contains("a stall (default: \(configuration.stallTimeout.components.seconds))"))
-        #expect(text.contains("connection in (default: \(configuration.connectTimeout.components.seconds))"))
+        #expect(text.contains("nothing for SECONDS (default: \(configuration.stallTimeout.components.seconds))"))
+        #expect(text.contains("a connection (default: \(configuration.connectTimeout.components.seconds))"))
     }
 }

@@ -14,7 +14,7 @@ struct InvocationTests {
     }
 
     @Test(arguments: [["--help"], ["-h"], ["get", "--help"], ["get", "-h", "--jobs", "many"], ["get", "-qh", "x"]])
-    func `help is requested for before and after the command`(_ line: [String]) throws {
+    func `help is recognized before and after the command`(_ line: [String]) throws {
         guard case .help = try Invocation(line) else { return #expect(Bool(false), "no help") }
     }
 
@@ -26,13 +26,13 @@ struct InvocationTests {
         (["help", "queue"], Verb.group("queue").map(\.name)), (["help", "queue", "pause"], ["queue pause"]),
         (["help", "queue", "rm"], ["queue remove"]),
     ])
-    func `help is that on the command`(_ line: [String], names: [String]) throws {
+    func `help is shown for the named commands`(_ line: [String], names: [String]) throws {
         guard case .help(let verbs) = try Invocation(line) else { return #expect(Bool(false), "no help") }
         #expect(verbs.map(\.name) == names)
     }
 
     @Test
-    func `a command of two words gets what follows both`() throws {
+    func `a command of two words receives the arguments after both`() throws {
         guard case .verb(let verb, let arguments) = try Invocation(["queue", "pause", "%1", "%2"]) else {
             return #expect(Bool(false), "no command")
         }
@@ -41,7 +41,7 @@ struct InvocationTests {
     }
 
     @Test(arguments: [(["queue", "ls", "--json"], "queue list"), (["queue", "rm", "%1"], "queue remove")])
-    func `a command is found by the word that others have for it`(_ line: [String], name: String) throws {
+    func `a command is found by the name that other tools use`(_ line: [String], name: String) throws {
         guard case .verb(let verb, let arguments) = try Invocation(line) else {
             return #expect(Bool(false), "no command")
         }
@@ -50,12 +50,12 @@ struct InvocationTests {
     }
 
     @Test(arguments: [["--version"], ["version"], ["get", "--version"], ["queue", "--version"]])
-    func `the version is requested for before and after the command`(_ line: [String]) throws {
+    func `the version is recognized before and after the command`(_ line: [String]) throws {
         guard case .version = try Invocation(line) else { return #expect(Bool(false), "no version") }
     }
 
     @Test
-    func `a command gets what follows it`() throws {
+    func `a command receives the arguments after it`() throws {
         guard case .verb(let verb, let arguments) = try Invocation(["get", "-q", "u"]) else {
             return #expect(Bool(false), "no command")
         }
@@ -64,25 +64,25 @@ struct InvocationTests {
     }
 
     @Test(arguments: [
-        ([], "a command is missing; headrace --help lists them"),
-        (["fetch"], "fetch: there is no such command; headrace --help lists them"),
-        (["gte"], "gte: there is no such command; did you mean get?"),
-        (["list"], "list: there is no such command; did you mean queue list?"),
-        (["queue", "lst"], "queue lst: there is no such command; did you mean queue list?"),
-        (["help", "gte"], "gte: there is no such command; did you mean get?"),
-        (["-q"], "a command goes before -q; headrace --help lists them"),
-        (["http://h/x"], "a command goes before the URL: headrace get http://h/x"),
-        (["queue"], "queue: a command is missing; headrace queue --help lists them"),
-        (["queue", "fetch"], "queue fetch: there is no such command; headrace queue --help lists them"),
-        (["queue", "--json", "list"], "queue: a command goes before --json; headrace queue --help lists them"),
+        ([], "no command given; see headrace --help"),
+        (["fetch"], "fetch: no such command; see headrace --help"),
+        (["gte"], "gte: no such command; did you mean get?"),
+        (["list"], "list: no such command; did you mean queue list?"),
+        (["queue", "lst"], "queue lst: no such command; did you mean queue list?"),
+        (["help", "gte"], "gte: no such command; did you mean get?"),
+        (["-q"], "a command must come before -q; see headrace --help"),
+        (["http://h/x"], "a command must come before the URL: headrace get http://h/x"),
+        (["queue"], "queue: no command given; see headrace queue --help"),
+        (["queue", "fetch"], "queue fetch: no such command; see headrace queue --help"),
+        (["queue", "--json", "list"], "queue: a command must come before --json; see headrace queue --help"),
         (
             ["queue", "http://u:secret@h/x"],
-            "queue http://***@h/x: there is no such command; headrace queue --help lists them"
+            "queue http://***@h/x: no such command; see headrace queue --help"
         ),
-        (["queue", "run", "--begin", "+1h"], "--begin: there is no such option"),
-        (["http://u:secret@h/x"], "a command goes before the URL: headrace get http://***@h/x"),
+        (["queue", "run", "--begin", "+1h"], "--begin: no such option"),
+        (["http://u:secret@h/x"], "a command must come before the URL: headrace get http://***@h/x"),
     ])
-    func `a line without a command is refused`(_ line: [String], message: String) {
+    func `a command line without a command is rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try Invocation(line) }
     }
 }

@@ -7,7 +7,7 @@ struct ParsedArgumentsTests {
     @Test(arguments: [
         ["-o", "x"], ["-ox"], ["--output", "x"], ["--output=x"], ["-qo", "x"], ["-qox"], ["-o", "a", "-o", "x"],
     ])
-    func `an argument is read wherever it stands, and the last one counts`(_ line: [String]) throws {
+    func `an argument may follow in any form, and the last one counts`(_ line: [String]) throws {
         #expect(try ParsedArguments(line).value(.output) == "x")
     }
 
@@ -19,14 +19,14 @@ struct ParsedArgumentsTests {
     }
 
     @Test
-    func `operands and options mix`() throws {
+    func `operands and options may be mixed`() throws {
         let parsed = try ParsedArguments(["a", "-q", "b", "--jobs", "3", "c"])
         #expect(parsed.operands == ["a", "b", "c"])
         #expect(parsed.value(.jobs) == "3")
     }
 
     @Test
-    func `nothing after two hyphens is an option`() throws {
+    func `everything after two hyphens is an operand`() throws {
         let parsed = try ParsedArguments(["-q", "--", "-v", "--json", "--"])
         #expect(parsed.operands == ["-v", "--json", "--"])
         #expect(!parsed.has(.verbose))
@@ -51,7 +51,7 @@ struct ParsedArgumentsTests {
     }
 
     @Test
-    func `the options as words are read as the same`() throws {
+    func `options converted to words parse to the same options`() throws {
         let line = ["-j3", "--header", "A: 1", "--header=B: 2", "-q", "--title=", "x", "--watch"]
         let parsed = try ParsedArguments(line)
         let words = parsed.words(leavingOut: [.watch]) { $0 == .jobs ? $1 + "0" : $1 }
@@ -61,15 +61,15 @@ struct ParsedArgumentsTests {
     }
 
     @Test(arguments: [
-        (["--bogus"], "--bogus: there is no such option"),
-        (["--bogus=1"], "--bogus: there is no such option"),
-        (["-qz"], "-z: there is no such option"),
+        (["--bogus"], "--bogus: no such option"),
+        (["--bogus=1"], "--bogus: no such option"),
+        (["-qz"], "-z: no such option"),
         (["--json=1"], "--json: takes no argument"),
         (["--jobs"], "--jobs: N is missing"),
         (["-qj"], "-j: N is missing"),
-        (["--out", "x"], "--out: there is no such option; did you mean --output?"),
+        (["--out", "x"], "--out: no such option; did you mean --output?"),
     ])
-    func `what the table does not know is refused`(_ line: [String], message: String) {
+    func `an option that is not in the table is rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try ParsedArguments(line) }
     }
 }

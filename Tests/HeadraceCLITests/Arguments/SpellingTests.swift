@@ -9,7 +9,7 @@ struct SpellingTests {
         ("gets", "get", 1),
         ("quiet", "quite", 1), ("kitten", "sitting", 3), ("ca", "abc", 3),
     ])
-    func `a distance counts letters that are changed, missing, too many or swapped`(
+    func `the distance counts changed, missing, extra and swapped letters`(
         _ first: String,
         _ second: String,
         distance: Int
@@ -22,17 +22,17 @@ struct SpellingTests {
         ("jsno", "json"), ("JSON", "json"), ("out", "output"), ("retires", "retries"), ("conections", "connections"),
         ("chekcsum", "checksum"), ("if-exist", "if-exists"), ("no-resum", "no-resume"),
     ])
-    func `an option that is nearly right is found`(_ word: String, meant: String) {
-        #expect(Spelling.nearest(to: word, in: Option.allCases.map(\.rawValue)) == meant)
+    func `a misspelled option is found`(_ word: String, expected: String) {
+        #expect(Spelling.nearest(to: word, in: Option.allCases.map(\.rawValue)) == expected)
     }
 
     @Test(arguments: ["", "x", "zz", "continue", "con", "no-", "recursive"])
-    func `what is near to nothing, or to several, is not guessed`(_ word: String) {
+    func `a word close to none or to several options has no suggestion`(_ word: String) {
         #expect(Spelling.nearest(to: word, in: Option.allCases.map(\.rawValue)) == nil)
     }
 
     @Test
-    func `a message ends with what is meant, else with the advice`() {
+    func `a message ends with the suggestion, or else with the advice`() {
         #expect(Spelling.hint("get", else: "look") == "; did you mean get?")
         #expect(Spelling.hint(nil, else: "look") == "; look")
         #expect(Spelling.hint(nil) == "")

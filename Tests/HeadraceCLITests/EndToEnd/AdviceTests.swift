@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// What the built tool says of failures that one of its options is for.
+/// Messages of the built tool about failures that an option can solve.
 @Suite(.timeLimit(.minutes(4)))
 struct AdviceTests {
     private static let downgrade = Response.redirect(to: "http://127.0.0.1:1/x")
@@ -18,7 +18,7 @@ struct AdviceTests {
 
     #if os(Linux)
     @Test
-    func `a libcurl that cannot be loaded is told with the reason and the package`() async throws {
+    func `a libcurl that cannot be loaded is reported with the reason and the package`() async throws {
         try await withTemporaryDirectory { folder in
             let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
             for name in names { try Data("no library".utf8).write(to: folder.appending(path: name)) }
@@ -37,7 +37,7 @@ struct AdviceTests {
     #endif
 
     @Test(arguments: [["-q"], ["--json"]])
-    func `a server that wants a login is called so, with the options that give one`(_ options: [String]) async throws {
+    func `a required login is reported with the options that provide one`(_ options: [String]) async throws {
         let response = Response.status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
         try await withFaultServer(response) { server in
             let errors = try await errors(of: server.url("/x"), options[0], status: 4)
@@ -47,7 +47,7 @@ struct AdviceTests {
     }
 
     @Test
-    func `what fetches a list of checksums has the same advice`() async throws {
+    func `downloading a checksum file gives the same advice`() async throws {
         try await withFaultServer(.status(401)) { server in
             let url = server.url("/x")
             let errors = try await errors(of: url, "--checksum-file", url.absoluteString, status: 4)
@@ -59,7 +59,7 @@ struct AdviceTests {
         .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"),
         arguments: [(TestCertificate.trusted, true), (.selfSigned, true), (.expired, false)]
     )
-    func `a certificate of an authority that nobody knows has the option for it told`(
+    func `an unknown certificate authority is reported with the option to trust it`(
         _ certificate: TestCertificate,
         isAdvertised: Bool
     ) async throws {
@@ -71,36 +71,36 @@ struct AdviceTests {
                         isAdvertised
                         ? try await errors(of: proxy.url("/x"), "-q")
                         : try await errors(of: proxy.url("/x"), "-q", "--cacert", authority)
-                    #expect(errors.contains("; --cacert ") == isAdvertised, "\(errors)")
+                    #expect(errors.contains("; use --cacert ") == isAdvertised, "\(errors)")
                 }
             }
         }
     }
 
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
-    func `a redirect from https to http has the option for it told`() async throws {
+    func `a redirect from https to http is reported with the option to allow it`() async throws {
         try await withFaultServer(Self.downgrade) { server in
             try await withFaultProxy(to: server, presenting: .trusted) { proxy in
                 try await withTemporaryDirectory { folder in
                     let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
                     let errors = try await errors(of: proxy.url("/x"), "-q", "--cacert", authority, status: 4)
-                    #expect(errors.contains("must be allowed explicitly; --allow-downgrade "), "\(errors)")
+                    #expect(errors.contains("must be allowed explicitly; use --allow-downgrade "), "\(errors)")
                 }
             }
         }
     }
 
     @Test
-    func `redirects that end with a cookie have the option for it told`() async throws {
+    func `redirects that need cookies are reported with the option for cookies`() async throws {
         let again = Response.redirect(to: "/x").header("Set-Cookie", "seen=1")
         try await withFaultServer(again) { server in
             let errors = try await errors(of: server.url("/x"), "-q", status: 4)
-            #expect(errors.contains("a cookie, which is not sent back; --cookies FILE"), "\(errors)")
+            #expect(errors.contains("a cookie, which is not sent back; use --cookies FILE"), "\(errors)")
         }
     }
 
     @Test
-    func `TLS to a port of http asks whether it is one`() async throws {
+    func `TLS to an http port suggests http`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let url = server.url("/x").absoluteString.replacing("http://", with: "https://")
             let errors = try await errors(of: try #require(URL(string: url)), "-q")
@@ -109,7 +109,7 @@ struct AdviceTests {
     }
 
     @Test
-    func `TLS to a proxy without it asks whether the proxy is one of http, and blames nobody else`() async throws {
+    func `TLS to an http proxy suggests http and does not blame the server`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let proxy = server.url("").absoluteString.replacing("http://", with: "https://")
             let url = try #require(URL(string: "http://files.example/x"))

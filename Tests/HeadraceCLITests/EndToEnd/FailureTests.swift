@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool against bad servers, bad disks, bad command lines and signals.
+/// Runs the built tool with bad servers, bad disks, bad command lines and signals.
 @Suite(.timeLimit(.minutes(4)))
 struct FailureTests {
     private static let body = Response.Body.pattern(size: 300_000)
@@ -25,7 +25,7 @@ struct FailureTests {
     ]
 
     @Test(arguments: responses.map(\.0))
-    func `a bad response has its exit status, one line, and leaves no file`(_ name: String) async throws {
+    func `a bad response has its exit status and one line of output, and leaves no file`(_ name: String) async throws {
         let (_, response, status) = try #require(Self.responses.first { $0.0 == name })
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
@@ -43,7 +43,7 @@ struct FailureTests {
     }
 
     @Test
-    func `a port where nobody listens and a name that nobody has are the network's`() async throws {
+    func `a closed port and an unknown host name are network errors`() async throws {
         try await withFaultServer(.ok(), isListening: false) { server in
             try await withTemporaryDirectory { folder in
                 for url in [server.url("/x").absoluteString, "http://headrace.invalid/x"] {
@@ -57,7 +57,7 @@ struct FailureTests {
     @Test(arguments: [
         (["/none", "/gone"], 4), (["/none", "/cut"], 1), (["/none", "/fine"], 4), (["/fine", "/good"], 0),
     ])
-    func `several failures share their status or have none`(_ paths: [String], status: Int) async throws {
+    func `several failures share one exit status, or have status 1`(_ paths: [String], status: Int) async throws {
         let routes: [String: Response] = [
             "/cut": .ok(Self.body).truncated(after: 1000), "/fine": .ok(Self.body), "/good": .ok(Self.body),
         ]
@@ -77,7 +77,7 @@ struct FailureTests {
         ["-d", "file"], ["-d", "file/below"], ["-o", "file/x"], ["-o", "file/below/x"], ["-o", "folder"],
         ["-d", "folder", "-o", "../folder"],
     ])
-    func `a place that takes no file is told before any request`(_ options: [String]) async throws {
+    func `a destination that cannot be written is reported before any request`(_ options: [String]) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 try Data().write(to: folder.appending(path: "file"))
@@ -99,7 +99,7 @@ struct FailureTests {
         (["queue", "run", "--registry", "/dev/null/x"], "fileSystem", 5),
         (["get", "--checksum-file", "URL", "URL"], "httpStatus", 4),
     ])
-    func `a command that fails as a whole tells a program so as well`(
+    func `a command that fails as a whole also reports it in JSON`(
         _ line: [String],
         code: String,
         status: Int
@@ -134,7 +134,7 @@ struct FailureTests {
         ["get", "-d", "new", "-o", String(repeating: "n", count: 256), "URL"],
         ["get", "http://m\u{FC}ller.invalid/x"], ["get", "http://exa mple.invalid/x"],
     ])
-    func `a bad command line is one line and exit status 2, before any request`(_ line: [String]) async throws {
+    func `a bad command line gives one line and exit status 2, before any request`(_ line: [String]) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 let line = line.map { $0 == "URL" ? server.url("/x").absoluteString : $0 }
@@ -150,7 +150,7 @@ struct FailureTests {
         }
     }
 
-    /// Sends the signal when two downloads of three have bytes and wait for more; gives how that ended, and what is left.
+    /// Sends the signal when two of three downloads have stalled; returns the result and the remaining files.
     private func interrupt(
         by signal: Int32,
         _ options: String...
@@ -174,9 +174,9 @@ struct FailureTests {
         }
     }
 
-    /// The folder stayed for ever.
+    /// Regression: the temporary folder was not deleted.
     @Test(arguments: [["verify", "--checksum-file"], ["get", "--checksum-file"]])
-    func `a signal while checksums are fetched leaves no folder`(_ words: [String]) async throws {
+    func `a signal during the download of checksums leaves no folder`(_ words: [String]) async throws {
         let gate = try Gate()
         try await withFaultServer(.ok(.pattern(size: 300)).held(after: 100, until: gate)) { server in
             try await withTemporaryDirectory { folder in
@@ -194,18 +194,18 @@ struct FailureTests {
     }
 
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129), (SIGQUIT, 131)])
-    func `X05 a signal stops the downloads and tells what is kept`(_ signal: Int32, status: Int) async throws {
+    func `X05 a signal stops the downloads and names the partial files`(_ signal: Int32, status: Int) async throws {
         let (result, parts, files) = try await interrupt(by: signal)
         #expect(result.status == status)
         let last = try #require(result.errorLines.last)
-        #expect(last.hasPrefix("headrace: interrupted; what came is kept in "))
+        #expect(last.hasPrefix("headrace: interrupted; the received bytes are saved in "))
         #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
         for part in parts { #expect(last.contains(part)) }
         #expect(files == 4)
     }
 
     @Test
-    func `a download that a signal stops has not failed, and has no last event`() async throws {
+    func `a download that a signal stops has neither failed nor a final event`() async throws {
         let (result, _, _) = try await interrupt(by: SIGTERM, "--json")
         #expect(result.status == 143)
         #expect(result.output.contains(#""event":"responded""#))
@@ -216,7 +216,7 @@ struct FailureTests {
 
     #if os(Linux)
     @Test
-    func `SIGQUIT ends a command that has nothing to stop, and is no crash`() async throws {
+    func `SIGQUIT ends a command without a crash report`() async throws {
         try await withTemporaryDirectory { folder in
             let pipe = folder.appending(path: "pipe").path(percentEncoded: false)
             try #require(mkfifo(pipe, 0o600) == 0)
@@ -224,7 +224,7 @@ struct FailureTests {
             var process = try ToolProcess(words, in: folder, environment: ["SWIFT_BACKTRACE=enable=yes"])
             var writer: Int32 = -1
             defer { close(writer) }
-            // A pipe has a writer when it has a reader.
+            // Opening a pipe for writing waits for a reader.
             while writer < 0 {
                 try await Task.sleep(for: .milliseconds(5))
                 writer = open(pipe, O_WRONLY | O_NONBLOCK)
@@ -236,14 +236,14 @@ struct FailureTests {
         }
     }
 
-    /// Once only the status told it.
+    /// Regression: only the exit status reported it.
     @Test(arguments: [
         "--version", "--help", "queue --help", "completions bash", "queue list --registry l",
         "queue status --registry l",
         "queue list --json --registry l", "queue stop --registry l", "queue unit --registry l", "get --json ftp://h/a",
         "queue add --registry l --paused -q http://127.0.0.1:1/b",
     ])
-    func `output that the disk does not take is told, whatever the command`(_ line: String) async throws {
+    func `a full disk for standard output is reported by every command`(_ line: String) async throws {
         try await withTemporaryDirectory { folder in
             let url = "http://127.0.0.1:1/a"
             _ = try await ToolProcess.run("queue", "add", "--registry", "l", "--paused", url, in: folder)
@@ -252,13 +252,13 @@ struct FailureTests {
             let result = try await process.result()
             let fails = words[0] == "get"
             #expect(result.status == (fails ? 2 : 5))
-            #expect(result.errorLines.first == "headrace: standard output cannot be written: no space left on device")
+            #expect(result.errorLines.first == "headrace: cannot write to standard output: no space left on device")
             #expect(result.errorLines.count == (fails ? 2 : 1), "\(result.errors)")
         }
     }
 
     @Test(arguments: [false, true])
-    func `a pipe that nobody reads any more ends the tool without a word`(_ ignoresSignal: Bool) async throws {
+    func `a closed output pipe ends the tool silently`(_ ignoresSignal: Bool) async throws {
         try await withTemporaryDirectory { folder in
             let closed = #"mkfifo "$0/p"; (: < "$0/p") & exec > "$0/p"; wait"#
             let preparation = ignoresSignal ? "\(closed); trap '' PIPE" : closed
@@ -270,14 +270,14 @@ struct FailureTests {
     }
 
     @Test
-    func `output that nobody takes is told, and the file is there`() async throws {
+    func `unwritable output is reported, and the file is still downloaded`() async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/x").absoluteString
                 var process = try ToolProcess(["get", "--json", url], in: folder, output: "/dev/full")
                 let result = try await process.result()
                 #expect(result.status == 5)
-                #expect(result.errors == "headrace: standard output cannot be written: no space left on device\n")
+                #expect(result.errors == "headrace: cannot write to standard output: no space left on device\n")
                 #expect(Self.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }
         }

@@ -2,18 +2,18 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool against a server that does what it should.
+/// Runs `headrace get` of the built tool with a correct server.
 @Suite(.timeLimit(.minutes(4)))
 struct GetTests {
     private let body = Response.Body.pattern(size: 300_000)
 
-    /// The names that the tool left in the folder.
+    /// The names of the files in the folder.
     private func names(in folder: URL) throws -> [String] {
         try FileProbe.names(in: folder).filter { ![".stdin", ".stdout", ".stderr"].contains($0) }
     }
 
     @Test
-    func `a file gets the name and the bytes, and the run is told in two lines`() async throws {
+    func `a file gets its name and content, and the run prints two lines`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let result = try await ToolProcess.run(
@@ -35,7 +35,7 @@ struct GetTests {
     }
 
     @Test
-    func `a directory is made with all above it, and names come from the URLs`() async throws {
+    func `a directory is created with its parents, and names come from the URLs`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/one.bin", "/two%20words.bin"].map { server.url($0).absoluteString }
@@ -47,9 +47,9 @@ struct GetTests {
         }
     }
 
-    /// The messages went into the file that had got the number of standard error.
+    /// Regression: messages were written to the file that got the descriptor of standard error.
     @Test(arguments: ["exec <&- >&- 2>&-", "ulimit -Sn 16"])
-    func `closed standard streams and a low limit of descriptors do no harm`(_ preparation: String) async throws {
+    func `closed standard streams and a low descriptor limit do no harm`(_ preparation: String) async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let arguments = ["get", "-v", "-o", "x", server.url("/x").absoluteString]
@@ -61,7 +61,7 @@ struct GetTests {
     }
 
     @Test(arguments: [["-o", "new/deep/x"], ["-d", "new", "-o", "deep/x"]])
-    func `a name in folders that are missing has them made`(_ options: [String]) async throws {
+    func `missing folders of an output path are created`(_ options: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 var process = try ToolProcess(["get", "-q"] + options + [server.url("/a").absoluteString], in: folder)
@@ -73,7 +73,7 @@ struct GetTests {
     }
 
     @Test
-    func `the server proposes the name, unless one is given`() async throws {
+    func `the server suggests the name unless one is given`() async throws {
         let field = "attachment; filename*=UTF-8''..%2Ft%C3%B6ld.bin"
         try await withFaultServer(.ok(body).header("Content-Disposition", field)) { server in
             try await withTemporaryDirectory { folder in
@@ -89,7 +89,7 @@ struct GetTests {
     }
 
     @Test(arguments: [["-i", "list"], ["-i", "-"], ["--input-file=list", "-j", "2"]])
-    func `a list of URLs is fetched`(_ options: [String]) async throws {
+    func `the URLs of an input file are downloaded`(_ options: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let list = (0..<40).map { "\(server.url("/\($0)").absoluteString)\n" }.joined() + "\n# the end\n"
@@ -105,7 +105,7 @@ struct GetTests {
     }
 
     @Test
-    func `JSON has an object a line, and each download ends once`() async throws {
+    func `JSON output has one object per line, and each download ends once`() async throws {
         try await withFaultServer(
             .routes([
                 "/a": .ok(body), "/b": .redirect(to: "/a"),
@@ -137,7 +137,7 @@ struct GetTests {
     }
 
     @Test
-    func `a dry run tells names and sizes, and leaves nothing`() async throws {
+    func `a dry run prints names and sizes, and leaves no files`() async throws {
         let named = Response.ok(body).header("Content-Disposition", "attachment; filename=b.bin")
         try await withFaultServer(.routes(["/a": .redirect(to: "/b"), "/b": named])) { server in
             try await withTemporaryDirectory { folder in
@@ -158,15 +158,15 @@ struct GetTests {
 
     @Test(
         arguments: [
-            ([], "a.bin", "is there; unless it is known to be the server's version, that comes as a (2).bin"),
-            (["--if-exists", "rename"], "a (2).bin", "a.bin is there, and is kept"),
-            (["--if-exists", "skip"], "a.bin", "is there, and is left as it is"),
-            (["--if-exists", "fail"], "a.bin", "is there, and the download fails"),
-            (["--if-exists", "overwrite"], "a.bin", "is there, and is replaced"),
-            (["--if-changed"], "a.bin", "is there, and is replaced if the server has another version"),
+            ([], "a.bin", "exists; unless it is up to date, the server's version will be saved as a (2).bin"),
+            (["--if-exists", "rename"], "a (2).bin", "a.bin exists, and will be kept"),
+            (["--if-exists", "skip"], "a.bin", "exists, and will be skipped"),
+            (["--if-exists", "fail"], "a.bin", "exists, so the download will fail"),
+            (["--if-exists", "overwrite"], "a.bin", "exists, and will be replaced"),
+            (["--if-changed"], "a.bin", "exists, and will be replaced if the server has another version"),
         ] as [([String], String, String)]
     )
-    func `a dry run tells what becomes of a file that is there`(
+    func `a dry run prints what would happen to an existing file`(
         _ options: [String],
         name: String,
         outcome: String
@@ -186,7 +186,7 @@ struct GetTests {
 
     #if os(Linux)
     @Test
-    func `on a terminal the downloads share an area that is redrawn`() async throws {
+    func `on a terminal the downloads share a redrawn area`() async throws {
         let slow = Response.ok(body).dripping(bytes: 10_000, every: .milliseconds(20))
         try await withFaultServer(.routes(["/a": slow, "/b": slow])) { server in
             try await withTemporaryDirectory { folder in
@@ -197,7 +197,7 @@ struct GetTests {
                 let frames = result.errors.split(separator: "\u{1B}[?2026h")
                 #expect(result.status == 4)
                 #expect((3...15).contains(frames.count))
-                // Up over two downloads and the whole.
+                // Three lines up: two downloads and the total.
                 #expect(frames.contains { $0.hasPrefix("\r\u{1B}[3A") })
                 #expect(frames.last?.contains("2 of 3 finished, 1 failed: 585 KiB in ") == true)
                 #expect(frames.filter { $0.contains("none: The server responded with status 404") }.count == 1)
@@ -209,7 +209,7 @@ struct GetTests {
     @Test(arguments: [
         ("rename", 0, ["x", "x (1)"]), ("overwrite", 0, ["x"]), ("skip", 0, ["x"]), ("fail", 5, ["x"]),
     ])
-    func `a file that exists is treated as told`(_ policy: String, status: Int, left: [String]) async throws {
+    func `an existing file is treated as --if-exists says`(_ policy: String, status: Int, left: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 try Data("old".utf8).write(to: folder.appending(path: "x"))
@@ -225,7 +225,7 @@ struct GetTests {
     }
 
     @Test
-    func `headers are sent, and a password is sent and never told`() async throws {
+    func `headers and passwords are sent, and passwords are never printed`() async throws {
         try await withFaultServer(.routes(["/a": .redirect(to: "/b"), "/b": .status(403)])) { server in
             try await withTemporaryDirectory { folder in
                 let url = "http://user:secret@127.0.0.1:\(server.port)/a"

@@ -3,7 +3,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with checksums: those of downloads, and of files that are there.
+/// Runs the built tool with checksums of downloads and of existing files.
 @Suite(.timeLimit(.minutes(4)))
 struct IntegrityTests {
     /// `abc`, whose SHA-256 is published (FIPS 180-4).
@@ -15,13 +15,13 @@ struct IntegrityTests {
     }
 
     @Test
-    func `V13 a download with its checksum has status 0, another one status 6 and no file of the name`() async throws {
+    func `V13 a correct checksum gives status 0, a wrong one status 6 and no file of the name`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/a").absoluteString
                 let good = try await ToolProcess.run("get", "-v", "--checksum", "sha256=\(digits)", url, in: folder)
                 #expect(good.status == 0)
-                #expect(good.errorLines.contains("a: has the checksum sha256:\(digits)"), "\(good.errors)")
+                #expect(good.errorLines.contains("a: verified, sha256:\(digits)"), "\(good.errors)")
                 let bad = try await ToolProcess.run(
                     "get",
                     "--json",
@@ -64,7 +64,7 @@ struct IntegrityTests {
     }
 
     @Test(arguments: [true, false])
-    func `a list of checksums is read from a file or from its URL`(_ isURL: Bool) async throws {
+    func `a checksum file is read from disk or from its URL`(_ isURL: Bool) async throws {
         let list = "\(digits)  a\n\(wrong) *b\n"
         let routes = ["/a": Response.ok("abc"), "/b": .ok("abc"), "/SUMS": .ok(Response.Body(stringLiteral: list))]
         try await withFaultServer(.routes(routes)) { server in
@@ -91,7 +91,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `the files of a document are compared with a list as well, also those of a list on the disk`() async throws {
+    func `files of a Metalink document are also verified against a checksum file, in a queue too`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/m").absoluteString
@@ -118,7 +118,7 @@ struct IntegrityTests {
                         }
                         #expect(result.status == status, "\(list): \(result.errors)")
                         if status == 2 {
-                            let message = "--checksum-file: OTHER has no checksum, or several that differ, for a"
+                            let message = "--checksum-file: OTHER has no checksum, or conflicting ones, for a"
                             #expect(result.errors == "headrace: \(message)\n")
                         }
                     }
@@ -129,7 +129,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `a file is held against the size that its document tells, where that is all it tells`() async throws {
+    func `a Metalink document with only a size has the size verified`() async throws {
         let routes = ["/long": Response.ok("abcd"), "/chunked": .ok("abcd").chunked(), "/right": .ok("abc").chunked()]
         try await withFaultServer(.routes(routes)) { server in
             try await withTemporaryDirectory { folder in
@@ -152,7 +152,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `a list that cannot be had ends the run before it begins`() async throws {
+    func `an unavailable checksum file ends the run before it starts`() async throws {
         try await withFaultServer(.routes(["/a": .ok("abc"), "/html": .ok("<html>")])) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/a").absoluteString
@@ -169,7 +169,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `verify compares files that are there`() async throws {
+    func `verify checks existing files`() async throws {
         try await withTemporaryDirectory { folder in
             for (name, text) in [("a", "abc"), ("b", "abd"), ("SUMS", "\(digits)  a\n\(digits)  b\n\(digits)  gone\n")]
             {
@@ -181,7 +181,7 @@ struct IntegrityTests {
             let both = try await ToolProcess.run("verify", "--checksum-file", "SUMS", "./a", "b", in: folder)
             #expect(both.status == 6)
             #expect(both.outputLines == ["./a: OK, sha256:\(digits)"])
-            #expect(both.errorLines.count == 2 && both.errors.hasPrefix("headrace: b: its checksum is sha256:"))
+            #expect(both.errorLines.count == 2 && both.errors.hasPrefix("headrace: b: the checksum is sha256:"))
             let json = try await ToolProcess.run("verify", "--json", "--checksum-file", "SUMS", "b", in: folder)
             #expect(json.output.contains("\"event\":\"failed\",\"file\":\"b\",\"code\":\"checksum\""), "\(json.output)")
             let gone = try await ToolProcess.run("verify", "-q", "--checksum-file", "SUMS", "a", "gone", in: folder)
@@ -194,7 +194,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `repair fetches what is wrong of a file by the pieces of a document`() async throws {
+    func `repair downloads the damaged pieces of a file`() async throws {
         let whole = Resource(.bytes(Array("abcabcabc".utf8)))
         try await withFaultServer(.file(whole)) { server in
             try await withTemporaryDirectory { folder in
@@ -224,7 +224,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `repair leaves a file whose source is wrong as well, and asks for what it needs`() async throws {
+    func `repair keeps the file if the source is wrong too, and reports missing arguments`() async throws {
         try await withFaultServer(.ok("abd")) { server in
             try await withTemporaryDirectory { folder in
                 try Data("abX".utf8).write(to: folder.appending(path: "a"))
@@ -235,9 +235,9 @@ struct IntegrityTests {
                 let link = folder.appending(path: "link").path(percentEncoded: false)
                 try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "a")
                 for (line, word) in [
-                    (["repair"], "no file"), (["repair", "a", url], "nothing to compare"),
+                    (["repair"], "no file"), (["repair", "a", url], "no checksum given"),
                     (["repair", "a", "--checksum", checksum], "no URL"), (["repair", "none", url], "no such file"),
-                    (["repair", "link", url, "--checksum", checksum], "it is a link"),
+                    (["repair", "link", url, "--checksum", checksum], "this is a symbolic link"),
                 ] {
                     var process = try ToolProcess(line, in: folder)
                     let result = try await process.result()
@@ -248,7 +248,7 @@ struct IntegrityTests {
     }
 
     @Test
-    func `the list on the disk keeps the checksum`() async throws {
+    func `the queue saves the checksum`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in
                 let url = server.url("/a").absoluteString

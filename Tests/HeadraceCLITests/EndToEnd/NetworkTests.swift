@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool through proxies, with logins and cookies.
+/// Runs the built tool with proxies, logins and cookies.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkTests {
     private func run(
@@ -25,7 +25,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `a proxy is the option's, else the environment's`() async throws {
+    func `the proxy comes from the option, or else from the environment`() async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic dTpoaWRkZW4=")
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
@@ -48,7 +48,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `a proxy that wants a login is the network's failure, and what is no proxy is the usage's`() async throws {
+    func `a proxy that requires a login is a network error, and an invalid proxy a usage error`() async throws {
         try await withForwardProxy(ProxyDialogue(.http, login: "Basic x")) { proxy in
             try await withTemporaryDirectory { folder in
                 let address = proxy.address("http", login: "u:hidden").absoluteString
@@ -68,7 +68,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `logins are those of a file that others cannot read`() async throws {
+    func `logins are read only from a file that other users cannot read`() async throws {
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok("hello") : .status(401)
         }
@@ -84,10 +84,10 @@ struct NetworkTests {
                 try write(text, to: "open", in: folder, mode: 0o644)
                 let open = try await run(["--netrc-file", "open", url], in: folder)
                 #expect(open.status == 2)
-                #expect(open.errors.contains("--netrc-file: open: others can read the passwords in it"))
+                #expect(open.errors.contains("--netrc-file: open: other users can read the passwords in this file"))
                 try write(text, to: ".netrc", in: folder, mode: 0o644)
                 let own = try await run(["--netrc", url], in: folder, environment: [home])
-                #expect(own.errors.contains("headrace: --netrc: /") && own.errors.contains("others can read"))
+                #expect(own.errors.contains("headrace: --netrc: /") && own.errors.contains("other users can read"))
                 try write("machine 127.0.0.1 login u password my hidden", to: "bad", in: folder)
                 let bad = try await run(["--netrc-file", "bad", url], in: folder)
                 #expect(bad.status == 2)
@@ -98,7 +98,7 @@ struct NetworkTests {
     }
 
     @Test
-    func `cookies of a file are sent, and those of responses kept for the run`() async throws {
+    func `cookies of a file and of responses are sent during the run`() async throws {
         let routes: [String: Response] = [
             "/a": .redirect(to: "/b").header("Set-Cookie", "new=hidden"), "/b": .ok("hello"),
         ]
@@ -141,7 +141,7 @@ struct NetworkTests {
     }
 
     @Test(arguments: [["verify", "a"], ["queue", "add", "--registry", "list", "http://h.invalid/a"]])
-    func `a list of checksums is fetched with the login, and the login not kept`(_ words: [String]) async throws {
+    func `a checksum file is downloaded with the login, which is not saved`(_ words: [String]) async throws {
         let list = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n"
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok(Response.Body(stringLiteral: list)) : .status(401)
@@ -163,7 +163,7 @@ struct NetworkTests {
     }
 
     @Test(arguments: ["--json", "--verbose"])
-    func `S10 no secret is in what the tool writes`(_ option: String) async throws {
+    func `S10 the tool writes no secrets`(_ option: String) async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic cDpoaWRkZW4=")
         let response = Response.answering { request in
             guard request["Authorization"] != nil else { return .status(401) }
@@ -193,18 +193,18 @@ struct NetworkTests {
                     #expect(last["Authorization"] == "Basic dTpoaWRkZW4=" && last["Cookie"] == "s=hidden; new=hidden")
                     #expect(dialogue.requests.allSatisfy { $0.login != nil })
                     #expect(try secrets(in: place) == [])
-                    // The streams, and a part and a record of each download.
+                    // The standard streams, and a partial file and a resume record of each download.
                     #expect(try FileProbe.names(in: place).count >= 7)
                 }
             }
         }
     }
 
-    /// What is written in a folder that has the secret in it, in clear or in base64.
+    /// The files in a folder that contain the secret, in plain text or base64.
     private func secrets(in folder: URL) throws -> [String] {
         let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(percentEncoded: false))
         return names.filter { name in
-            // What is no file has no bytes.
+            // Directories have no content.
             let bytes = (try? Data(contentsOf: folder.appending(path: name))) ?? Data()
             let text = String(decoding: bytes, as: UTF8.self)
             return ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"].contains { text.contains($0) }

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with names that mean something to a shell or to Foundation, and nothing to it.
+/// Runs the built tool with names that are special to a shell or to Foundation.
 @Suite(.timeLimit(.minutes(4)))
 struct PathTests {
     private static let body = Response.Body.pattern(size: 1000)
@@ -11,7 +11,7 @@ struct PathTests {
         (["-d", "~"], "~/x"), (["-d", "~/d"], "~/d/x"), (["-o", "~"], "~"), (["-o", "~/y"], "~/y"),
         (["-o", "~nobody/y"], "~nobody/y"), (["-d", "d", "-o", "~/y"], "d/~/y"), (["-d", "~", "-o", "~"], "~/~"),
     ])
-    func `a tilde is a name, and the shell's to expand`(_ options: [String], place: String) async throws {
+    func `a leading tilde is part of a name`(_ options: [String], place: String) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 var process = try ToolProcess(["get", "-q"] + options + [server.url("/x").absoluteString], in: folder)
@@ -23,7 +23,7 @@ struct PathTests {
     }
 
     @Test(arguments: ["~", "~nobody", "~/a"])
-    func `a file with a tilde before its name is verified where it is`(_ name: String) async throws {
+    func `a file whose name starts with a tilde is verified`(_ name: String) async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: name)
             try FileManager.default.createDirectory(
@@ -41,7 +41,7 @@ struct PathTests {
         }
     }
 
-    @Test func `a current folder that was removed is told where files would go below it`() async throws {
+    @Test func `a removed current directory is reported if files would be saved below it`() async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 let place = folder.appending(path: "x").path(percentEncoded: false)
@@ -53,7 +53,7 @@ struct PathTests {
                     )
                     let result = try await process.result()
                     #expect(result.status == status)
-                    let message = "headrace: The current folder cannot be found: no such file or directory."
+                    let message = "headrace: The current directory cannot be found: no such file or directory."
                     #expect(result.errors.hasPrefix(message) == (status == 5), "\(result.errors)")
                 }
             }
@@ -61,7 +61,7 @@ struct PathTests {
     }
 
     @Test(arguments: ["-o", "-d", "--checksum-file", ""])
-    func `an argument that is no UTF-8 is refused, and no other name is made of it`(_ option: String) async throws {
+    func `an argument that is not UTF-8 is rejected, not repaired`(_ option: String) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 var process = try ToolProcess(
@@ -71,7 +71,7 @@ struct PathTests {
                 )
                 let result = try await process.result()
                 #expect(result.status == 2)
-                #expect(result.errors.hasPrefix("headrace: argument \(option.isEmpty ? 4 : 5) is not in UTF-8"))
+                #expect(result.errors.hasPrefix("headrace: argument \(option.isEmpty ? 4 : 5) is not valid UTF-8"))
                 #expect(server.connectionCount == 0)
                 #expect(try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") } == [])
             }

@@ -2,9 +2,9 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// A folder with a list in it, and the built tool on that list.
+/// A folder with a queue, and the built tool to run commands on it.
 struct QueueFolder {
-    /// A download as `queue list --json` tells it.
+    /// A download as printed by `queue list --json`.
     struct Line: Decodable {
         let place: Int
         let number: Int
@@ -26,18 +26,18 @@ struct QueueFolder {
         self.registry = registry
     }
 
-    /// Where the downloads go.
+    /// The directory of the downloaded files.
     var files: URL { url.appending(path: "files") }
 
-    /// Where the list is, as the process that runs it is told.
+    /// The path of the directory of the queue.
     var registryPath: String { url.appending(path: registry).path(percentEncoded: false) }
 
-    /// Runs `headrace queue` with these words to its end.
+    /// Runs `headrace queue` with these arguments to completion.
     func queue(_ words: String...) async throws -> ToolProcess.Result {
         try await queue(words)
     }
 
-    /// Runs `headrace queue` with these words to its end, after the shell has done `preparation`.
+    /// Runs `headrace queue` with these arguments to completion, after the shell has run `preparation`.
     func queue(_ words: [String], after preparation: String = ":") async throws -> ToolProcess.Result {
         var process = try ToolProcess(arguments(words), in: url, after: preparation)
         return try await process.result()
@@ -56,7 +56,7 @@ struct QueueFolder {
         return result.outputLines
     }
 
-    /// Starts `headrace queue run`, which says what it says in a folder of its own, after the shell has done `preparation`.
+    /// Starts `headrace queue run`, with its output in a separate folder, after the shell has run `preparation`.
     func run(
         _ options: String...,
         terminal: PseudoTerminal? = nil,
@@ -65,7 +65,7 @@ struct QueueFolder {
     ) throws -> ToolProcess {
         let place = url.appending(path: "run-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
-        // A server that is held by a test is not to be a stall, however busy the machine is.
+        // A server that a test holds back must not count as stalled.
         let words = ["queue", "run", "--registry", registryPath, "--timeout", "600"]
         return try ToolProcess(
             words + options,
@@ -82,15 +82,15 @@ struct QueueFolder {
         return try result.outputLines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) }
     }
 
-    /// The states in the order of the list.
+    /// The states in the order of the queue.
     func states() async throws -> [String] { try await list().map(\.state) }
 
-    /// Suspends until the list shows what is wanted.
+    /// Suspends until the queue satisfies the condition.
     func waitUntil(_ isWanted: ([Line]) -> Bool) async throws {
         while try await !isWanted(list()) { try await Task.sleep(for: .milliseconds(20)) }
     }
 
-    /// Suspends until the first file among the downloads' has a size.
+    /// Suspends until the first downloaded file has content.
     func waitForFirstPart(size: Int64) async throws {
         while true {
             let name = (try? FileProbe.names(in: files))?.first
@@ -104,7 +104,7 @@ struct QueueFolder {
     }
 }
 
-/// Runs the body with a list in a directory of its own.
+/// Runs the body with a queue in its own directory.
 func withQueueFolder(registry: String = "list", _ body: (QueueFolder) async throws -> Void) async throws {
     try await withTemporaryDirectory { try await body(QueueFolder($0, registry: registry)) }
 }

@@ -2,13 +2,13 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// What the built tool says of commands on a list that do nothing, or nothing yet.
+/// Messages of the built tool about queue commands that have no effect, or not yet.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueMessageTests {
     private let body = Response.Body.pattern(size: 300_000)
 
     @Test
-    func `what a killed run has not taken is done by who looks at the list next`() async throws {
+    func `commands that a killed run did not take are carried out by the next command`() async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -27,12 +27,12 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `each command on a list that no process runs says what it did and how to run the list`() async throws {
+    func `without a running process each command prints what it did and how to run the queue`() async throws {
         try await withQueueFolder { folder in
             let urls = try ["a", "b"].map { try #require(URL(string: "http://h.example/\($0)")) }
             _ = try await folder.add(urls)
             let run =
-                "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
+                "headrace: no process is running the queue; start it with: headrace queue run --registry list"
             for (words, line) in [
                 ("pause %1", "headrace: paused a (%1)"), ("resume %1", "headrace: resumed a (%1)"),
                 ("move %2 first", "headrace: moved b (%2)"), ("cancel %1", "headrace: cancelled a (%1)"),
@@ -47,7 +47,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a run stays while a download is paused, and ends when that one has ended`() async throws {
+    func `a run waits while a download is paused, and ends once it has ended`() async throws {
         let gate = try Gate()
         try await withFaultServer(.ok(body).held(after: 1000, until: gate)) { server in
             try await withQueueFolder { folder in
@@ -62,7 +62,7 @@ struct QueueMessageTests {
                 let result = try await run.result()
                 #expect(result.status == 0, "\(result.errors)")
                 #expect(
-                    result.errors.contains("headrace: 1 download is paused, and the run waits: "),
+                    result.errors.contains("headrace: waiting, because 1 download is paused; "),
                     "\(result.errors)"
                 )
                 #expect(try await folder.states() == ["finished"])
@@ -71,7 +71,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a run ends when the download that it waits for is removed`() async throws {
+    func `a run ends once the download that it waits for is cancelled`() async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -84,9 +84,9 @@ struct QueueMessageTests {
         }
     }
 
-    /// Once it was told as done.
+    /// Regression: it was reported as done.
     @Test(arguments: ["pause %1", "move %1 last", "remove -q --files %1", "add --json URL"])
-    func `a command that the process of the list does not response is told as left, and is carried out later`(
+    func `a command that the running process does not carry out in time is reported and carried out later`(
         _ command: String
     ) async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
@@ -98,8 +98,8 @@ struct QueueMessageTests {
                 let words = command.split(separator: " ").map(String.init)
                 let result = try await folder.queue(words.map { $0 == "URL" ? server.url("/c").absoluteString : $0 })
                 #expect(result.status == 5)
-                let told = "list/: process \(run.id), which runs the list, has not carried out the command yet. "
-                #expect(result.errorLines.count == 1 && result.errors.contains(told), "\(result.errors)")
+                let message = "list/: process \(run.id), which runs the queue, has not carried out the command yet. "
+                #expect(result.errorLines.count == 1 && result.errors.contains(message), "\(result.errors)")
                 if command.hasPrefix("add") {
                     #expect(result.outputLines.first?.contains(#""place":null"#) == true, "\(result.output)")
                     #expect(result.outputLines.last?.contains(#""code":"busy""#) == true, "\(result.output)")
@@ -120,9 +120,9 @@ struct QueueMessageTests {
     }
 
     @Test(arguments: ["pause %1", "resume %2", "cancel %1", "remove %2", "move %1 last"])
-    func `a change of the list that the disk refuses is told, and not made`(_ command: String) async throws {
+    func `a queue change that cannot be saved is reported and not made`(_ command: String) async throws {
         try await withQueueFolder { folder in
-            // Longer than the largest file that the shell allows.
+            // Longer than the file size limit of the shell.
             let title = ["--title", String(repeating: "x", count: 60_000)]
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/a")), options: title)
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/b")), options: ["--paused"])
@@ -136,8 +136,8 @@ struct QueueMessageTests {
         }
     }
 
-    /// Once it was told for each file that could not be written, and tried again without a pause.
-    @Test func `a list that the disk refuses is told once by the process that runs it`() async throws {
+    /// Regression: it was reported for each file, and retried without a pause.
+    @Test func `the running process reports only once that the queue cannot be saved`() async throws {
         try await withQueueFolder { folder in
             let title = ["--paused", "--title", String(repeating: "x", count: 60_000)]
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/a")), options: title)
@@ -152,7 +152,7 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a command that does nothing says so, and one that does more than its name`() async throws {
+    func `a command without effect, or with an unexpected one, says so`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -162,25 +162,25 @@ struct QueueMessageTests {
                 for (words, lines) in [
                     (
                         ["pause", "%1", "%2"],
-                        ["a (%1): finished; there is nothing to pause", "b (%2): paused; there is nothing to pause"]
+                        ["a (%1): finished; nothing to pause", "b (%2): paused; nothing to pause"]
                     ),
-                    (["pause", "-q", "%1"], []), (["resume", "%1"], ["a (%1): finished; there is nothing to resume"]),
+                    (["pause", "-q", "%1"], []), (["resume", "%1"], ["a (%1): finished; nothing to resume"]),
                     (["cancel", "-q", "all"], []),
                     (
                         ["cancel", "all"],
                         [
-                            "a (%1): finished; there is nothing to cancel",
-                            "b (%2): cancelled; there is nothing to cancel",
+                            "a (%1): finished; nothing to cancel",
+                            "b (%2): cancelled; nothing to cancel",
                         ]
                     ),
                     (
                         ["resume", "%2"],
                         [
-                            "b (%2): cancelled before; waits for its turn again, and begins at zero", "resumed b (%2)",
-                            "no process runs the list; headrace queue run --registry list downloads what waits in it",
+                            "b (%2): was cancelled; will download again from the beginning", "resumed b (%2)",
+                            "no process is running the queue; start it with: headrace queue run --registry list",
                         ]
                     ),
-                    (["retry", "--state", "failed"], ["the list has no such download; nothing is done"]),
+                    (["retry", "--state", "failed"], ["no download in the queue matches; nothing was changed"]),
                 ] {
                     var process = try ToolProcess(
                         ["queue", words[0], "--registry", "list"] + words.dropFirst(),
@@ -192,26 +192,28 @@ struct QueueMessageTests {
                 }
                 try FileManager.default.removeItem(at: folder.files.appending(path: "a"))
                 let again = try await folder.queue("resume", "%1")
-                #expect(again.errorLines.first == "headrace: a (%1): finished, but its file is gone; is fetched again")
+                #expect(
+                    again.errorLines.first == "headrace: a (%1): finished, but the file is missing; will download again"
+                )
                 #expect(try await folder.states() == ["waiting", "waiting"])
             }
         }
     }
 
     @Test
-    func `adding says what is in the list already, and that nobody runs it`() async throws {
+    func `adding reports downloads already in the queue and that no process runs it`() async throws {
         try await withQueueFolder { folder in
             let (a, b) = ("http://127.0.0.1:1/a", "http://127.0.0.1:1/b")
             let hint =
-                "headrace: no process runs the list; headrace queue run --registry list downloads what waits in it"
+                "headrace: no process is running the queue; start it with: headrace queue run --registry list"
             let first = try await folder.queue("add", "--paused", a)
             #expect(first.status == 0 && first.errorLines == [hint])
             let second = try await folder.queue("add", b, a, b)
             #expect(second.status == 0)
             #expect(
                 second.errorLines == [
-                    "headrace: \(a) is in the list already, as %1, paused",
-                    "headrace: \(b) is given more than once", hint,
+                    "headrace: \(a) is already in the queue as %1 (paused)",
+                    "headrace: \(b) was given more than once", hint,
                 ]
             )
             #expect(second.outputLines.count == 3 && Set(second.outputLines).count == 2)
@@ -221,12 +223,12 @@ struct QueueMessageTests {
     }
 
     @Test
-    func `a time to begin is listed in the local time in which it was given`() async throws {
+    func `a begin time is listed in local time, as it was given`() async throws {
         try await withQueueFolder { folder in
             let words = ["add", "--begin", "2099-05-01T22:00", "http://127.0.0.1:1/x"]
             #expect(try await folder.queue(words, after: "export TZ=HERE-2").status == 0)
             let list = try await folder.queue(["list"], after: "export TZ=HERE-2").output
-            #expect(list.contains("x: begins 2099-05-01T22:00\n"), "\(list)")
+            #expect(list.contains("x: starts at 2099-05-01T22:00\n"), "\(list)")
             let json = try await folder.queue(["list", "--json"], after: "export TZ=HERE-2").output
             #expect(json.contains(#""begin":"2099-05-01T20:00:00Z""#), "\(json)")
         }

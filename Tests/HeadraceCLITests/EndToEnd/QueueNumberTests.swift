@@ -2,19 +2,19 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The numbers by which the built tool takes downloads.
+/// The download numbers of the built tool.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueNumberTests {
     private func urls(_ names: String...) throws -> [URL] {
         try names.map { try #require(URL(string: "http://127.0.0.1:1/\($0)")) }
     }
 
-    /// The names of the files in the order of the list, with their numbers.
+    /// The file names in the order of the queue, with the download numbers.
     private func numbers(_ folder: QueueFolder) async throws -> [String] {
         try await folder.list().map { "\($0.url.suffix(1))\($0.number)" }
     }
 
-    /// A number once was a position: of two commands with `%3`, the second one was for another download.
+    /// Regression: a number was a position, so a second command with `%3` could mean another download.
     @Test func `a number means the same download after a move`() async throws {
         try await withQueueFolder { folder in
             let ids = try await folder.add(urls("a", "b", "c", "d"))
@@ -23,7 +23,7 @@ struct QueueNumberTests {
             #expect(try await folder.states() == ["paused", "waiting", "waiting", "waiting"])
             let table = try await folder.queue("list").outputLines
             #expect(table.dropFirst().map { $0.prefix(12) } == [2, 0, 1, 3].map { "%\($0 + 1)  \(ids[$0].prefix(8))" })
-            // To the position of another one, and to a position.
+            // To the position of another download, and to a position.
             #expect(try await folder.queue("move", "%4", "%3").status == 0)
             #expect(try await numbers(folder) == ["d4", "c3", "a1", "b2"])
             #expect(try await folder.queue("move", "%4", "after", "%1").status == 0)
@@ -35,7 +35,7 @@ struct QueueNumberTests {
             #expect(gone.status == 2)
             #expect(
                 gone.errorLines
-                    == ["headrace: %3: no download of the list has this number; headrace queue list shows them"]
+                    == ["headrace: %3: no download in the queue has this number; see headrace queue list"]
             )
             _ = try await folder.add(urls("e"))
             #expect(try await numbers(folder) == ["b2", "a1", "d4", "e5"])
@@ -45,7 +45,7 @@ struct QueueNumberTests {
         }
     }
 
-    @Test func `a list of an earlier release has the numbers that were its positions, and keeps them`() async throws {
+    @Test func `a queue of an earlier release gets its positions as permanent numbers`() async throws {
         let journal = """
             headrace-registry 1 e9d3e7cb
 
@@ -76,7 +76,7 @@ struct QueueNumberTests {
         }
     }
 
-    @Test func `the process that runs the list gives the numbers, and both see the same`() async throws {
+    @Test func `the running process assigns numbers that all commands share`() async throws {
         try await withFaultServer(.ok(.pattern(size: 300_000)).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))

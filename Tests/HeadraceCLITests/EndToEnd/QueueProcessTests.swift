@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool that runs a list in the background, and what tells of it and ends it.
+/// Runs a queue in the background with the built tool, and queries and stops it.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueProcessTests {
     private struct Status: Decodable {
@@ -21,27 +21,27 @@ struct QueueProcessTests {
         return try JSONDecoder().decode(Status.self, from: Data(result.output.utf8))
     }
 
-    /// Starts a run in the background, and leaves none behind whatever the body does.
+    /// Starts a background run, and stops it after the body.
     private func withRun(_ folder: QueueFolder, _ body: (pid_t) async throws -> Void) async throws {
         let started = try await folder.queue("run", "--background", "--timeout", "600")
         #expect(started.status == 0, "\(started.errors)")
-        let id = try #require(started.output.firstMatch(of: /^Process (\d+) runs the list/)).1
+        let id = try #require(started.output.firstMatch(of: /^Process (\d+) is running the queue/)).1
         let process = try #require(pid_t(id))
         defer {
-            // One that has ended may have left its number to another process.
+            // If it has ended, another process may have its id.
             if getsid(process) == process { kill(process, SIGKILL) }
         }
         try await body(process)
     }
 
     @Test
-    func `a list is run in the background, shown, changed and stopped`() async throws {
+    func `a queue is run in the background, shown, changed and stopped`() async throws {
         let routes = ["/a": Response.sequence([file.stalled(after: 100_000)], then: file), "/b": file]
         try await withFaultServer(.routes(routes)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
                 try await withRun(folder) { process in
-                    // It has no terminal that could end it.
+                    // It has its own session, so closing a terminal does not end it.
                     #expect(getsid(process) == process)
                     try await server.waitUntil { $0.requests.first?.bodyBytesSent == 100_000 }
                     _ = try await folder.add(server.url("/b"))
@@ -49,13 +49,21 @@ struct QueueProcessTests {
                     let status = try await status(folder)
                     #expect(status.processID == process)
                     #expect(status.waiting == 0 && status.running == 1 && status.finished == 1)
-                    #expect(try await folder.queue("status").outputLines.first == "Process \(process) runs the list.")
+                    #expect(
+                        try await folder.queue("status").outputLines.first == "Process \(process) is running the queue."
+                    )
                     let second = try await folder.queue("run", "--background")
                     #expect(second.status == 5 && second.errorLines.count == 1)
-                    #expect(second.errors.contains("process \(process) runs the list already; headrace queue status"))
+                    #expect(
+                        second.errors.contains(
+                            "process \(process) is already running this queue; headrace queue status"
+                        )
+                    )
                     let stop = try await folder.queue("stop")
                     #expect(stop.status == 0, "\(stop.errors)")
-                    #expect(stop.output == "Process \(process) has ended; the list keeps what is not done.\n")
+                    #expect(
+                        stop.output == "Process \(process) has stopped; unfinished downloads remain in the queue.\n"
+                    )
                     #expect(try await folder.states() == ["waiting", "finished"])
                     let after = try await self.status(folder)
                     #expect(after.processID == nil)
@@ -65,7 +73,7 @@ struct QueueProcessTests {
                     )
                     #expect(log.contains("b: finished, ") && log.contains("headrace: interrupted"), "\(log)")
                 }
-                #expect(try await folder.queue("stop").output == "No process runs the list.\n")
+                #expect(try await folder.queue("stop").output == "No process is running the queue.\n")
                 var run = try folder.run()
                 #expect(try await run.result().status == 0)
                 #expect(try await folder.states() == ["finished", "finished"])
@@ -74,7 +82,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `of runs that begin at once one has the list, and the others name it`() async throws {
+    func `of several runs started at once one succeeds, and the others name its process`() async throws {
         try await withFaultServer(file.stalled(after: 100_000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -86,19 +94,22 @@ struct QueueProcessTests {
                 #expect(try await folder.queue("stop").status == 0)
                 let process = try #require(status.processID)
                 let winner = try #require(results.first { $0.status == 0 })
-                #expect(winner.output.hasPrefix("Process \(process) runs the list"))
+                #expect(winner.output.hasPrefix("Process \(process) is running the queue"))
                 let losers = results.filter { $0.status == 5 }
                 #expect(losers.count == 2, "\(results.map { ($0.status, $0.output, $0.errors) })")
                 for loser in losers {
                     #expect(loser.errorLines.count == 1, "\(loser.errors)")
-                    #expect(loser.errors.contains("process \(process) runs the list already"), "\(loser.errors)")
+                    #expect(
+                        loser.errors.contains("process \(process) is already running this queue"),
+                        "\(loser.errors)"
+                    )
                 }
             }
         }
     }
 
     @Test
-    func `stopping tells whom it waits for where that takes a while`() async throws {
+    func `stopping a slow run prints the process that it waits for`() async throws {
         try await withFaultServer(file.stalled(after: 100_000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -107,7 +118,7 @@ struct QueueProcessTests {
                     var stop = try ToolProcess(["queue", "stop", "--registry", "list"], in: folder.url)
                     let errors = folder.url.appending(path: ".stderr")
                     while try !String(decoding: FileProbe.bytes(of: errors), as: UTF8.self)
-                        .contains("waits for process \(process) to end")
+                        .contains("waiting up to a minute for process \(process) to stop")
                     {
                         try await Task.sleep(for: .milliseconds(20))
                     }
@@ -120,7 +131,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `what keeps a run in the background from beginning is told, with its status`() async throws {
+    func `a background run that cannot start is reported with its status`() async throws {
         try await withQueueFolder { folder in
             let lock = folder.url.appending(path: "list/registry.lock")
             try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: true)
@@ -133,13 +144,13 @@ struct QueueProcessTests {
 
     #if os(Linux)
     @Test
-    func `a process that does not have the list is left alone`() async throws {
+    func `a process that does not run the queue is not stopped`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
-            // As a killed run leaves it, whose number has gone to this process.
+            // As after a killed run whose process id was reused by this process.
             try Data("\(getpid())\n".utf8).write(to: folder.url.appending(path: "list/registry.lock"))
             #expect(try await status(folder).processID == nil)
-            #expect(try await folder.queue("stop").output == "No process runs the list.\n")
+            #expect(try await folder.queue("stop").output == "No process is running the queue.\n")
             let run = try await folder.queue("run", "--background")
             #expect(run.status == 0 && run.errors.contains("paused"), "\(run.errors)")
         }
@@ -147,7 +158,7 @@ struct QueueProcessTests {
     #endif
 
     @Test
-    func `a unit has the paths of the tool and of its files, and no secrets`() async throws {
+    func `a unit has absolute paths and no secrets`() async throws {
         try await withQueueFolder { folder in
             let result = try await folder.queue("unit", "-j", "3", "--cookies", "my cookies", "--watch")
             #expect(result.status == 0, "\(result.errors)")
@@ -163,16 +174,16 @@ struct QueueProcessTests {
     @Test(arguments: [
         ("--netrc-file", "-"), ("--cookies", "-"), ("--netrc-file", "/dev/null"), ("--cacert", "/dev/null"),
     ])
-    func `a file that can be read only once is refused where another process reads it again`(
+    func `a file that can be read only once is rejected if another process has to read it`(
         _ option: String,
         path: String
     ) async throws {
         try await withQueueFolder { folder in
             let name = path == "-" ? "standard input" : path
-            let message = "headrace: \(option): \(name) is no regular file, and"
+            let message = "headrace: \(option): \(name) is not a regular file, and"
             let run = try await folder.queue("run", "--background", option, path)
             #expect(run.status == 2 && run.output.isEmpty)
-            #expect(run.errors == "\(message) the process in the background has to read it again\n")
+            #expect(run.errors == "\(message) the background process has to read it again\n")
             let unit = try await folder.queue("unit", option, path)
             #expect(unit.status == 2 && unit.output.isEmpty)
             #expect(unit.errors == "\(message) the unit has to read it again\n")
@@ -180,22 +191,23 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a run with nothing but paused downloads says what to do`() async throws {
+    func `a run with only paused downloads suggests queue resume`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(try #require(URL(string: "http://127.0.0.1:1/x")), options: ["--paused"])
             var run = try folder.run()
             let result = try await run.result()
             #expect(result.status == 0)
-            let hint = "nothing waits to be downloaded; 1 is paused: headrace queue resume --state paused --registry "
+            let hint =
+                "no download is waiting; 1 is paused: resume with headrace queue resume --state paused --registry "
             #expect(result.errors == "\(hint)\(folder.registryPath)\n")
-            // What the hint says can be done.
+            // The suggested command works.
             #expect(try await folder.queue("resume", "--state", "paused").status == 0)
             #expect(try await folder.states() == ["waiting"])
         }
     }
 
     @Test
-    func `a run with nothing but failed downloads says what to do`() async throws {
+    func `a run with only failed downloads suggests queue retry`() async throws {
         try await withFaultServer(.status(404)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -204,14 +216,14 @@ struct QueueProcessTests {
                 var run = try folder.run()
                 let result = try await run.result()
                 #expect(result.status == 0)
-                let hint = "nothing waits to be downloaded; 2 have failed: headrace queue retry --state failed"
+                let hint = "no download is waiting; 2 have failed: retry with headrace queue retry --state failed"
                 #expect(result.errors == "\(hint) --registry \(folder.registryPath)\n")
             }
         }
     }
 
     @Test
-    func `removing tells of the bytes that it leaves`() async throws {
+    func `removing reports the partial file that it keeps`() async throws {
         try await withFaultServer(file.truncated(after: 100_000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -221,7 +233,7 @@ struct QueueProcessTests {
                 #expect(left.status == 0)
                 let part = try #require(try FileProbe.names(in: folder.files).first { $0.hasSuffix(".part") })
                 #expect(
-                    left.errorLines.count == 3 && left.errors.contains("/files/\(part) is kept: "),
+                    left.errorLines.count == 3 && left.errors.contains("/files/\(part): adding the URL again "),
                     "\(left.errors)"
                 )
                 let deleted = try await folder.queue("remove", "--files", "%2")
@@ -233,7 +245,7 @@ struct QueueProcessTests {
 
     #if os(Linux)
     @Test
-    func `a size that no terminal has is not believed`() async throws {
+    func `an implausible terminal size is limited`() async throws {
         try await withFaultServer(file.limited(bytesPerSecond: 500_000)) { server in
             try await withTemporaryDirectory { folder in
                 let terminal = try PseudoTerminal(columns: 0, rows: 0)
@@ -250,7 +262,7 @@ struct QueueProcessTests {
     }
 
     @Test
-    func `a terminal that does not publish its size has the one that the environment says`() async throws {
+    func `a terminal without a size uses COLUMNS and LINES`() async throws {
         try await withQueueFolder { folder in
             _ = try await folder.add(
                 try #require(URL(string: "http://127.0.0.1:1/x")),

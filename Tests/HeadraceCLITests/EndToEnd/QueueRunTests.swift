@@ -2,14 +2,14 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool while it runs a list: changes that other processes send, signals, and kills.
+/// Runs a queue with the built tool while other processes send commands, signals and kills.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueRunTests {
     private let body = Response.Body.pattern(size: 300_000)
     private let file = Response.file(Resource(size: 300_000))
 
     @Test
-    func `changes that are sent while it runs are carried out`() async throws {
+    func `commands are carried out during a run`() async throws {
         let gate = try Gate()
         let held = Response.ok(body).held(after: 1000, until: gate)
         try await withFaultServer(.routes(["/a": held, "/b": .ok(body), "/c": .ok(body), "/d": .ok(body)])) { server in
@@ -23,7 +23,7 @@ struct QueueRunTests {
                 #expect(try await folder.queue("pause", b[0]).status == 0)
                 try await folder.waitUntil { $0.map(\.id) == [a, b, d, c].map { $0[0] } && $0[1].state == "paused" }
                 #expect(try await folder.queue("cancel", a[0]).status == 0)
-                // A run does not leave what was paused during it.
+                // A run does not end while a download that was paused during it is paused.
                 try await folder.waitUntil { $0.map(\.state) == ["cancelled", "paused", "finished", "finished"] }
                 #expect(try await folder.queue("remove", b[0]).status == 0)
                 let result = try await run.result()
@@ -39,7 +39,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `one that is paused while it runs goes on with its bytes`() async throws {
+    func `a download paused during a run resumes its partial file`() async throws {
         let gate = try Gate()
         let held = file.held(after: 100_000, until: gate)
         let routes: [String: Response] = [
@@ -58,7 +58,7 @@ struct QueueRunTests {
                 let result = try await run.result()
                 #expect(result.status == 0)
                 #expect(result.errorLines.filter { $0.hasPrefix("a: ") }.count == 5, "\(result.errors)")
-                #expect(result.errorLines.contains("a: resumes with 97.6 KiB of 292 KiB already downloaded"))
+                #expect(result.errorLines.contains("a: resuming with 97.6 KiB of 292 KiB already downloaded"))
                 #expect(result.errorLines.contains("a: paused"))
                 #expect(result.errorLines.filter { $0.hasPrefix("a: finished") }.count == 1)
                 #expect(body.difference(fromFileAt: folder.files.appending(path: "a")) == nil)
@@ -67,7 +67,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `one that failed and is sent back is told again, and counts as it ends`() async throws {
+    func `a retried download is reported again and counts by its final result`() async throws {
         let gate = try Gate()
         let routes: [String: Response] = [
             "/a": .sequence([.status(404)], then: .ok(body)), "/b": .ok(body).held(after: 1, until: gate),
@@ -95,7 +95,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `a begin that is to come is waited for, unless the download is resumed`() async throws {
+    func `a run waits for a begin time unless the download is resumed`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 let late = try await folder.add(server.url("/late"), options: ["--begin", "+1h"])
@@ -103,7 +103,7 @@ struct QueueRunTests {
                 var run = try folder.run()
                 try await folder.waitUntil { $0.map(\.state) == ["waiting", "finished"] }
                 #expect(server.requests.map(\.path) == ["/soon"])
-                #expect(try await folder.queue("list").output.contains("  late: begins "))
+                #expect(try await folder.queue("list").output.contains("  late: starts at "))
                 #expect(try await folder.queue("resume", late[0]).status == 0)
                 #expect(try await run.result().status == 0)
                 #expect(server.requests.map(\.path) == ["/soon", "/late"])
@@ -113,7 +113,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `a run that is killed is gone on with`() async throws {
+    func `a killed run is resumed by the next one`() async throws {
         let gate = try Gate()
         let held = file.held(after: 200_000, until: gate)
         try await withFaultServer(.sequence([held], then: file)) { server in
@@ -136,7 +136,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `a run that is killed again and again loses nothing of the list, and leaves each file once`() async throws {
+    func `repeatedly killed runs lose no downloads and leave each file once`() async throws {
         let bodies = (0..<12).map { Response.Body.pattern(seed: UInt64($0 + 1), size: 1000 << ($0 % 9)) }
         let routes = bodies.enumerated().map {
             ("/\($0)", Response.file(Resource($1)).limited(bytesPerSecond: 400_000))
@@ -170,9 +170,9 @@ struct QueueRunTests {
         }
     }
 
-    /// Once it went on beside the run of the list that was put in its place, and took that one's commands.
+    /// Regression: it continued beside the run of the replacement queue, and took that run's commands.
     @Test(arguments: ["-v", "-q", "--json"])
-    func `a run whose list is removed stops and says so, and the list in its place is left alone`(
+    func `a run whose queue is removed stops with an error and does not touch its replacement`(
         _ option: String
     ) async throws {
         let gate = try Gate()
@@ -187,15 +187,15 @@ struct QueueRunTests {
                 _ = try await folder.add(server.url("/b"), server.url("/a"))
                 let result = try await run.result()
                 #expect(result.status == 5)
-                let told = result.errorLines.filter { $0.hasPrefix("headrace: ") }
-                #expect(told.count == 1, "\(result.errors)")
-                #expect(told.first?.contains(list.path(percentEncoded: false)) == true, "\(result.errors)")
+                let messages = result.errorLines.filter { $0.hasPrefix("headrace: ") }
+                #expect(messages.count == 1, "\(result.errors)")
+                #expect(messages.first?.contains(list.path(percentEncoded: false)) == true, "\(result.errors)")
                 if option == "--json" {
                     #expect(result.outputLines.last?.contains(#""event":"error","code":"fileSystem""#) == true)
                 }
                 #expect(try await folder.states() == ["waiting", "waiting"])
                 #expect(server.requests.map(\.path) == ["/a"])
-                // What came before is gone on with.
+                // The partial file is resumed.
                 var next = try folder.run("-j", "1")
                 #expect(try await next.result().status == 0)
                 let ranges = server.requests.map { $0["Range"] }
@@ -207,7 +207,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `a second run is refused, and told who has the list`() async throws {
+    func `a second run is rejected with the process of the first`() async throws {
         try await withFaultServer(.ok(body).stalled(after: 1000)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"))
@@ -225,7 +225,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `X05 a signal stops the run, and the list keeps what is not done`() async throws {
+    func `X05 a signal stops the run, and unfinished downloads remain in the queue`() async throws {
         let routes = ["/a": Response.sequence([file.stalled(after: 100_000)], then: file), "/b": file]
         try await withFaultServer(.routes(routes)) { server in
             try await withQueueFolder { folder in
@@ -243,7 +243,8 @@ struct QueueRunTests {
                 #expect(result.status == 130)
                 #expect(result.errorLines.filter { $0.hasPrefix("headrace: ") }.count == 1)
                 #expect(
-                    result.errorLines.last?.hasPrefix("headrace: interrupted; the list keeps what is not done") == true
+                    result.errorLines.last?.hasPrefix("headrace: interrupted; unfinished downloads remain in the queue")
+                        == true
                 )
                 #expect(try await folder.states() == ["waiting", "waiting", "paused"])
                 var run = try folder.run()
@@ -255,7 +256,7 @@ struct QueueRunTests {
     }
 
     @Test(arguments: [[], ["-q"], ["--json"]])
-    func `a run that watches waits for more until a signal comes`(_ options: [String]) async throws {
+    func `a run with --watch waits for downloads until a signal`(_ options: [String]) async throws {
         try await withFaultServer(.routes(["/a": .ok(body), "/b": .ok(body)])) { server in
             try await withQueueFolder { folder in
                 var run = try folder.run("--watch", options.first ?? "-v")
@@ -265,7 +266,7 @@ struct QueueRunTests {
                 try await folder.waitUntil { $0.map(\.state) == ["finished", "finished", "failed"] }
                 run.send(SIGTERM)
                 let result = try await run.result()
-                // Nothing was stopped: what counts is how the downloads ended.
+                // Nothing was interrupted, so the downloads determine the status.
                 #expect(result.status == 4, "\(result.errors)")
                 #expect(result.errorLines.filter { $0.hasPrefix("headrace: none: ") }.count == 1)
             }
@@ -273,7 +274,7 @@ struct QueueRunTests {
     }
 
     @Test
-    func `quiet or not, a run has the status of its failures`() async throws {
+    func `with any verbosity a run has the status of its failures`() async throws {
         try await withFaultServer(.routes(["/a": .ok(body)])) { server in
             for options in ["-q", "-v", "--json"] {
                 try await withQueueFolder { folder in
@@ -289,7 +290,7 @@ struct QueueRunTests {
 
     #if os(Linux)
     @Test
-    func `what is added while it runs appears in the live area`() async throws {
+    func `downloads added during a run appear in the status area`() async throws {
         let gate = try Gate()
         try await withFaultServer(.ok(body).held(after: 100_000, until: gate)) { server in
             try await withQueueFolder { folder in

@@ -2,13 +2,13 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool on a list that is kept on the disk, with nobody else at it.
+/// Runs queue commands of the built tool one at a time.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueTests {
     private let body = Response.Body.pattern(size: 300_000)
 
     @Test
-    func `what is added is listed, and run`() async throws {
+    func `added downloads are listed and run`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 let ids = try await folder.add(server.url("/a"), server.url("/b"), options: ["--title", "T"])
@@ -35,9 +35,9 @@ struct QueueTests {
         }
     }
 
-    /// Once the file went to the home of the user that ran the list, or to the folder of its temporary files.
+    /// Regression: the file went to the home or temporary folder of the user that ran the queue.
     @Test(arguments: ["HOME", "TMPDIR"])
-    func `a file goes where who added it meant it, whatever who runs the list calls its home`(
+    func `a destination is relative to the directory where it was added, whatever the running process has as HOME`(
         _ variable: String
     ) async throws {
         try await withFaultServer(.ok(body)) { server in
@@ -61,7 +61,7 @@ struct QueueTests {
     }
 
     @Test
-    func `without a directory the list lies with the user's state, made with all above it`() async throws {
+    func `by default the queue is created in the user's state directory`() async throws {
         try await withTemporaryDirectory { folder in
             let environment = ["XDG_STATE_HOME=\(folder.path(percentEncoded: false))state/deep"]
             for words in [["add", "http://127.0.0.1:1/x"], ["list", "--json"]] {
@@ -75,11 +75,11 @@ struct QueueTests {
     }
 
     @Test
-    func `the table tells the same as the data, and an empty list tells nothing to a program`() async throws {
+    func `the table matches the JSON, and an empty queue prints nothing for a program`() async throws {
         try await withQueueFolder { folder in
             #expect(try await folder.queue("list", "--json").output == "")
             let list = try await folder.queue("list")
-            #expect(list.output == "" && list.errors == "The list is empty.\n")
+            #expect(list.output == "" && list.errors == "The queue is empty.\n")
             #expect(FileProbe.size(of: folder.url.appending(path: "list")) == nil)
             let url = try #require(URL(string: "http://127.0.0.1:1/x"))
             let ids = try await folder.add(url, options: ["--priority", "high", "--paused"])
@@ -92,7 +92,7 @@ struct QueueTests {
 
     #if os(Linux)
     @Test
-    func `an empty list tells a person so`() async throws {
+    func `an empty queue is reported on a terminal`() async throws {
         try await withQueueFolder { folder in
             let terminal = try PseudoTerminal(columns: 60, rows: 10)
             var process = try ToolProcess(
@@ -101,13 +101,13 @@ struct QueueTests {
                 output: terminal.path,
                 terminal: terminal
             )
-            #expect(try await process.result().errors == "The list is empty.\r\n")
+            #expect(try await process.result().errors == "The queue is empty.\r\n")
         }
     }
     #endif
 
     @Test
-    func `a URL that is in the list already is the same download`() async throws {
+    func `adding a queued URL returns the same download`() async throws {
         try await withQueueFolder { folder in
             let url = try #require(URL(string: "http://127.0.0.1:1/x"))
             let first = try await folder.add(url)
@@ -117,7 +117,7 @@ struct QueueTests {
     }
 
     @Test
-    func `a checksum that is told later holds for the download in the list, and another one is refused`() async throws {
+    func `a checksum added later applies to the queued download, and a different one is rejected`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 let url = server.url("/a")
@@ -148,7 +148,7 @@ struct QueueTests {
         ["--header", "Authorization: Basic x"], ["--header", "cookie: a=b"], ["http://user:pa55@127.0.0.1:1/x"],
         ["-o", "x", "http://127.0.0.1:1/y"], ["ftp://127.0.0.1/x"], ["--priority", "urgent"], ["--begin", "soon"],
     ])
-    func `what the list cannot keep is refused, and nothing is made`(_ words: [String]) async throws {
+    func `requests that the queue cannot store are rejected, and no file is created`(_ words: [String]) async throws {
         try await withQueueFolder { folder in
             var process = try ToolProcess(
                 ["queue", "add", "--registry", "list", "-d", "new"] + words + ["http://127.0.0.1:1/x"],
@@ -167,7 +167,7 @@ struct QueueTests {
         ["move", "%1", "%9"], ["move", "all", "first"], ["remove", "%1", "ffff"], ["list", "extra"], ["run", "extra"],
         ["list", "--state", "done"],
     ])
-    func `a download that is not there is told, and nothing changes`(_ words: [String]) async throws {
+    func `an unknown download is reported, and nothing changes`(_ words: [String]) async throws {
         try await withQueueFolder { folder in
             let url = try #require(URL(string: "http://127.0.0.1:1/x"))
             let ids = try await folder.add(url)
@@ -186,7 +186,7 @@ struct QueueTests {
     }
 
     @Test
-    func `downloads are paused, resumed, moved, cancelled and removed while nothing runs`() async throws {
+    func `downloads are paused, resumed, moved, cancelled and removed without a running process`() async throws {
         try await withQueueFolder { folder in
             let urls = try ["a", "b", "c"].map { try #require(URL(string: "http://127.0.0.1:1/\($0)")) }
             let ids = try await folder.add(urls[0], urls[1], urls[2], options: ["--group", "g"])
@@ -210,7 +210,7 @@ struct QueueTests {
     }
 
     @Test
-    func `a failure has its status, is told in the list, and is tried again`() async throws {
+    func `a failure has its status, is listed, and can be retried`() async throws {
         let routes: [String: Response] = ["/a": .sequence([.status(404)], then: .ok(body)), "/b": .ok(body)]
         try await withFaultServer(.routes(routes)) { server in
             try await withQueueFolder { folder in
@@ -221,7 +221,7 @@ struct QueueTests {
                     #expect(result.status == status)
                     #expect(result.errorLines.count == (status == 0 ? 0 : 1))
                 }
-                // What has failed waits for nothing, and another run is no failure.
+                // Failed downloads are not waiting, so another run has nothing to do and succeeds.
                 let failed = try await folder.list()
                 #expect(failed.map(\.state) == ["failed", "finished"])
                 #expect(failed[0].code == "httpStatus")
@@ -238,7 +238,7 @@ struct QueueTests {
     }
 
     @Test
-    func `removing takes the files along where that is requested for`() async throws {
+    func `removing deletes the files only with --files`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 _ = try await folder.add(server.url("/a"), server.url("/b"))
@@ -254,7 +254,7 @@ struct QueueTests {
     }
 
     @Test(arguments: ["file", "file/list"])
-    func `a place that takes no list is the disk's, and told in a line`(_ registry: String) async throws {
+    func `a directory that cannot hold a queue is a disk error, reported in one line`(_ registry: String) async throws {
         try await withQueueFolder(registry: registry) { folder in
             try Data().write(to: folder.url.appending(path: "file"))
             let add = try await folder.queue("add", "http://127.0.0.1:1/x")
@@ -267,7 +267,7 @@ struct QueueTests {
     }
 
     @Test(.enabled(if: geteuid() != 0, "An administrator may write anywhere."))
-    func `a directory that may not be written is told, and what is in it can be listed`() async throws {
+    func `a read-only queue directory is reported, and its queue can be listed`() async throws {
         try await withQueueFolder { folder in
             let url = try #require(URL(string: "http://127.0.0.1:1/x"))
             let ids = try await folder.add(url)
@@ -282,7 +282,7 @@ struct QueueTests {
     }
 
     @Test(arguments: [[], ["--paused"]])
-    func `of a list that is damaged the rest is run, and the damage told`(_ options: [String]) async throws {
+    func `the intact part of a damaged queue is run, and the damage is reported`(_ options: [String]) async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withQueueFolder { folder in
                 for path in ["/a", "/b", "/c"] { _ = try await folder.add(server.url(path), options: options) }

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with files that are there already, and the times of files.
+/// Runs the built tool with existing files, and checks file times.
 @Suite(.timeLimit(.minutes(4)))
 struct RefetchTests {
     private let old = Response.file(Resource(size: 300_000, seed: 1))
@@ -13,7 +13,7 @@ struct RefetchTests {
     }
 
     @Test
-    func `a file is fetched again when it has changed, and only then`() async throws {
+    func `a file is downloaded again only if it has changed`() async throws {
         try await withFaultServer(.answering { $0.attempt < 2 ? old : .file(new) }) { server in
             try await withTemporaryDirectory { folder in
                 let file = folder.appending(path: "a.bin")
@@ -26,10 +26,10 @@ struct RefetchTests {
                     lines.append(result.errorLines.last ?? "")
                 }
                 let conditions = server.requests.map { $0["If-None-Match"] }
-                // Where files have no attributes each run fetches it.
+                // Without extended attributes, each run downloads the file.
                 if conditions.contains("\"v1\"") {
                     #expect(conditions == [nil, "\"v1\"", "\"v1\""])
-                    #expect(lines[1] == "a.bin: is there, and has not changed on the server")
+                    #expect(lines[1] == "a.bin: already downloaded, not changed on the server")
                     #expect(server.requests[1].bodyBytesSent == 0)
                 }
                 #expect(lines[2].hasPrefix("a.bin: finished, 292 KiB in "))
@@ -41,7 +41,7 @@ struct RefetchTests {
     }
 
     @Test
-    func `a list keeps that a file is to be kept up to date`() async throws {
+    func `the queue saves --if-changed`() async throws {
         try await withFaultServer(old) { server in
             try await withQueueFolder { folder in
                 for _ in 0..<2 {
@@ -57,7 +57,10 @@ struct RefetchTests {
     }
 
     @Test(arguments: [([], true), (["--no-remote-time"], false)] as [([String], Bool)])
-    func `a file has the server's time unless that is not wanted`(_ options: [String], isRemote: Bool) async throws {
+    func `a file has the server's time unless --no-remote-time is given`(
+        _ options: [String],
+        isRemote: Bool
+    ) async throws {
         try await withFaultServer(old) { server in
             try await withTemporaryDirectory { folder in
                 var process = try ToolProcess(["get"] + options + [server.url("/a.bin").absoluteString], in: folder)

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool when the same command runs again, after a signal or just so.
+/// Runs the same command of the built tool again, with or without an interruption.
 @Suite(.timeLimit(.minutes(4)))
 struct RepeatTests {
     private let resource = Resource(size: 300_000)
@@ -29,7 +29,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `X05 the same command after a signal fetches what is missing, and nothing twice`() async throws {
+    func `X05 the same command after a signal downloads only what is missing`() async throws {
         let file = Response.file(resource)
         let routes = ["/a": file, "/b": file, "/slow": .sequence([file.stalled(after: 100_000)], then: file)]
         try await withFaultServer(.routes(routes)) { server in
@@ -38,21 +38,24 @@ struct RepeatTests {
                 let stopped = try await interrupt([], urls, in: folder, server)
                 #expect(stopped.status == 130)
                 let last = try #require(stopped.errorLines.last)
-                #expect(last.contains("what came is kept in ") && last.contains(" What is finished stays"), "\(last)")
+                #expect(
+                    last.contains("the received bytes are saved in ") && last.contains(" Finished files are not "),
+                    "\(last)"
+                )
                 let line = ["get", "-j", "1", "-d", "files"] + urls.map(\.absoluteString)
                 var process = try ToolProcess(line, in: folder)
                 let result = try await process.result()
                 #expect(result.status == 0, "\(result.errors)")
                 #expect(
-                    result.errorLines.contains("slow: resumes with 97.6 KiB of 292 KiB already downloaded"),
+                    result.errorLines.contains("slow: resuming with 97.6 KiB of 292 KiB already downloaded"),
                     "\(result.errors)"
                 )
-                #expect(result.errorLines.contains { $0.hasPrefix("slow: finished, 292 KiB (195 KiB fetched) in ") })
+                #expect(result.errorLines.contains { $0.hasPrefix("slow: finished, 292 KiB (195 KiB downloaded) in ") })
                 let files = folder.appending(path: "files")
                 #expect(resource.body.difference(fromFileAt: files.appending(path: "slow")) == nil)
-                // Where files have no attributes, nothing tells what is finished.
+                // Without extended attributes, finished files are not recognized.
                 guard server.requests.contains(where: { $0["If-None-Match"] != nil }) else { return }
-                #expect(result.errorLines.contains("a: is there, and has not changed on the server"))
+                #expect(result.errorLines.contains("a: already downloaded, not changed on the server"))
                 #expect(try FileProbe.names(in: files) == ["a", "b", "slow"])
                 #expect(server.requests.filter { $0.path == "/a" }.map(\.bodyBytesSent) == [300_000, 0])
             }
@@ -60,7 +63,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `what no server can prove is told to begin again`() async throws {
+    func `a download without a validator is announced to start over`() async throws {
         var unknown = resource
         (unknown.etag, unknown.lastModified) = (nil, nil)
         let routes = ["/a": Response.file(unknown), "/slow": .file(unknown).stalled(after: 100_000)]
@@ -71,15 +74,15 @@ struct RepeatTests {
                 #expect(result.status == 130)
                 #expect(
                     result.errorLines.last
-                        == "headrace: interrupted. Run the same command again to go on. slow begins again, since its server "
-                        + "tells no version. With --if-exists skip what is finished is not fetched again."
+                        == "headrace: interrupted. Run the same command again to continue. slow will start over, because its "
+                        + "server sent no ETag or Last-Modified date. To skip finished files, use --if-exists skip."
                 )
             }
         }
     }
 
     @Test
-    func `another version of a file comes beside the old one`() async throws {
+    func `a new version of a file is saved beside the old one`() async throws {
         let new = Resource(size: 300_000, seed: 2, etag: "\"v2\"")
         try await withFaultServer(.sequence([.file(resource)], then: .file(new))) { server in
             try await withTemporaryDirectory { folder in
@@ -93,13 +96,13 @@ struct RepeatTests {
         }
     }
 
-    /// The options that a server knows the user by; a field is for the one URL alone.
+    /// The options that identify the user; a header field applies only to the one URL.
     private static let logins = [
         ["--netrc-file", "ada.netrc"], ["--cookies", "ada.cookies"], ["--header", "Authorization: Bearer ada"],
         ["--header", "X-Api-Key: ada"], ["ada@"],
     ]
 
-    /// Lets in who says to be a user, and gives the file that this one has.
+    /// Responds to each user with the user's own file.
     private static func guarded(_ files: [String: Resource]) -> Response {
         .answering { request in
             let basic = files.keys.first { user in
@@ -149,7 +152,7 @@ struct RepeatTests {
                     #expect(result.status == 0, "\(result.errors)")
                     conditions.append(server.requests.last?["If-None-Match"])
                 }
-                // Where files have no attributes, nothing tells what is finished.
+                // Without extended attributes, finished files are not recognized.
                 guard conditions.contains("\"v1\"") else { return }
                 let files = folder.appending(path: "files")
                 #expect(try FileProbe.names(in: files) == ["a", "a (1)"])
@@ -161,7 +164,7 @@ struct RepeatTests {
     }
 
     @Test
-    func `a list that is run with a login downloads a file once`() async throws {
+    func `a queue run with a login downloads a file once`() async throws {
         try await withFaultServer(Self.guarded(["ada": resource])) { server in
             try await withQueueFolder { folder in
                 try writeLogins(in: folder.url)

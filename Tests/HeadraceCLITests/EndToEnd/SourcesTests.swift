@@ -2,13 +2,13 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool with limits of bytes per second and several sources.
+/// Runs the built tool with rate limits and several sources.
 @Suite(.timeLimit(.minutes(4)))
 struct SourcesTests {
     private let body = Response.Body.pattern(size: 300_000)
 
     @Test
-    func `a limited download takes its time, and is whole`() async throws {
+    func `a rate limit slows a download, which is complete`() async throws {
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/a", "/b"].map { server.url($0).absoluteString }
@@ -23,7 +23,7 @@ struct SourcesTests {
                     in: folder
                 )
                 #expect(result.status == 0)
-                // Two files of 300,000 bytes, less what may be saved up.
+                // Two files of 300,000 bytes, minus the allowed burst.
                 #expect(start.duration(to: .now) > .milliseconds(1300))
                 for name in ["a", "b"] { #expect(body.difference(fromFileAt: folder.appending(path: name)) == nil) }
             }
@@ -31,7 +31,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `a mirror is requested where the source refuses, and all reasons are told where none has the file`()
+    func `a mirror replaces a failed source, and all reasons are reported if every source fails`()
         async throws
     {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
@@ -76,7 +76,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `a file of a document that cannot be fetched does not stop the others`() async throws {
+    func `a file of a document that cannot be downloaded does not stop the others`() async throws {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
             try await withTemporaryDirectory { folder in
                 let url = "<url>\(server.url("/m").absoluteString)</url>"
@@ -104,7 +104,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `--follow-metalink fetches the files of a document that is downloaded`() async throws {
+    func `--follow-metalink downloads the files of a downloaded document`() async throws {
         let response = Response.answering { [body] request in
             switch request.path {
             case "/m": return .ok(body)
@@ -144,7 +144,7 @@ struct SourcesTests {
     }
 
     @Test
-    func `the files of a document are fetched from the first source that has them`() async throws {
+    func `the files of a document are downloaded from the first source that has them`() async throws {
         try await withFaultServer(.routes(["/m": .ok(body)])) { server in
             try await withTemporaryDirectory { folder in
                 let urls = ["/gone", "/m"].map { "<url>\(server.url($0).absoluteString)</url>" }.joined()
@@ -160,7 +160,7 @@ struct SourcesTests {
                 #expect(failed.errors.hasPrefix("headrace: --metalink: bad: The Metalink document cannot be used: "))
                 let remote = try await ToolProcess.run("get", "--metalink", "http://u:secret@h/x", in: folder)
                 #expect(remote.status == 2)
-                #expect(remote.errors.contains("headrace get http://***@h/x fetches the document first"))
+                #expect(remote.errors.contains("download it first with headrace get http://***@h/x"))
             }
         }
     }

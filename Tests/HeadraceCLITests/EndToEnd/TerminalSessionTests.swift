@@ -3,16 +3,15 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The display as somebody in front of the terminal sees it.
+/// Checks the progress display on an emulated terminal.
 ///
-/// With `HEADRACE_RECORDING` set to a path, as by `.ci/record`, the session is a slower one and becomes a picture there.
+/// With `HEADRACE_RECORDING` set to a path, as by `.ci/record`, a slower session is recorded there as a picture.
 @Suite(.timeLimit(.minutes(4)))
 struct TerminalSessionTests {
     private static let columns = 84
     private let recording = ProcessInfo.processInfo.environment["HEADRACE_RECORDING"]
 
-    @Test func `the lines of running downloads are drawn in place, and those of finished ones stay above`() async throws
-    {
+    @Test func `running downloads are redrawn in place, and the lines of finished ones stay above`() async throws {
         let unit: Int64 = recording == nil ? 40_000 : 1 << 20
         let sizes: [(name: String, size: Int64, rate: Int64)] = [
             ("atlas.pmtiles", 42, 12), ("voice-model.gguf", 68, 14), ("journal-2026-11.pdf", 9, 6),
@@ -50,7 +49,7 @@ struct TerminalSessionTests {
                 #expect(screen.unknown == [])
                 for lines in frames {
                     #expect(lines.allSatisfy { $0.count <= Self.columns }, "\(lines)")
-                    // Three at once and the whole, below those that have ended.
+                    // Three running downloads and the total, below the ended ones.
                     let ended = sizes.count { file in lines.contains { $0.hasPrefix("\(file.name): ") } }
                     #expect(lines.count <= 1 + ended + 3 + 1, "\(lines)")
                 }

@@ -3,7 +3,7 @@ import HeadraceTestSupport
 import Testing
 
 #if os(Linux) && !URLSession
-/// The tool that the other tests run is of the same build as they are.
+/// Checks that the tool under test is from the same build as the tests.
 @Suite(.timeLimit(.minutes(4)))
 struct ToolBuildTests {
     @Test func `the tool does not link FoundationNetworking`() async throws {

@@ -2,11 +2,11 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool as a child process, with its output in files that are read when it has ended.
+/// Runs the built tool as a child process, with its output in files that are read after it has ended.
 struct ToolProcess: ~Copyable {
-    /// How the tool ended and what it said.
+    /// The exit status and the output.
     struct Result {
-        /// The exit status; nil where a signal killed it.
+        /// The exit status; `nil` if a signal killed the tool.
         let status: Int?
         let output: String
         let errors: String
@@ -21,7 +21,7 @@ struct ToolProcess: ~Copyable {
 
     var id: pid_t { process.id }
 
-    /// Starts the tool in `folder`, which gets its input and output as hidden files, after the shell has done `preparation`.
+    /// Starts the tool in `folder`, with its input and output in hidden files there, after the shell has run `preparation`.
     init(
         _ arguments: [String],
         in folder: URL,
@@ -35,7 +35,7 @@ struct ToolProcess: ~Copyable {
         self.terminal = terminal
         try Data(input.utf8).write(to: folder.appending(path: ".stdin"))
         process = try ChildProcess(
-            // The shell changes the directory and becomes the tool: the call for it is not visible from Swift.
+            // The shell changes the directory, because Swift does not see the spawn action for it.
             [
                 "/bin/sh", "-c", "\(preparation); cd \"$0\" && exec \"$@\"", folder.path(percentEncoded: false),
                 Self.toolPath,
@@ -66,7 +66,7 @@ struct ToolProcess: ~Copyable {
         )
     }
 
-    /// Runs the tool to its end.
+    /// Runs the tool to completion.
     static func run(_ arguments: String..., in folder: URL, input: String = "") async throws -> Result {
         var process = try ToolProcess(arguments, in: folder, input: input)
         return try await process.result()
@@ -77,7 +77,7 @@ struct ToolProcess: ~Copyable {
         return try #require(String(validating: data, as: UTF8.self))
     }
 
-    /// The tool lies beside the test bundle.
+    /// The path of the tool, which is beside the test bundle.
     static var toolPath: String {
         #if os(Linux)
         var buffer = [CChar](repeating: 0, count: 4096)

@@ -2,7 +2,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// The built tool on files that are there, by lists and documents.
+/// Runs the built tool to verify files against checksum files and Metalink documents.
 @Suite(.timeLimit(.minutes(4)))
 struct VerifyTests {
     /// `abc`, whose SHA-256 is published (FIPS 180-4).
@@ -13,7 +13,7 @@ struct VerifyTests {
     }
 
     @Test
-    func `all files of a list are compared, and what is wrong or missing is told`() async throws {
+    func `all listed files are verified, and wrong or missing ones are reported`() async throws {
         try await withTemporaryDirectory { folder in
             let below = folder.appending(path: "dir")
             try FileManager.default.createDirectory(at: below, withIntermediateDirectories: false)
@@ -23,7 +23,7 @@ struct VerifyTests {
             #expect(fine.status == 0)
             #expect(fine.outputLines == ["a: OK, sha256:\(digits)", "dir/b: OK, sha256:\(digits)"])
             #expect(
-                fine.errorLines == ["headrace: --checksum-file: SUMS: 1 line is no checksum", "2 of 2 are right"],
+                fine.errorLines == ["headrace: --checksum-file: SUMS: 1 line is malformed", "2 of 2 verified"],
                 "\(fine.errors)"
             )
             let strict = try await ToolProcess.run("verify", "--strict", "--checksum-file", "SUMS", in: folder)
@@ -33,8 +33,8 @@ struct VerifyTests {
             let bad = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
             #expect(bad.status == 1)
             #expect(bad.outputLines == ["dir/b: OK, sha256:\(digits)"])
-            #expect(bad.errorLines.last == "1 of 3 are right, 1 wrong, 1 could not be read")
-            #expect(bad.errors.contains("headrace: gone: ") && bad.errors.contains("headrace: a: its checksum is "))
+            #expect(bad.errorLines.last == "1 of 3 verified, 1 wrong, 1 could not be read")
+            #expect(bad.errors.contains("headrace: gone: ") && bad.errors.contains("headrace: a: the checksum is "))
             try FileManager.default.removeItem(at: folder.appending(path: "a"))
             let missing = try await ToolProcess.run("verify", "-q", "--checksum-file", "SUMS", in: folder)
             #expect(missing.status == 5)
@@ -43,7 +43,7 @@ struct VerifyTests {
     }
 
     @Test(arguments: [("B2SUMS", "BLAKE2"), ("a.b3sum", "BLAKE3"), ("http://127.0.0.1:1/x/blake2b.txt?a=b", "BLAKE2")])
-    func `a list that has its name from another hash function is not taken for one of SHA-2`(
+    func `a checksum file named after an unsupported hash function is rejected`(
         _ list: String,
         _ function: String
     ) async throws {
@@ -51,18 +51,18 @@ struct VerifyTests {
             try write(["a": "abc", "B2SUMS": "\(digits)  a\n", "a.b3sum": "\(digits)\n"], in: folder)
             let result = try await ToolProcess.run("verify", "--checksum-file", list, "a", in: folder)
             #expect(result.status == 2)
-            #expect(result.errors.contains("by its name it has checksums of \(function)"), "\(result.errors)")
+            #expect(result.errors.contains("the name suggests \(function) checksums"), "\(result.errors)")
         }
     }
 
     @Test
-    func `files that are not there are passed over where that is requested for, and all of them never`() async throws {
+    func `--ignore-missing skips missing files, but not all of them`() async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "SUMS": "\(digits)  a\n\(digits)  gone\n", "NONE": "\(digits)  gone\n"], in: folder)
             let line = ["verify", "--ignore-missing", "--checksum-file"]
             for (words, status, last) in [
-                (["SUMS"], 0, "1 of 1 are right, 1 missing"),
-                (["NONE"], 5, "headrace: None of the files that the list names is here."),
+                (["SUMS"], 0, "1 of 1 verified, 1 missing"),
+                (["NONE"], 5, "headrace: None of the listed files exists."),
                 (["SUMS", "gone"], 5, "headrace: gone: "),
             ] {
                 var process = try ToolProcess(line + words, in: folder)
@@ -73,9 +73,9 @@ struct VerifyTests {
         }
     }
 
-    /// They were passed over like those that are not there.
+    /// Regression: they were skipped like missing files.
     @Test
-    func `files that cannot be reached are no missing ones`() async throws {
+    func `files that cannot be accessed are not missing`() async throws {
         try await withTemporaryDirectory { folder in
             let loop = folder.appending(path: "loop").path
             try FileManager.default.createSymbolicLink(atPath: loop, withDestinationPath: "loop")
@@ -87,8 +87,8 @@ struct VerifyTests {
             let result = try await process.result()
             #expect(result.status == 5)
             #expect(result.errorLines.count == 4, "\(result.errors)")
-            for (name, told) in zip(names, result.errorLines) { #expect(told.hasPrefix("headrace: \(name): ")) }
-            #expect(result.errorLines.last == "1 of 4 are right, 3 could not be read, 1 missing")
+            for (name, line) in zip(names, result.errorLines) { #expect(line.hasPrefix("headrace: \(name): ")) }
+            #expect(result.errorLines.last == "1 of 4 verified, 3 could not be read, 1 missing")
             for (name, reason) in [("a/x", "not a directory"), ("loop", "too many levels of symbolic links")] {
                 let repair = try await ToolProcess.run("repair", name, "http://127.0.0.1:1/a", in: folder)
                 #expect(repair.status == 2)
@@ -99,7 +99,7 @@ struct VerifyTests {
 
     #if os(Linux)
     @Test
-    func `two files whose names differ in their bytes alone are both compared`() async throws {
+    func `two files whose names differ only in their bytes are both verified`() async throws {
         try await withTemporaryDirectory { folder in
             let (right, wrong) = ("gr\u{fc}n", "gru\u{308}n")
             let list = "\(digits)  \(right)\n\(digits)  \(wrong)\n"
@@ -109,25 +109,25 @@ struct VerifyTests {
             let result = try await ToolProcess.run("verify", "--checksum-file", "SUMS", in: folder)
             #expect(result.status == 6)
             #expect(result.outputLines == ["\(right): OK, sha256:\(digits)"])
-            #expect(result.errorLines.last == "1 of 2 are right, 1 wrong")
+            #expect(result.errorLines.last == "1 of 2 verified, 1 wrong")
         }
     }
 
     @Test(arguments: [[], ["--json"]])
-    func `where standard output takes nothing that is told, and no file blamed`(_ options: [String]) async throws {
+    func `failing standard output is reported without blaming a file`(_ options: [String]) async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "b": "abc", "SUMS": "\(digits)  a\n\(digits)  b\n"], in: folder)
             let line = ["verify", "--checksum-file", "SUMS"] + options
             var process = try ToolProcess(line, in: folder, output: "/dev/full")
             let result = try await process.result()
             #expect(result.status == 5)
-            #expect(result.errors == "headrace: standard output cannot be written: no space left on device\n")
+            #expect(result.errors == "headrace: cannot write to standard output: no space left on device\n")
         }
     }
     #endif
 
     @Test
-    func `a file is found in a list of several folders by its path`() async throws {
+    func `a file is found by its path in a checksum file of several folders`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["va", "vb"] {
                 let place = folder.appending(path: name)
@@ -138,25 +138,25 @@ struct VerifyTests {
             let result = try await ToolProcess.run("verify", "./va/x", "vb/x", "--checksum-file", "SUMS", in: folder)
             #expect(result.status == 6)
             #expect(result.outputLines == ["./va/x: OK, sha256:\(digits)"])
-            #expect(result.errors.hasPrefix("headrace: vb/x: its checksum is sha256:\(digits)"), "\(result.errors)")
+            #expect(result.errors.hasPrefix("headrace: vb/x: the checksum is sha256:\(digits)"), "\(result.errors)")
         }
     }
 
     @Test
-    func `a list in the place of a file is known, and the option for it is told`() async throws {
+    func `a checksum file passed as FILE is recognized, and the option for it is suggested`() async throws {
         try await withTemporaryDirectory { folder in
             try write(["a": "abc", "SUMS": "\(digits)  a\n"], in: folder)
             let list = try await ToolProcess.run("verify", "SUMS", in: folder)
             #expect(list.status == 2)
-            let advice = "SUMS has those of files: headrace verify --checksum-file SUMS"
-            #expect(list.errors == "headrace: nothing to compare with is given: \(advice)\n")
+            let advice = "SUMS is a checksum file, so use headrace verify --checksum-file SUMS"
+            #expect(list.errors == "headrace: no checksum given; \(advice)\n")
             let file = try await ToolProcess.run("verify", "a", in: folder)
-            #expect(file.errors.hasSuffix(": --checksum, --checksum-file or --metalink\n"), "\(file.errors)")
+            #expect(file.errors.hasSuffix("; use --checksum, --checksum-file or --metalink\n"), "\(file.errors)")
         }
     }
 
     @Test
-    func `a file of another name is taken for the only one of a document`() async throws {
+    func `a file with another name is compared with the only file of a document`() async throws {
         try await withFaultServer(.ok("abc")) { server in
             try await withTemporaryDirectory { folder in
                 let url = "<url>\(server.url("/a").absoluteString)</url>"
@@ -169,7 +169,7 @@ struct VerifyTests {
                     ],
                     in: folder
                 )
-                let note = "headrace: --metalink: mine is taken for a, its only file"
+                let note = "headrace: --metalink: comparing mine with a, the only file described"
                 for command in ["verify", "repair"] {
                     let result = try await ToolProcess.run(command, "mine", "--metalink", "one", in: folder)
                     #expect(result.status == 0)
@@ -178,14 +178,14 @@ struct VerifyTests {
                     #expect(quiet.status == 0 && quiet.errors.isEmpty)
                     let other = try await ToolProcess.run(command, "mine", "--metalink", "two", in: folder)
                     #expect(other.status == 2)
-                    #expect(other.errors == "headrace: --metalink: none of its files is named mine\n")
+                    #expect(other.errors == "headrace: --metalink: no file named mine is described\n")
                 }
             }
         }
     }
 
     @Test
-    func `a document has files compared with their checksums and pieces`() async throws {
+    func `files are verified against the checksums and pieces of a document`() async throws {
         try await withTemporaryDirectory { folder in
             let pieces = String(repeating: "<hash>\(digits)</hash>", count: 3)
             let document = """
@@ -202,7 +202,7 @@ struct VerifyTests {
             try write(["a": "abcXbcab"], in: folder)
             let bad = try await ToolProcess.run("verify", "--metalink", "list.meta4", "./a", in: folder)
             #expect(bad.status == 6)
-            let message = "not all of its pieces have their checksums; 5 B are wrong; headrace repair fetches them"
+            let message = "some pieces do not match their checksums; 5 B are damaged; repair them with headrace repair"
             #expect(bad.errorLines == ["headrace: ./a: \(message)"])
             for line in [["verify", "--metalink", "list.meta4", "c"], ["verify", "--metalink", "none"]] {
                 var process = try ToolProcess(line, in: folder)
@@ -211,19 +211,19 @@ struct VerifyTests {
         }
     }
 
-    /// A checksum that was right made up for a wrong size, and that of nothing for an empty file.
+    /// Regression: a correct checksum, or that of no bytes, hid a wrong size.
     @Test
-    func `a file is held against the size of its document`() async throws {
+    func `a file is verified against the size in its document`() async throws {
         try await withTemporaryDirectory { folder in
             let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
             let hash = "<hash type='sha-256'>\(digits)</hash>"
             let piece = "<pieces length='5' type='sha-256'><hash>\(nothing)</hash></pieces>"
             try write(["a": "abc", "none": ""], in: folder)
-            let part = "5 B are wrong; headrace repair fetches them"
+            let part = "5 B are damaged; repair them with headrace repair"
             for (name, contents, problem) in [
                 ("a", "<size>3</size>\(hash)", nil),
-                ("a", "<size>9</size>\(hash)", "it has 3 bytes, and 9 are expected"),
-                ("none", "<size>5</size>\(piece)", "it has 0 bytes, and 5 are expected; \(part)"),
+                ("a", "<size>9</size>\(hash)", "the size is 3 bytes, expected 9"),
+                ("none", "<size>5</size>\(piece)", "the size is 0 bytes, expected 5; \(part)"),
                 ("none", piece, nil),
             ] {
                 let head = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'>"

@@ -83,7 +83,7 @@ struct GetOptionsTests {
         (["-d", "/tmp/a", "-o", "b/c"], .file(URL(filePath: "/tmp/a/b/c"))),
         (["-d", "/tmp/a", "-o", "/b/c"], .file(URL(filePath: "/b/c"))),
     ])
-    func `paths are taken as they are, and a name is seen from the directory`(
+    func `paths are literal, and the output is relative to the directory`(
         _ line: [String],
         destination: DownloadRequest.Destination
     ) throws {
@@ -100,46 +100,46 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `mirrors are of one file, in their order`() throws {
+    func `mirrors apply to one file, in their order`() throws {
         let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
         let requests = try options.requests()
         #expect(requests.map { $0.mirrors.map(\.absoluteString) } == [["http://m/a", "http://n/"]])
-        #expect(throws: UsageError("--mirror: there are 2 URLs, and a mirror is of one file")) {
+        #expect(throws: UsageError("--mirror: it applies to one file, but 2 were given")) {
             try options.requests(listed: [URLList.Entry(url: "http://h/b")])
         }
     }
 
     @Test(arguments: [["--if-changed"], ["--if-changed", "--if-exists=overwrite"]])
-    func `a file that is kept up to date is one that may be replaced`(_ line: [String]) throws {
+    func `--if-changed allows replacing the file`(_ line: [String]) throws {
         let options = try GetOptions(ParsedArguments(line + ["--no-remote-time", "http://h/a", "http://h/b"]))
         #expect(try options.requests().map(\.refetchPolicy) == [.ifChanged, .ifChanged])
         #expect(!options.configuration.setsRemoteTime)
     }
 
     @Test
-    func `a network is waited for where that is requested for, and not otherwise`() throws {
+    func `only --wait-for-network waits for a network`() throws {
         #expect(try !options("http://h/").configuration.waitsForConnectivity)
         #expect(try options("--wait-for-network", "http://h/").configuration.waitsForConnectivity)
     }
 
     @Test(arguments: DownloadRequest.NetworkPolicy.allCases)
-    func `the networks that are allowed are those of each request`(_ policy: DownloadRequest.NetworkPolicy) throws {
+    func `--network applies to each request`(_ policy: DownloadRequest.NetworkPolicy) throws {
         let requests = try options("--network", policy.word, "http://h/", "http://h/b").requests()
         #expect(requests.map(\.networkPolicy) == [policy, policy])
     }
 
     @Test(arguments: [
-        ("x", "\"x\" is not a URL; one begins with http:// or https://"),
+        ("x", "\"x\" is not a URL; a URL starts with http:// or https://"),
         ("ftp://h/x", "\"ftp://h/x\" is not an http or https URL."),
     ])
-    func `a URL of a list that makes no request is told with its line`(_ url: String, message: String) throws {
+    func `an invalid URL of an input file is reported with its line`(_ url: String, message: String) throws {
         let list = try URLList("http://a/\n\(url)\n".utf8, name: "list")
         let error = try #require(throws: UsageError.self) { try options().requests(listed: list.entries) }
         #expect(error.message.hasPrefix("--input-file: list: line 2: \"\(url)\""), "\(error.message)")
     }
 
     @Test
-    func `files of a document are fetched beside the URLs, each with its name`() throws {
+    func `files of a document are downloaded beside the URLs, each with its name`() throws {
         let text = """
             <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x/a"><url>http://m/1</url><url>http://n/2</url>
             </file></metalink>
@@ -155,7 +155,7 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `a list of checksums holds for the files of a document as for those of URLs`() throws {
+    func `a checksum file applies to the files of a document and of URLs`() throws {
         let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
         let text = """
             <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><hash type="md5">\(md5)</hash>
@@ -168,7 +168,7 @@ struct GetOptionsTests {
             #expect(requests.map { $0.checksums.map(\.description) } == [checksums])
         }
         for (line, message) in [
-            ("\(sha1)  b", "--checksum-file: SUMS has no checksum, or several that differ, for a"),
+            ("\(sha1)  b", "--checksum-file: SUMS has no checksum, or conflicting ones, for a"),
             (
                 "\(md5.replacing("a", with: "f"))  a",
                 "--metalink: a: The request has two md5 checksums that differ."
@@ -180,8 +180,7 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [("sub/foo", "x/y"), ("./sub/foo", "sub/foo"), ("sub/foo", "foo"), ("sub/foo", "./foo")])
-    func `a list is requested for the path and for the name that the output has`(_ output: String, line: String) throws
-    {
+    func `a checksum file is searched for the path and the name of the output`(_ output: String, line: String) throws {
         let sum = String(repeating: "0a", count: 16)
         let list = try ChecksumList(parsing: "\(sum)  \(line)\n".utf8)
         let request = try options("--checksum-file", "SUMS", "-o", output, "http://h/y").requests(checksums: list)[0]
@@ -189,7 +188,7 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `a rate is for all downloads, or it is one by hours`() throws {
+    func `--limit-rate takes a rate or a schedule`() throws {
         let one = try options("--limit-rate", "64K", "http://h/").configuration
         #expect(one.rateLimit == 65_536 && one.rateSchedule == nil)
         let hours = try options("--limit-rate", "Mon-Fri 08:00-18:00 1M, else none", "http://h/").configuration
@@ -206,12 +205,13 @@ struct GetOptionsTests {
     }
 
     @Test
-    func `checksums are of one file, and a list has one for each name`() throws {
+    func `--checksum applies to one file, and a checksum file lists one per name`() throws {
         let (md5, sha1) = (String(repeating: "0a", count: 16), String(repeating: "0b", count: 20))
         let given = ["--checksum", "md5=\(md5)", "--checksum", "sha1:\(sha1)"]
         let both = [Checksum("md5:\(md5)"), Checksum("sha1:\(sha1)")].compactMap(\.self)
         #expect(try GetOptions(ParsedArguments(given + ["http://h/a"])).requests()[0].checksums == both)
-        #expect(throws: UsageError("--checksum: there are 2 files, and a checksum is of one")) {
+        #expect(throws: UsageError("--checksum: it applies to one file, but 2 were given; use --checksum-file instead"))
+        {
             try GetOptions(ParsedArguments(given + ["http://h/a"])).requests(listed: [URLList.Entry(url: "http://h/b")])
         }
         let list = try ChecksumList(parsing: "\(sha1)  a b\n\(md5)  x\n".utf8)
@@ -220,20 +220,20 @@ struct GetOptionsTests {
         #expect(try options.requests(checksums: list)[0].checksums == [both[1]])
         let named = try GetOptions(ParsedArguments(line + ["-o", "x", "http://h/other"]))
         #expect(try named.requests(checksums: list)[0].checksums == [both[0]])
-        let missing = "--checksum-file: SUMS has no checksum, or several that differ, for other"
+        let missing = "--checksum-file: SUMS has no checksum, or conflicting ones, for other"
         #expect(throws: UsageError(missing)) {
             try GetOptions(ParsedArguments(line + ["http://h/other"])).requests(checksums: list)
         }
     }
 
     @Test(arguments: [([], nil, 8), (["-x", "4"], 4, 8), (["-x16"], 16, 16)] as [([String], Int?, Int)])
-    func `the connections of a download raise those of its host`(_ line: [String], ofOne: Int?, ofHost: Int) throws {
+    func `--connections raises the limit of connections per host`(_ line: [String], ofOne: Int?, ofHost: Int) throws {
         let configuration = try GetOptions(ParsedArguments(line)).configuration
         #expect(configuration.maxConnectionsPerDownload == ofOne && configuration.maxConnectionsPerHost == ofHost)
     }
 
     @Test(arguments: [
-        (["-j", "0"], "--jobs: 0 is too small; 1 is the least"),
+        (["-j", "0"], "--jobs: 0 is too small; the minimum is 1"),
         (["-j", "-1"], "--jobs: \"-1\" is not a number"),
         (["-j", "99999999999999999999"], "--jobs: \"99999999999999999999\" is not a number"),
         (["--timeout", "soon"], "--timeout: \"soon\" is not a number of seconds"),
@@ -241,35 +241,41 @@ struct GetOptionsTests {
         (["--timeout", "1e9"], "--timeout: \"1e9\" is not a number of seconds"),
         (["--timeout", "1.2.3"], "--timeout: \"1.2.3\" is not a number of seconds"),
         (["--timeout", "9999999999"], "--timeout: \"9999999999\" is not a number of seconds"),
-        (["--min-speed", "slow"], "--min-speed: \"slow\" is no rate such as 500K or 1.5M, and not none"),
+        (["--min-speed", "slow"], "--min-speed: \"slow\" is not a rate such as 500K or 1.5M, or none"),
         (["--time-limit", "1h"], "--time-limit: \"1h\" is not a number of seconds"),
-        (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; 0.001 is the least"),
-        (["--if-exists", "ask"], "--if-exists: \"ask\" is none of rename, overwrite, skip and fail"),
+        (["--connect-timeout", "0"], "--connect-timeout: 0 is too small; the minimum is 0.001"),
+        (["--if-exists", "ask"], "--if-exists: \"ask\" is not one of rename, overwrite, skip, fail"),
         (["--on-mismatch", "rename"], "--on-mismatch: \"rename\" is neither keep nor delete"),
         (
             ["--if-exists", "skip", "--if-changed"],
-            "--if-changed: it replaces the file, and --if-exists asks for something else"
+            "--if-changed: it replaces the file, so --if-exists can only be overwrite"
         ),
         (
             ["--network", "wifi"],
-            "--network: \"wifi\" is none of any, not-expensive, not-constrained, wifi-or-wired"
+            "--network: \"wifi\" is not one of any, not-expensive, not-constrained, wifi-or-wired"
         ),
-        (["--header", "Authorization Bearer SECRET"], "--header: \"Authorization\" is no name with a colon after it"),
-        (["--header", "Authorization SECRET:pw"], "--header: \"Authorization\" is no name with a colon after it"),
-        (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is no name with a colon after it"),
-        (["--header", ": x"], "--header: \"\" is no name with a colon after it"),
+        (
+            ["--header", "Authorization Bearer SECRET"],
+            "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"
+        ),
+        (
+            ["--header", "Authorization SECRET:pw"],
+            "--header: \"Authorization\" is not a header field; write 'NAME: VALUE'"
+        ),
+        (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is not a header field; write 'NAME: VALUE'"),
+        (["--header", ": x"], "--header: \"\" is not a header field; write 'NAME: VALUE'"),
         (["-o", ""], "--output: the name is empty"),
-        (["-o", "-"], "--output: a download goes to a file, not to standard output"),
-        (["-o", "a/"], "--output: a/ names a directory; --directory takes one"),
-        (["-d", ""], "--directory: the name is empty"),
+        (["-o", "-"], "--output: a download cannot be written to standard output; give a file name"),
+        (["-o", "a/"], "--output: a/ is a directory; use --directory instead"),
+        (["-d", ""], "--directory: the path is empty"),
         (["-x", "many"], "--connections: \"many\" is not a number"),
-        (["-x", "0"], "--connections: 0 is too small; 1 is the least"),
+        (["-x", "0"], "--connections: 0 is too small; the minimum is 1"),
         (["--retries", "x"], "--retries: \"x\" is not a number"),
-        (["--limit-rate", "K"], "--limit-rate: \"K\" is no rate such as 500K or 1.5M, and not none"),
-        (["--limit-rate", "0"], "--limit-rate: 0 is out of range; none is for no limit"),
+        (["--limit-rate", "K"], "--limit-rate: \"K\" is not a rate such as 500K or 1.5M, or none"),
+        (["--limit-rate", "0"], "--limit-rate: 0 is out of range; use none for no limit"),
         (
             ["--limit-rate", "9999999999G"],
-            "--limit-rate: 9999999999G is out of range; none is for no limit"
+            "--limit-rate: 9999999999G is out of range; use none for no limit"
         ),
         (
             ["--limit-rate", "Mon 1M, else"],
@@ -281,22 +287,25 @@ struct GetOptionsTests {
         ),
         (["--checksum", "md5=xy"], "--checksum: md5 requires 32 hexadecimal digits, not \"xy\"."),
     ])
-    func `an argument that makes no sense is refused`(_ line: [String], message: String) {
+    func `an invalid argument is rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line)) }
     }
 
     @Test(arguments: [
-        ([], "no URL is given"),
-        (["-o", "x", "http://a/", "http://b/"], "--output: there is one name for 2 URLs; --directory takes them all"),
+        ([], "no URL given"),
+        (
+            ["-o", "x", "http://a/", "http://b/"],
+            "--output: it names one file, but 2 were given; use --directory instead"
+        ),
         ([""], "\"\" is not a URL"),
-        (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; one begins with http:// or https://"),
-        (["a"], "\"a\" is not a URL; one begins with http:// or https://"),
+        (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; a URL starts with http:// or https://"),
+        (["a"], "\"a\" is not a URL; a URL starts with http:// or https://"),
         (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
         (["alice:SECRET@host/f"], "\"***@host/f\" is not an http or https URL."),
         (["http:alice:SECRET@host/f"], "\"***@host/f\" has no host."),
         (["http://alice:99999/SECRET@host/f"], "\"http://***@host/f\" has an invalid port."),
     ])
-    func `URLs that make no request are refused`(_ line: [String], message: String) throws {
+    func `invalid URLs are rejected`(_ line: [String], message: String) throws {
         let options = try GetOptions(ParsedArguments(line))
         #expect(throws: UsageError(message)) { try options.requests() }
     }
@@ -307,7 +316,7 @@ struct GetOptionsTests {
             ("None", nil),
         ] as [(String, Int64?)]
     )
-    func `a rate counts in powers of 1024, and none is no limit`(_ text: String, rate: Int64?) throws {
+    func `a rate uses powers of 1024, and none means no limit`(_ text: String, rate: Int64?) throws {
         #expect(try ArgumentCheck.rate(text, of: .limitRate) == rate)
     }
 }

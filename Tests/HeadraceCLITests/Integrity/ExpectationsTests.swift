@@ -21,7 +21,7 @@ struct ExpectationsTests {
         """
 
     @Test
-    func `without a file all that the list names are meant, once and in its order`() throws {
+    func `without a file, all listed files are verified, once and in order`() throws {
         let list = "\(Self.one)  b\n\(Self.two)  b\n\(Self.one)  dir/a\n\(Self.one)\n"
         let files = try files([], list: list)
         #expect(files.map(\.path) == ["b", "dir/a"])
@@ -29,7 +29,7 @@ struct ExpectationsTests {
     }
 
     @Test
-    func `names that are equal as texts and differ in their bytes are those of two files`() throws {
+    func `names that are equal as text but differ in bytes are two files`() throws {
         let names = ["gr\u{fc}n", "gru\u{308}n"]
         let list = "\(Self.one)  \(names[0])\n\(Self.two)  \(names[1])\n"
         let files = try files([], list: list)
@@ -41,14 +41,14 @@ struct ExpectationsTests {
     }
 
     @Test
-    func `a file that is given is found by its name`() throws {
+    func `a given file is found by its name`() throws {
         let files = try files(["/x/b"], list: "\(Self.one)  b\n\(Self.two)  a\n", document: Self.document)
         #expect(files.map(\.path) == ["/x/b"])
         #expect(files[0].checksum?.hexadecimal == Self.one && files[0].pieces == nil)
     }
 
     @Test(arguments: ["dir/b", "./dir/b", "././dir/b"])
-    func `the line of exactly the path that is given is preferred to those of its name`(_ path: String) throws {
+    func `a line with exactly the given path is preferred to lines with its name`(_ path: String) throws {
         for list in ["\(Self.one)  dir/b\n\(Self.two)  other/b\n", "\(Self.two)  b\n\(Self.one) *./dir/b\n"] {
             let files = try files([path], list: list)
             #expect(files.map(\.path) == [path] && files[0].checksum?.hexadecimal == Self.one)
@@ -56,10 +56,10 @@ struct ExpectationsTests {
     }
 
     @Test
-    func `what a list says of a path holds beside a document too`() throws {
+    func `a checksum file applies to a path in addition to a document`() throws {
         let files = try files(["va/m"], list: "\(Self.two)  va/m\n\(Self.one)  vb/m\n", document: Self.document)
         #expect(files[0].checksum?.hexadecimal == Self.two && files[0].pieces?.length == 3)
-        // Without a file that is given, the document's is the one in the current folder.
+        // Without a given file, the document's file is in the current directory.
         let all = try self.files([], list: "\(Self.two)  va/m\n", document: String(Self.document.prefix { $0 != "\n" }))
         #expect(all.map(\.path) == ["va/m", "m"])
         #expect(all.map { $0.checksum?.hexadecimal } == [Self.two, Self.one])
@@ -77,19 +77,19 @@ struct ExpectationsTests {
 
     @Test(
         arguments: [
-            (["x"], nil, document, "--metalink: none of its files is named x"),
+            (["x"], nil, document, "--metalink: no file named x is described"),
             (["none"], nil, document, "--metalink: none has no checksum"),
-            (["m"], "\(two.prefix(32))  m\n", document, "m: it is to have two md5 checksums that differ"),
-            (["d/x"], "\(one)  d/y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for d/x"),
-            ([], one, nil, "no file is given, and the list of checksums names none"),
-            (["x"], "\(one)  y\n", nil, "--checksum-file: SUMS has no checksum, or several that differ, for x"),
+            (["m"], "\(two.prefix(32))  m\n", document, "m: two different md5 checksums were given"),
+            (["d/x"], "\(one)  d/y\n", nil, "--checksum-file: SUMS has no checksum, or conflicting ones, for d/x"),
+            ([], one, nil, "no file given, and the checksum file lists none"),
+            (["x"], "\(one)  y\n", nil, "--checksum-file: SUMS has no checksum, or conflicting ones, for x"),
             (
                 [], "\(one)  y\n\(two)  z\n\(one.reversed().map(String.init).joined())  y\n", nil,
-                "--checksum-file: SUMS has no checksum, or several that differ, for y"
+                "--checksum-file: SUMS has no checksum, or conflicting ones, for y"
             ),
         ] as [([String], String?, String?, String)]
     )
-    func `what is not told is refused`(_ line: [String], list: String?, document: String?, message: String) {
+    func `a file without a checksum is rejected`(_ line: [String], list: String?, document: String?, message: String) {
         #expect(throws: UsageError(message)) { try files(line, list: list, document: document) }
     }
 }

@@ -38,12 +38,12 @@ struct FormatTests {
         (.milliseconds(2345), "2.3 s"), (.milliseconds(9999), "9.9 s"), (.seconds(10), "0:10"),
         (.seconds(75), "1:15"),
     ])
-    func `a short time that is over is told exactly`(_ duration: Duration, text: String) {
+    func `a short elapsed time is formatted precisely`(_ duration: Duration, text: String) {
         #expect(Format.elapsed(duration) == text)
     }
 
     @Test(arguments: [(0, "0%"), (0.999, "99%"), (1, "100%"), (1.5, "100%"), (-1, "0%"), (.nan, "0%")])
-    func `nothing is rounded up to all`(_ fraction: Double, text: String) {
+    func `percentages are rounded down`(_ fraction: Double, text: String) {
         #expect(Format.percent(fraction) == text)
     }
 }

@@ -10,7 +10,7 @@ struct GlyphsTests {
         (["LANG": "sr_RS.UTF-8@latin"], .unicode), (["LANG": "de_DE.ISO-8859-1"], .ascii),
         (["LC_ALL": "C", "LANG": "C.UTF-8"], .ascii), (["LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"], .unicode),
     ])
-    func `the locale decides`(_ environment: [String: String], _ glyphs: Glyphs) {
+    func `the locale selects the characters`(_ environment: [String: String], _ glyphs: Glyphs) {
         #expect(Glyphs { environment[$0] } == glyphs)
     }
 
@@ -18,16 +18,16 @@ struct GlyphsTests {
         (0, "[----]", "[    ]"), (0.01, "[----]", "[    ]"), (0.05, "[----]", "[▏   ]"), (0.5, "[##--]", "[██  ]"),
         (0.97, "[###-]", "[███▉]"), (1, "[####]", "[████]"), (7, "[####]", "[████]"), (-1, "[----]", "[    ]"),
     ])
-    func `a bar has as many columns whatever it is drawn with`(_ fraction: Double, _ ascii: String, _ unicode: String) {
+    func `a bar has the same width in both character sets`(_ fraction: Double, _ ascii: String, _ unicode: String) {
         #expect(Glyphs.ascii.bar(fraction, width: 6) == ascii)
         #expect(Glyphs.unicode.bar(fraction, width: 6) == unicode)
         #expect(Glyphs.unicode.bar(nil, width: 6).displayWidth == 6)
     }
 
-    @Test func `what is cut is marked in the characters of the terminal`() {
-        let running = [Item.running(.half, named: String(repeating: "n", count: 300))]
+    @Test func `shortened text is marked with characters that the terminal can show`() {
+        let running = [DisplayedDownload.running(.half, named: String(repeating: "n", count: 300))]
         let lines = [Glyphs.ascii, .unicode].map {
-            Snapshot(running: running, tally: Tally(open: 1)).draw(width: 60, height: 24, $0)[0]
+            LiveProgress(running: running, totals: RunTotals(open: 1)).draw(width: 60, height: 24, $0)[0]
         }
         #expect(lines[0].contains("~") && !lines[0].contains("…"))
         #expect(lines[1].contains("…"))

@@ -47,7 +47,7 @@ struct JSONLinesTests {
         ),
         (.cancelled, #""cancelled","id":"00ff","url":"http://h/x"}"#),
     ])
-    func `each event is an object in a line`(_ event: DownloadEvent, rest: String) throws {
+    func `each event is one object on one line`(_ event: DownloadEvent, rest: String) throws {
         let line = JSONLines.line(for: event, of: .connecting())
         #expect(line == #"{"event":"# + rest)
         #expect(try JSONDecoder().decode(Head.self, from: Data(line.utf8)).id == "00ff")
@@ -60,13 +60,13 @@ struct JSONLinesTests {
             #""totalBytes":null,"bytesPerSecond":0,"secondsRemaining":null}"#
         ),
     ])
-    func `progress is an object in a line`(_ progress: DownloadProgress, rest: String) {
+    func `progress is one object on one line`(_ progress: DownloadProgress, rest: String) {
         let line = JSONLines.progressLine(of: .running(progress))
         #expect(line == #"{"event":"progress","id":"00ff","url":"http://h/x","bytesReceived":52428800,"# + rest)
     }
 
     @Test(arguments: ["", "\"\\/", "a\u{0}\u{1F}\u{7F}\u{9B}\n\r\t", "日本 👩\u{200D}🚀 \u{2028}"])
-    func `any text comes back as it was, in one line`(_ text: String) throws {
+    func `any text survives encoding on one line`(_ text: String) throws {
         let line = JSONObject(["id": .string(text)]).text
         #expect(try JSONDecoder().decode(Head.self, from: Data(line.utf8)).id == text)
         #expect(!line.unicodeScalars.contains { $0.properties.generalCategory == .control })

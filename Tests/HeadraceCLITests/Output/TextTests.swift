@@ -10,7 +10,7 @@ struct TextTests {
         ("a\nb\rc\u{7F}", "a\u{FFFD}b\u{FFFD}c\u{FFFD}"), ("x\u{9B}31m", "x\u{FFFD}31m"),
         ("exe\u{202E}gpj", "exe\u{FFFD}gpj"), ("👩\u{200D}🚀", "👩\u{200D}🚀"), ("a\u{2028}b", "a\u{FFFD}b"),
     ])
-    func `nothing that a terminal obeys is left`(_ text: String, printable: String) {
+    func `control characters are replaced`(_ text: String, printable: String) {
         #expect(text.printable == printable)
     }
 
@@ -19,7 +19,7 @@ struct TextTests {
         ("http://u:p/w@x@h/", "http://***@h/"), ("http://u:p@", "http://***@"),
         ("u:p@http://h/", "***@http://h/"), ("u:p://q@h/", "***@h/"), ("ftp://h/x", "ftp://h/x"),
     ])
-    func `what may be a password is hidden`(_ text: String, hidden: String) {
+    func `possible passwords are hidden`(_ text: String, hidden: String) {
         #expect(text.withoutCredentials == hidden)
     }
 
@@ -28,7 +28,7 @@ struct TextTests {
         ("❤\u{FE0F}", 2), ("क्षि", 3), ("கொ", 2), ("\u{1112}\u{1161}\u{11AB}", 2), ("\u{17000}", 2), ("\u{1B002}", 2),
         ("\u{200D}", 0), ("─", 1), ("№", 1),
     ])
-    func `a text has the width that a terminal gives it`(_ text: String, width: Int) {
+    func `a text has its width on a terminal`(_ text: String, width: Int) {
         #expect(text.displayWidth == width)
     }
 
@@ -37,13 +37,13 @@ struct TextTests {
         ("abcdefgh", 1, "…"), ("abcdefgh", 0, ""), ("日本語日本語", 8, "日本…語"), ("日本語日本語", 5, "日…語"),
         ("日本語", 3, "日…"),
     ])
-    func `a long text loses its middle`(_ text: String, width: Int, shortened: String) {
+    func `a long text is shortened in the middle`(_ text: String, width: Int, shortened: String) {
         #expect(text.shortened(to: width) == shortened)
         #expect(shortened.displayWidth <= width)
     }
 
     @Test
-    func `a text fills its columns`() {
+    func `a text is padded to its columns`() {
         #expect("ab".fitted(to: 4) == "ab  ")
         #expect("ab".fitted(to: 4, alignment: .trailing) == "  ab")
         #expect("日本語".fitted(to: 4) == "日… ")

@@ -10,7 +10,7 @@ struct BeginTimeTests {
     @Test(arguments: [
         ("+30m", 1800), ("+90s", 90), ("+1h30m", 5400), ("+2d", 172_800), ("+1d1h1m1s", 90_061), ("+0s", 0),
     ])
-    func `a span counts from now`(_ text: String, seconds: TimeInterval) throws {
+    func `a delay is relative to now`(_ text: String, seconds: TimeInterval) throws {
         #expect(try BeginTime.date(text, now: now) == now + seconds)
     }
 
@@ -20,21 +20,21 @@ struct BeginTimeTests {
         ("2026-05-01T22:00:00+02:00", 1_777_665_600), ("2026-05-01T22:00-0130", 1_777_678_200),
         ("1969-12-31T23:59:59Z", -1), ("2028-02-29T00:00:00Z", 1_835_395_200),
     ])
-    func `a date of a zone is one moment everywhere`(_ text: String, seconds: TimeInterval) throws {
+    func `a date with a zone is independent of the local zone`(_ text: String, seconds: TimeInterval) throws {
         #expect(try BeginTime.date(text, now: now) == Date(timeIntervalSince1970: seconds))
     }
 
     @Test
-    func `a date without a zone is local, and without a time the start of the day`() throws {
+    func `a date without a zone is local, and without a time it is midnight`() throws {
         let midnight = try BeginTime.date("2026-05-01", now: now)
         #expect(try BeginTime.date("2026-05-01T00:00", now: now) == midnight)
         #expect(try BeginTime.date("2026-05-01T01:02:03", now: now) == midnight + 3723)
-        // No zone is further away.
+        // The largest offset of a time zone.
         #expect(abs(midnight.timeIntervalSince1970 - 1_777_593_600) <= 14 * 3600)
     }
 
     @Test(arguments: ["2026-05-01T22:00", "2026-12-31T23:59:59", "2026-01-02T03:04"])
-    func `a date is told as it is given`(_ text: String) throws {
+    func `a date is formatted as it was given`(_ text: String) throws {
         #expect(BeginTime.text(try BeginTime.date(text, now: now)) == text)
     }
 
@@ -43,7 +43,7 @@ struct BeginTimeTests {
         "2026-02-30T00:00Z", "2026-00-10", "2026-05-01T24:00Z", "2026-05-01T22:60Z", "2026-05-01T22:00z", "26-05-01",
         "2026-05-01T22", "２026-05-01",
     ])
-    func `what is no time is refused`(_ text: String) {
+    func `an invalid time is rejected`(_ text: String) {
         #expect(throws: UsageError.self) { try BeginTime.date(text, now: now) }
     }
 }

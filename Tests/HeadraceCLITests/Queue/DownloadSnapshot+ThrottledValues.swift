@@ -4,7 +4,7 @@ import HeadracePlatform
 @testable import HeadraceCLI
 
 extension DownloadSnapshot {
-    /// A download of a list.
+    /// A sample download of a queue.
     static func sample(
         _ id: UInt64,
         _ state: DownloadState = .waiting,
@@ -26,7 +26,7 @@ extension DownloadSnapshot {
 }
 
 extension [DownloadSnapshot] {
-    /// The same downloads with numbers in their order: 1 and up, unless others are given.
+    /// The downloads with the given numbers, or else numbered from 1.
     func numbered(_ numbers: Int...) -> [DownloadSnapshot] {
         indices.map { index in
             var download = self[index]

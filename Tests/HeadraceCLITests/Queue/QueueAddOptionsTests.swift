@@ -50,27 +50,31 @@ struct QueueAddOptionsTests {
     @Test(arguments: [
         (
             ["--priority", "urgent"],
-            "--priority: \"urgent\" is none of low, normal and high, and no whole number"
+            "--priority: \"urgent\" is not low, normal, high or a whole number"
         ),
         (
             ["--header", "authorization: x"],
-            "--header: authorization is a secret, and the list keeps none; headrace get takes it"
+            "--header: authorization is a secret, which the queue does not store; use headrace get instead"
         ),
-        (["--header", "Cookie: a=b"], "--header: Cookie is a secret, and the list keeps none; headrace get takes it"),
+        (
+            ["--header", "Cookie: a=b"],
+            "--header: Cookie is a secret, which the queue does not store; use headrace get instead"
+        ),
         (
             ["--header", "Proxy-Authorization: x"],
-            "--header: Proxy-Authorization is a secret, and the list keeps none; headrace get takes it"
+            "--header: Proxy-Authorization is a secret, which the queue does not store; use headrace get instead"
         ),
         (
             ["http://user:word@h/x"],
-            "http://h/x: the URL has a user or a password in it, and the list keeps no secrets; headrace get takes it"
+            "http://h/x: the URL contains a user name or password, which the queue does not store; use headrace get "
+                + "instead"
         ),
         (
             ["--checksum-file", "SUMS", "--proxy", "http://p:1"],
-            "--proxy: without the URL of a --checksum-file nothing is fetched; queue run takes it"
+            "--proxy: queue add uses it only to download a --checksum-file URL; pass it to queue run instead"
         ),
     ])
-    func `a list keeps no secrets, and an option that makes no sense is refused`(_ line: [String], message: String) {
+    func `secrets and options without effect are rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try requests(line + ["http://h/a"]) }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct QueueSelectorTests {
-    /// The first one was moved there, and some have left.
+    /// The numbers differ from the positions, as after moves and removals.
     private static let list = [
         DownloadSnapshot.sample(0x1111_0000_0000_0001, .running) { $0.group = "a" },
         .sample(0x1111_2222_0000_0002, .paused) { $0.group = "a" },
@@ -13,7 +13,7 @@ struct QueueSelectorTests {
         .sample(0x1234_0000_0000_0004),
     ].numbered(7, 1, 3, 4)
 
-    private func places(_ line: [String], in list: [DownloadSnapshot] = list) throws -> [Int] {
+    private func positions(_ line: [String], in list: [DownloadSnapshot] = list) throws -> [Int] {
         let arguments = try ParsedArguments(line)
         let ids = try QueueSelector(arguments.operands, arguments).resolve(in: list)
         return list.indices.filter { ids.contains(list[$0].id) }.map { $0 + 1 }
@@ -27,57 +27,60 @@ struct QueueSelectorTests {
         (["--group", "a"], [1, 2]), (["--state=failed"], [3]), (["--state", "finished"], []),
         (["--group=a", "--state=paused"], [2]), (["--group=a", "all"], [1, 2]),
     ])
-    func `downloads are named by ids, by numbers, by what they are, or all together`(
+    func `downloads are selected by id, number, group, state or all`(
         _ line: [String],
-        places: [Int]
+        positions: [Int]
     ) throws {
-        #expect(try self.places(line) == places)
+        #expect(try self.positions(line) == positions)
     }
 
     @Test
-    func `all of an empty list are none`() throws {
-        #expect(try places(["all"], in: []) == [])
-        #expect(try places(["--state=failed"], in: []) == [])
+    func `all of an empty queue is none`() throws {
+        #expect(try positions(["all"], in: []) == [])
+        #expect(try positions(["--state=failed"], in: []) == [])
     }
 
     @Test(arguments: [
-        ([], "no download is named: give ids, numbers such as %1, all, --group or --state"),
-        (["--group=a", "%1"], "--group and --state choose from the whole list; leave the ids away"),
-        (["%2"], "%2: no download of the list has this number; headrace queue list shows them"),
-        (["%0"], "\"%0\" is no number of a download, such as %1"),
-        (["%"], "\"%\" is no number of a download, such as %1"),
-        (["%+1"], "\"%+1\" is no number of a download, such as %1"),
-        (["%99999999999999999999"], "\"%99999999999999999999\" is no number of a download, such as %1"),
+        ([], "no download given; use ids, numbers such as %1, all, --group or --state"),
+        (
+            ["--group=a", "%1"],
+            "--group and --state select from the whole queue and cannot be combined with ids or numbers"
+        ),
+        (["%2"], "%2: no download in the queue has this number; see headrace queue list"),
+        (["%0"], "\"%0\" is not a download number such as %1"),
+        (["%"], "\"%\" is not a download number such as %1"),
+        (["%+1"], "\"%+1\" is not a download number such as %1"),
+        (["%99999999999999999999"], "\"%99999999999999999999\" is not a download number such as %1"),
         (
             ["123"],
-            "\"123\" is too short for an id: 4 digits are the least; the number of a download is written with a "
-                + "percent sign, as in %1"
+            "\"123\" is too short for an id, which needs at least 4 digits; a download number is written with a "
+                + "percent sign, such as %1"
         ),
         (
             ["http://u:p@h/"],
-            "\"http://***@h/\" is no id, no number such as %1, and not all; headrace queue list shows them"
+            "\"http://***@h/\" is not an id, a number such as %1, or all; see headrace queue list"
         ),
-        (["٣٣٣٣"], "\"٣٣٣٣\" is no id, no number such as %1, and not all; headrace queue list shows them"),
-        (["ffff"], "ffff: no download of the list has this id; headrace queue list shows them"),
+        (["٣٣٣٣"], "\"٣٣٣٣\" is not an id, a number such as %1, or all; see headrace queue list"),
+        (["ffff"], "ffff: no download in the queue has this id; see headrace queue list"),
         (
             ["11110000000000011"],
-            "\"11110000000000011\" is no id, no number such as %1, and not all; headrace queue list shows them"
+            "\"11110000000000011\" is not an id, a number such as %1, or all; see headrace queue list"
         ),
-        (["1111"], "1111: 2 ids begin so: 1111000000000001, 1111222200000002; give more digits"),
-        (["abcd", "1111"], "1111: 2 ids begin so: 1111000000000001, 1111222200000002; give more digits"),
-        (["--group", "c"], "--group: no download of the list is in \"c\""),
+        (["1111"], "1111: 2 ids start with this: 1111000000000001, 1111222200000002; use more digits"),
+        (["abcd", "1111"], "1111: 2 ids start with this: 1111000000000001, 1111222200000002; use more digits"),
+        (["--group", "c"], "--group: no download in the queue has the group \"c\""),
         (
             ["--state", "done"],
-            "--state: \"done\" is none of waiting, running, paused, finished, failed or cancelled"
+            "--state: \"done\" is not one of waiting, running, paused, finished, failed or cancelled"
         ),
     ])
-    func `what names no download, or could name two, is refused`(_ line: [String], message: String) {
-        #expect(throws: UsageError(message)) { try places(line) }
+    func `an unknown or ambiguous selection is rejected`(_ line: [String], message: String) {
+        #expect(throws: UsageError(message)) { try positions(line) }
     }
 
     @Test
-    func `a number is told to be none of an empty list`() {
-        #expect(throws: UsageError("%1: the list is empty")) { try places(["%1"], in: []) }
+    func `a number in an empty queue is reported as such`() {
+        #expect(throws: UsageError("%1: the queue is empty")) { try positions(["%1"], in: []) }
     }
 
     @Test(arguments: [
@@ -85,23 +88,23 @@ struct QueueSelectorTests {
         (["%7"], .index(0)),
         (["before", "%1"], .before(list[1].id)), (["after", "abcd"], .after(list[2].id)),
     ])
-    func `a download moves to a position, to that of another, or next to one`(
+    func `a move takes a position or another download`(
         _ words: [String],
-        place: QueuePosition
+        position: QueuePosition
     ) throws {
-        #expect(try QueuePosition(words, in: Self.list) == place)
+        #expect(try QueuePosition(words, in: Self.list) == position)
     }
 
     @Test(arguments: [
         [], ["0"], ["-1"], ["middle"], ["before"], ["first", "%1"], ["3", "4"], ["before", "%1", "%2"],
     ])
-    func `a place that is none is refused`(_ words: [String]) {
-        let message = "a place to move to is first, last, before ID, after ID, a position such as 1, or %1"
+    func `an invalid position is rejected`(_ words: [String]) {
+        let message = "the new position must be first, last, before ID, after ID, a number such as 1, or %1"
         #expect(throws: UsageError(message)) { try QueuePosition(words, in: Self.list) }
     }
 
     @Test
-    func `next to all, and next to what is not there, is no place`() {
+    func `a position relative to all or to an unknown download is rejected`() {
         #expect(throws: UsageError.self) { try QueuePosition(["before", "all"], in: Self.list) }
         #expect(throws: UsageError.self) { try QueuePosition(["after", "ffff"], in: Self.list) }
         #expect(throws: UsageError.self) { try QueuePosition(["5"], in: Self.list) }

@@ -8,7 +8,7 @@ import Testing
 struct QueueTableTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
-    /// The third was moved there.
+    /// The numbers differ from the positions, as after moves.
     private static let list = [
         DownloadSnapshot.sample(0x1111_1111_0000_0001, .running, .half),
         .sample(
@@ -26,7 +26,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `a line tells where a download stands`() {
+    func `a line shows the state of a download`() {
         #expect(
             lines(Self.list) == [
                 "     ID        STATE    DONE      SIZE  NAME",
@@ -38,7 +38,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `a line is cut to the terminal, and no further than to its last column`() {
+    func `a line is shortened in its last column to fit the terminal`() {
         #expect(
             lines(Self.list, width: 60) == [
                 "     ID        STATE    DONE      SIZE  NAME",
@@ -51,7 +51,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `what is shown of the list keeps its number`() {
+    func `a filtered table keeps the numbers`() {
         #expect(
             lines(Self.list, [Self.list[2]]) == [
                 "    ID        STATE       SIZE  NAME",
@@ -61,7 +61,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `priorities are told where they are not all the same`() {
+    func `priorities are shown if they are not all normal`() {
         let list: [DownloadSnapshot] = [
             .sample(1, priority: .high), .sample(2), .sample(3, priority: .low),
             .sample(4, priority: DownloadPriority(rawValue: -7)),
@@ -78,7 +78,7 @@ struct QueueTableTests {
     }
 
     @Test
-    func `a begin that is to come is told, and a finished file by the name it has`() {
+    func `a future begin time is shown, and a finished file has its actual name`() {
         let begin: (TimeInterval) -> (inout DownloadRequest) -> Void = { seconds in
             { [now] in $0.earliestBegin = now + seconds }
         }
@@ -89,7 +89,7 @@ struct QueueTableTests {
         #expect(
             lines(list.numbered()) == [
                 "    ID        STATE     NAME",
-                "%1  10000000  waiting   a.bin: begins \(BeginTime.text(now + 60))",
+                "%1  10000000  waiting   a.bin: starts at \(BeginTime.text(now + 60))",
                 "%2  20000000  waiting   a.bin",
                 "%3  30000000  finished  a (1).bin",
             ]
@@ -97,15 +97,15 @@ struct QueueTableTests {
     }
 
     @Test
-    func `one that waits for a network says so`() {
+    func `a download that waits for a network says so`() {
         var snapshot = DownloadSnapshot.sample(1)
         snapshot.networkBlocker = .expensive
-        #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waits for a network that costs nothing") == true)
-        #expect(snapshot.json(place: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
+        #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waiting for a network that is not metered") == true)
+        #expect(snapshot.json(position: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
     }
 
     @Test
-    func `what a server or a title says cannot move the cursor`() {
+    func `control characters in titles are replaced`() {
         let list: [DownloadSnapshot] = [.sample(1) { $0.title = "a\u{1B}[2J\nb" }]
         #expect(lines(list).last?.hasSuffix("  a\u{FFFD}[2J\u{FFFD}b") == true)
     }
@@ -114,7 +114,7 @@ struct QueueTableTests {
         ([], 8), (["0123456789abcdef"], 8), (["0123456789abcdef", "0123456799abcdef"], 9),
         (["0123456789abcdef", "ffff", "0123456789abcdee"], 16),
     ])
-    func `a short id is as long as it takes to be the only one`(_ ids: [String], digits: Int) {
+    func `a short id is long enough to be unique`(_ ids: [String], digits: Int) {
         #expect(QueueTable.digits(of: ids) == digits)
     }
 
@@ -124,10 +124,10 @@ struct QueueTableTests {
             $0.group = "g"
             $0.earliestBegin = now
         }
-        #expect(snapshot.json(place: nil).hasPrefix(#"{"place":null,"number":null,"id":"#))
+        #expect(snapshot.json(position: nil).hasPrefix(#"{"place":null,"number":null,"id":"#))
         snapshot.number = 5
         #expect(
-            snapshot.json(place: 3)
+            snapshot.json(position: 3)
                 == #"{"place":3,"number":5,"id":"00000000000000ff","state":"failed","url":"http://h/x","name":"a.bin","title":null,"#
                 + #""group":"g","priority":10,"begin":"1970-01-12T13:46:40Z","bytesReceived":52428800,"totalBytes":104857600,"#
                 + #""destination":"/d/a.bin","code":"tls","message":"No.","exitStatus":3}"#
@@ -135,6 +135,6 @@ struct QueueTableTests {
         let finished = DownloadSnapshot.sample(1, .finished(URL(filePath: "/d/b"))) {
             $0.destination = .directory(URL(filePath: "/d/"))
         }
-        #expect(finished.json(place: 1).hasSuffix(#","directory":"/d/","file":"/d/b"}"#))
+        #expect(finished.json(position: 1).hasSuffix(#","directory":"/d/","file":"/d/b"}"#))
     }
 }

@@ -12,7 +12,7 @@ struct RegistryLocationTests {
         (nil, ["XDG_STATE_HOME": "", "HOME": "/h"], "/h/.local/state/headrace/"),
         (nil, ["HOME": "/h"], "/h/.local/state/headrace/"),
     ])
-    func `the list lies where it is told, else with the user's state`(
+    func `the queue is in the given directory, or else in the user's state directory`(
         _ given: String?,
         environment: [String: String],
         path: String
@@ -30,7 +30,7 @@ struct RegistryLocationTests {
     }
 
     @Test(arguments: [("", ["HOME": "/h"]), (nil, [:]), (nil, ["HOME": ""])])
-    func `nowhere is refused`(_ given: String?, environment: [String: String]) {
+    func `a missing directory is rejected`(_ given: String?, environment: [String: String]) {
         #expect(throws: UsageError.self) { try RegistryLocation.directory(given, environment: environment) }
     }
 }

@@ -4,14 +4,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct SystemdUnitTests {
-    /// As systemd.syntax(7) and systemd.service(5) have it.
+    /// Quoting by systemd.syntax(7) and systemd.service(5).
     @Test(arguments: [
         ("/usr/bin/headrace", "/usr/bin/headrace"), ("--jobs=4", "--jobs=4"), ("", "\"\""), ("a b", "\"a b\""),
         ("100%", "100%%"), ("$HOME", "$$HOME"), ("a\"b\\", "\"a\\\"b\\\\\""), ("a\nb\t", "\"a\\nb\\x09\""),
         ("'x'", "\"'x'\""),
         ("a;b", "\"a;b\""), ("tö", "tö"),
     ])
-    func `a word is read as it is`(_ word: String, quoted: String) {
+    func `a word is quoted for systemd`(_ word: String, quoted: String) {
         #expect(SystemdUnit.quoted(word, variables: true) == quoted)
     }
 

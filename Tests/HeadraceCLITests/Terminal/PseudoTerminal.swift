@@ -2,15 +2,15 @@
 import Testing
 import HeadracePlatform
 
-/// A terminal without anybody in front of it.
+/// A pseudo-terminal for tests.
 final class PseudoTerminal: Sendable {
-    // The calls of the C library that wrap these are not visible from Swift (ioctl_tty(2)).
+    // Swift does not see the C functions that wrap these requests (ioctl_tty(2)).
     private static let setLock: UInt = 0x4004_5431
     private static let getNumber: UInt = 0x8004_5430
 
     let path: String
     private let main: Int32
-    /// Keeps what was written readable after the tool has ended.
+    /// Keeps the output readable after the tool has ended.
     private let other: Int32
 
     init(columns: UInt16, rows: UInt16) throws {
@@ -30,7 +30,7 @@ final class PseudoTerminal: Sendable {
         close(other)
     }
 
-    /// What was written since the last call.
+    /// The output since the last call.
     func read() -> [UInt8] {
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
@@ -46,7 +46,7 @@ final class PseudoTerminal: Sendable {
     }
 }
 #else
-/// Only Linux's is made here.
+/// Pseudo-terminals are implemented only for Linux.
 final class PseudoTerminal: Sendable {
     let path = ""
 

@@ -1,14 +1,14 @@
-/// A terminal session as an animated picture: SVG, whose frames lie below each other and are moved past a window.
+/// A terminal session as an animated SVG: the frames lie below each other and move past a window.
 struct SessionRecording {
     private static let secondsPerFrame = 0.1
-    /// How long the last frame is shown.
+    /// The duration of the last frame.
     private static let secondsAtEnd = 3.0
     private static let lineHeight = 20
     private static let characterWidth = 8.4
     private static let margin = 12
 
     let columns: Int
-    /// The lines of each frame, a tenth of a second apart.
+    /// The lines of each frame; frames are a tenth of a second apart.
     let frames: [[String]]
 
     var svg: String {

@@ -1,9 +1,9 @@
-/// What somebody in front of a terminal sees, of the little that the tool says to one.
+/// Emulates a terminal's screen for the few escape sequences that the tool uses.
 struct TerminalScreen {
     private(set) var lines: [String] = []
     private var row = 0
     private var column = 0
-    /// What was said that is not understood here; empty where the screen is what a terminal shows.
+    /// Unsupported escape sequences; if empty, the screen matches a terminal's.
     private(set) var unknown: [String] = []
 
     init(_ lines: [String] = []) {
@@ -12,7 +12,7 @@ struct TerminalScreen {
     }
 
     mutating func write(_ text: String) {
-        // A carriage return and a line feed in a row would be one character.
+        // CR LF would be a single character.
         var rest = text.unicodeScalars[...]
         while let scalar = rest.popFirst() {
             switch scalar {

@@ -1,21 +1,21 @@
 import Headrace
 
-/// What the live area shows at one moment.
-struct Snapshot: Sendable, Equatable {
-    /// The running downloads in the order of adding.
-    var running: [Item]
-    var tally: Tally
+/// The content of the status area: the running downloads and the totals.
+struct LiveProgress: Sendable, Equatable {
+    /// The running downloads, in the order in which they were added.
+    var running: [DisplayedDownload]
+    var totals: RunTotals
 
-    /// The lines of the live area, fitted to a terminal of this size.
+    /// The lines of the status area for a terminal of this size.
     func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
-        let failed = tally.failed == 0 ? "" : ", \(tally.failed) failed"
-        let label = "\(tally.finished)/\(tally.count) done\(failed)"
+        let failed = totals.failed == 0 ? "" : ", \(totals.failed) failed"
+        let label = "\(totals.finished)/\(totals.count) done\(failed)"
         let names = running.map(\.name.printable)
-        let longest = max(names.map(\.displayWidth).max() ?? 0, tally.count > 1 ? label.displayWidth : 0)
+        let longest = max(names.map(\.displayWidth).max() ?? 0, totals.count > 1 ? label.displayWidth : 0)
         let columns = Columns(width: width, longestName: longest, glyphs)
-        let whole = tally.count > 1 ? [draw(whole: label, columns)] : []
-        // The cursor stands below the area.
+        let whole = totals.count > 1 ? [draw(total: label, columns)] : []
+        // The cursor is on the line below the area.
         let space = max(1, height - 1)
         guard running.count + whole.count > space else {
             return zip(names, running).map { draw($1, as: $0, columns) } + whole
@@ -26,27 +26,27 @@ struct Snapshot: Sendable, Equatable {
         return Array((rows + [more] + whole).suffix(space))
     }
 
-    private func draw(_ item: Item, as name: String, _ columns: Columns) -> String {
+    private func draw(_ item: DisplayedDownload, as name: String, _ columns: Columns) -> String {
         let progress = item.progress
-        let isAnswered = item.plannedPath != nil
+        let hasResponse = item.plannedPath != nil
         if let verified = progress.bytesVerified {
             return columns.line(name: name, verified: verified, of: progress.totalBytes)
         }
         return columns.line(
             name: name,
             fraction: progress.fractionCompleted,
-            size: isAnswered ? Self.size(progress.bytesReceived, progress.totalBytes) : "connecting",
-            speed: isAnswered ? Format.speed(progress.bytesPerSecond) : "",
+            size: hasResponse ? Self.size(progress.bytesReceived, progress.totalBytes) : "connecting",
+            speed: hasResponse ? Format.speed(progress.bytesPerSecond) : "",
             time: progress.timeRemaining.map(Format.duration) ?? ""
         )
     }
 
-    private func draw(whole label: String, _ columns: Columns) -> String {
-        let received = running.reduce(tally.finishedBytes) { $0 + $1.progress.bytesReceived }
+    private func draw(total label: String, _ columns: Columns) -> String {
+        let received = running.reduce(totals.finishedBytes) { $0 + $1.progress.bytesReceived }
         let speed = running.reduce(0) { $0 + $1.progress.bytesPerSecond }
         let total = total
         let rest = total.map { max(0, Double($0 - received)) }
-        // A guess for the downloads of unknown size would only mislead.
+        // There is no estimate if a size is unknown.
         let time = rest.flatMap { speed >= 1 ? Duration.seconds(min($0 / speed, 1e9)) : nil }
         return columns.line(
             name: label,
@@ -57,22 +57,22 @@ struct Snapshot: Sendable, Equatable {
         )
     }
 
-    /// The bytes of everything, where all sizes are known.
+    /// The total bytes of all downloads; `nil` unless all sizes are known.
     private var total: Int64? {
-        guard tally.ended + running.count == tally.count else { return nil }
-        return running.reduce(tally.finishedBytes) { sum, item in
+        guard totals.ended + running.count == totals.count else { return nil }
+        return running.reduce(totals.finishedBytes) { sum, item in
             guard let sum, let bytes = item.progress.totalBytes else { return nil }
-            // Sizes are what servers say, and may be anything.
+            // Servers may send any size, so the sum may overflow.
             let (total, isTooLarge) = sum.addingReportingOverflow(bytes)
             return isTooLarge ? nil : total
         }
     }
 
-    /// By bytes where all sizes are known, else each download counts the same.
+    /// The completed fraction: by bytes if all sizes are known, otherwise with equal weight for each download.
     private func fraction(_ received: Int64, _ total: Int64?) -> Double {
         if let total { return total == 0 ? 1 : Double(received) / Double(total) }
-        let parts = running.reduce(Double(tally.ended)) { $0 + ($1.progress.fractionCompleted ?? 0) }
-        return parts / Double(tally.count)
+        let parts = running.reduce(Double(totals.ended)) { $0 + ($1.progress.fractionCompleted ?? 0) }
+        return parts / Double(totals.count)
     }
 
     private static func size(_ received: Int64, _ total: Int64?) -> String {
@@ -81,9 +81,9 @@ struct Snapshot: Sendable, Equatable {
 }
 
 extension Columns {
-    /// The line of a file that is read for its checksum.
+    /// The line for a file that is being verified.
     func line(name: String, verified: Int64, of total: Int64?) -> String {
         let fraction = total.map { $0 == 0 ? 1 : Double(verified) / Double($0) }
-        return line(name: name, fraction: fraction, size: Format.size(verified), speed: "checking", time: "")
+        return line(name: name, fraction: fraction, size: Format.size(verified), speed: "verifying", time: "")
     }
 }

@@ -1,41 +1,41 @@
 import Headrace
 
-/// Follows downloads and prints: the one place where the output's state and the terminal meet.
-actor Reporter {
-    /// Of a longer history a download has dropped the oldest events.
-    private static let longestHistory = 256
+/// Follows downloads and prints their output; the only type that connects the renderer's state to the terminal.
+actor ProgressPrinter {
+    /// The number of past events that a download stores.
+    private static let maxHistory = 256
 
     private let start = ContinuousClock.now
-    private var report: Report
-    private var area = LiveArea()
-    /// Lines for above the live area, kept for its next drawing.
+    private var renderer: ProgressRenderer
+    private var area = StatusArea()
+    /// Lines to print above the status area with the next frame.
     private var permanent: [String] = []
     private var canWriteOutput = true
     private var warnings: Set<String> = []
-    /// Those that are followed now.
+    /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
-    /// How many events of a download were taken in; the next who follows it begins after them.
+    /// The number of recorded events of each download, which are skipped when it is followed again.
     private var seen: [Download.ID: Int] = [:]
-    /// Of a quiet run, those that had ended in a way that is told at the last look.
-    private var known: Set<Download.ID> = []
-    /// Whether only failures are told, so that thousands of small files need not pay for being followed.
+    /// In a quiet run, the failed and cancelled downloads that have been reported.
+    private var reported: Set<Download.ID> = []
+    /// Whether only failures are reported; downloads are then not followed, which is costly for thousands of small files.
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
-        let style: Report.Style =
+        let style: ProgressRenderer.Style =
             switch (options.writesJSON, options.verbosity) {
             case (true, _): .json
             case (_, .quiet): .quiet
             default: Console.error.canRedraw ? .live : .plain
             }
         isQuiet = style == .quiet
-        report = Report(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
+        renderer = ProgressRenderer(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
-    /// How often ``draw()`` is wanted; nil where nothing moves.
+    /// The interval of ``draw()``; `nil` if there is no progress display.
     nonisolated func interval() async -> Duration? {
-        switch await report.style {
+        switch await renderer.style {
         case .live: .milliseconds(100)
         case .quiet: .milliseconds(250)
         case .json: .seconds(1)
@@ -43,17 +43,17 @@ actor Reporter {
         }
     }
 
-    /// Takes over where downloads stand.
-    func note(_ downloads: [Download]) {
-        for download in downloads { report.note(download.state, of: download.id) }
+    /// Records the states of downloads.
+    func recordStates(of downloads: [Download]) {
+        for download in downloads { renderer.setState(download.state, of: download.id) }
     }
 
-    /// Of these, the ended ones that nobody has followed.
-    func missed(of downloads: [Download]) -> [Download] {
+    /// The ended downloads that were never followed.
+    func endedButNotFollowed(among downloads: [Download]) -> [Download] {
         downloads.filter { seen[$0.id] == nil && $0.state.isEnded }
     }
 
-    /// Follows one download until it is paused or has ended; does nothing for one that is followed already.
+    /// Follows a download until it is paused or has ended, unless it is already being followed.
     nonisolated func follow(_ download: Download) async {
         guard await begin(download) else { return }
         repeat {
@@ -64,53 +64,52 @@ actor Reporter {
         } while await continues(download)
     }
 
-    /// Tells what has ended since the last look, where nothing is followed.
-    func look(at downloads: [Download]) async {
+    /// Reports downloads that failed or were cancelled since the last call; for quiet runs, which do not follow downloads.
+    func reportFailures(among downloads: [Download]) async {
         for download in downloads {
             switch download.state {
             case .failed, .cancelled:
-                if known.insert(download.id).inserted { await follow(download) }
+                if reported.insert(download.id).inserted { await follow(download) }
             case .waiting, .running, .paused, .finished:
-                if known.remove(download.id) != nil { report.forget(download.id) }
+                if reported.remove(download.id) != nil { renderer.forget(download.id) }
             }
         }
     }
 
-    /// Shows how far the running downloads are.
+    /// Shows the progress of the running downloads.
     func draw() async {
-        // Asked for here instead of followed: a download that ends between two frames costs nothing.
+        // Polled here, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {
             guard let progress = await download.currentProgress else { continue }
-            report.update(progress, of: id, isRunning: download.state == .running)
+            renderer.update(progress, of: id, isRunning: download.state == .running)
         }
-        if report.style == .json {
-            print(report.progressLines)
+        if renderer.style == .json {
+            print(renderer.progressLines)
         } else {
-            drawArea(report.snapshot)
+            drawArea(renderer.liveProgress)
         }
     }
 
-    /// Leaves what the terminal shows, as after a stay in the background.
-    func forgetArea() {
+    /// Forgets the drawn status area, as after the process was in the background.
+    func forgetStatusArea() {
         area.forget()
     }
 
-    /// Forgets a download that is in the list no more.
+    /// Forgets a download that was removed from the queue.
     func forget(_ id: Download.ID) {
         guard followed[id] == nil else { return }
-        report.forget(id)
+        renderer.forget(id)
         seen[id] = nil
-        known.remove(id)
+        reported.remove(id)
     }
 
-    /// Prints what is wrong with the list itself, each thing once.
+    /// Prints a problem with the queue itself; each message once.
     func warn(_ message: String) {
         guard warnings.insert(message).inserted else { return }
         print([.error("headrace: \(message)".printable)])
     }
 
-    /// Prints why the list cannot be written or read, each kind of failure once: of one disk, each attempt may fail on another
-    /// file.
+    /// Prints why the queue cannot be read or written; once per error code, because each attempt may fail on another file.
     func warn(_ error: DownloadError) {
         guard warnings.insert(error.code.description).inserted else { return }
         warn(error.message)
@@ -118,73 +117,73 @@ actor Reporter {
 
     /// Prints that the run waits for downloads that were paused during it.
     func explainWaiting(for count: Int) {
-        guard report.style != .quiet else { return }
-        print([.error(report.explanation(ofWaitingFor: count))])
+        guard renderer.style != .quiet else { return }
+        print([.error(renderer.explanation(ofWaitingFor: count))])
     }
 
-    /// Prints what is left to print, and gives the status of the run.
+    /// Prints the last lines, and returns the exit status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []
-        print(stopped.isEmpty ? report.summary(elapsed: .now - start) : [.error(message)])
-        drawArea(Snapshot(running: [], tally: report.tally))
+        print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])
+        drawArea(LiveProgress(running: [], totals: renderer.totals))
         guard canWriteOutput else { return .disk }
-        guard let interruption, !stopped.isEmpty else { return report.tally.status }
+        guard let interruption, !stopped.isEmpty else { return renderer.totals.status }
         return .signal(interruption.signal)
     }
 
     private func begin(_ download: Download) -> Bool {
-        report.note(download.state, of: download.id)
+        renderer.setState(download.state, of: download.id)
         return followed.updateValue(download, forKey: download.id) == nil
     }
 
     private func seenEvents(of download: Download) -> Int {
-        // Also marks it as one that was looked at.
+        // Also marks the download as followed.
         seen[download.id] = seen[download.id] ?? 0
-        return min(seen[download.id] ?? 0, Self.longestHistory)
+        return min(seen[download.id] ?? 0, Self.maxHistory)
     }
 
     private func record(_ event: DownloadEvent, of download: Download) {
         seen[download.id, default: 0] += 1
-        print(report.record(event, of: download.id, download.request))
+        print(renderer.record(event, of: download.id, download.request))
     }
 
-    /// Whether the download still waits or runs; else it is followed no more.
+    /// Whether the download is still waiting or running; otherwise it is no longer followed.
     private func continues(_ download: Download) -> Bool {
         let state = download.state
         if !Task.isCancelled, state == .waiting || state == .running { return true }
         followed[download.id] = nil
-        print(report.leave(state, of: download.id, download.request))
+        print(renderer.stopFollowing(state, of: download.id, download.request))
         return false
     }
 
-    private func print(_ lines: [Report.Line]) {
+    private func print(_ lines: [ProgressRenderer.Line]) {
         for line in lines {
             switch line {
-            case .error(let text) where report.style == .live: permanent.append(text)
+            case .error(let text) where renderer.style == .live: permanent.append(text)
             case .error(let text): Console.error.write(text + "\n")
             case .output(let text): write(text)
             }
         }
     }
 
-    /// The downloads go on when nobody reads the output any more; the exit status tells.
+    /// A failed write does not stop the downloads; the exit status reports it.
     private func write(_ text: String) {
         if canWriteOutput { canWriteOutput = Self.write(text) }
     }
 
     private static func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
 
-    private func drawArea(_ snapshot: Snapshot) {
-        guard report.style == .live, Console.error.isForeground || snapshot.running.isEmpty else { return }
+    private func drawArea(_ liveProgress: LiveProgress) {
+        guard renderer.style == .live, Console.error.isForeground || liveProgress.running.isEmpty else { return }
         let (columns, rows) = Console.error.size
-        let live = snapshot.draw(width: columns, height: rows, Console.glyphs)
+        let live = liveProgress.draw(width: columns, height: rows, Console.glyphs)
         if let frame = area.frame(permanent: permanent, live: live, width: columns) { Console.error.write(frame) }
         permanent = []
     }
 }
 
 extension Download {
-    /// How far the download is now.
+    /// The current progress of the download.
     fileprivate var currentProgress: DownloadProgress? {
         get async {
             for await progress in progress { return progress }

@@ -1,8 +1,10 @@
 import Headrace
 
-/// What is printed for what happens, and what the live area shows.
-struct Report: Sendable {
-    /// How the output looks.
+/// Converts the events of a run to lines of output, and keeps the totals and the state of the status area.
+///
+/// It does no I/O, so that it can be tested without a terminal.
+struct ProgressRenderer: Sendable {
+    /// The kind of output.
     enum Style: Sendable, Equatable {
         case quiet
         case plain
@@ -10,40 +12,40 @@ struct Report: Sendable {
         case json
     }
 
-    /// A line and the stream it belongs to.
+    /// A line for standard output or standard error.
     enum Line: Sendable, Equatable {
         case output(String)
         case error(String)
     }
 
     let style: Style
-    private(set) var tally = Tally()
-    private let text: PlainText
-    private var items: [Download.ID: Item] = [:]
-    /// Those of the items, in the order in which they began.
+    private(set) var totals = RunTotals()
+    private let text: MessageFormatter
+    private var items: [Download.ID: DisplayedDownload] = [:]
+    /// The ids of the items, in the order in which they started.
     private var order: [Download.ID] = []
-    /// Those that run or wait, as far as anything was told of them.
+    /// Downloads that are known to be waiting or running.
     private var open: Set<Download.ID> = [] {
-        didSet { tally.open = open.count }
+        didSet { totals.open = open.count }
     }
     private var paused: Set<Download.ID> = [] {
-        didSet { tally.paused = paused.count }
+        didSet { totals.paused = paused.count }
     }
     private var failedEarlier: Set<Download.ID> = [] {
-        didSet { tally.failedEarlier = failedEarlier.count }
+        didSet { totals.failedEarlier = failedEarlier.count }
     }
 
     init(style: Style, verbosity: GetOptions.Verbosity, queueWords: String = "") {
         self.style = style
-        text = PlainText(verbosity: verbosity, isLive: style == .live, queueWords: queueWords)
+        text = MessageFormatter(verbosity: verbosity, isLive: style == .live, queueWords: queueWords)
     }
 
-    var snapshot: Snapshot {
-        Snapshot(running: order.compactMap { items[$0] }.filter(\.isRunning), tally: tally)
+    var liveProgress: LiveProgress {
+        LiveProgress(running: order.compactMap { items[$0] }.filter(\.isRunning), totals: totals)
     }
 
-    /// Takes over where a download stands; what a run brings to its end, its last event tells.
-    mutating func note(_ state: DownloadState, of id: Download.ID) {
+    /// Records the state of a download; the end of a followed download is recorded with its last event.
+    mutating func setState(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:
             open.insert(id)
@@ -57,35 +59,37 @@ struct Report: Sendable {
         }
     }
 
-    /// Takes an event in, and gives the lines for it.
+    /// Records an event, and returns the lines for it.
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
-        var item = items[id] ?? Item(id: id.description, request: request)
+        var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
         let lines = lines(for: event, of: item)
         item.apply(event)
         if items.updateValue(item, forKey: id) == nil { order.append(id) }
         switch event {
-        case .started: tally.removeFailure(of: id)
+        case .started: totals.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
             .connectionOpened, .connectionClosed, .fellBackToOneConnection, .sourceFailed, .verifying, .verified,
             .piecesVerified, .repairing, .fellBack:
             break
         case .skipped, .unchanged:
             close(id)
-            tally.addFinished(0, fetched: 0)
+            totals.addFinished(0, fetched: 0)
         case .finished(let summary):
             close(id)
-            tally.addFinished(summary.fileSize, fetched: summary.bytesFetched)
+            totals.addFinished(summary.fileSize, fetched: summary.bytesFetched)
         case .failed(let error):
             close(id)
-            // What a signal stopped has not failed.
-            if error.code != .shutDown { tally.addFailure(ExitCode(error.code), of: id) }
+            // Stopped by a signal, which is not a failure.
+            if error.code != .shutDown { totals.addFailure(ExitCode(error.code), of: id) }
         case .paused, .cancelled, .removed: close(id)
         }
         return lines
     }
 
-    /// Takes over how a download stands when it is followed no more; of a very long history the last event may be missing.
-    mutating func leave(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
+    /// Records the final state of a download that is no longer followed.
+    ///
+    /// If its history was too long, the last event was dropped, and is recreated from the state.
+    mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)
             return []
@@ -99,12 +103,12 @@ struct Report: Sendable {
         }
     }
 
-    /// Takes in that a download that failed is tried again, or is in the list no more.
+    /// Forgets a download that was retried after a failure or removed from the queue.
     mutating func forget(_ id: Download.ID) {
         open.remove(id)
         paused.remove(id)
         failedEarlier.remove(id)
-        tally.removeFailure(of: id)
+        totals.removeFailure(of: id)
     }
 
     mutating func update(_ progress: DownloadProgress, of id: Download.ID, isRunning: Bool) {
@@ -122,21 +126,21 @@ struct Report: Sendable {
         order.removeAll { $0 == id }
     }
 
-    /// The lines of `--json` for how far the running downloads are.
+    /// The `--json` lines with the progress of the running downloads.
     var progressLines: [Line] {
-        snapshot.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
+        liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
-    /// The line of a run that waits for downloads that were paused during it.
+    /// The message that the run waits for downloads that were paused during it.
     func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
 
-    /// The line after the last download.
+    /// The last line of the run.
     func summary(elapsed: Duration) -> [Line] {
-        style == .json ? [] : text.summary(tally, elapsed: elapsed).map { [.error($0)] } ?? []
+        style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }
 
-    private func lines(for event: DownloadEvent, of item: Item) -> [Line] {
-        // A signal has ended the run, which is told once, and no download.
+    private func lines(for event: DownloadEvent, of item: DisplayedDownload) -> [Line] {
+        // Stopped by a signal, which is reported once for the whole run.
         if case .failed(let error) = event, error.code == .shutDown { return [] }
         guard style == .json else { return text.line(for: event, of: item).map { [.error($0)] } ?? [] }
         let line = Line.output(JSONLines.line(for: event, of: item))

@@ -1,16 +1,16 @@
 import Headrace
 
-/// The downloads of a run in numbers.
-struct Tally: Sendable, Equatable {
-    /// Those that run or wait.
+/// The number of downloads and bytes of a run, by outcome.
+struct RunTotals: Sendable, Equatable {
+    /// Downloads that are waiting or running.
     var open: Int
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
-    /// The bytes that came for them.
+    /// The bytes that were downloaded for the finished files in this run.
     private(set) var fetchedBytes: Int64 = 0
-    /// Those that had failed before the run, and are not tried again.
+    /// Downloads that failed before the run, which does not retry them.
     var failedEarlier = 0
-    /// Those that somebody paused.
+    /// Paused downloads.
     var paused = 0
     private var statuses: [Download.ID: ExitCode] = [:]
 
@@ -20,13 +20,13 @@ struct Tally: Sendable, Equatable {
 
     var failed: Int { statuses.count }
 
-    /// Downloads that have ended, well or not.
+    /// Finished and failed downloads.
     var ended: Int { finished + failed }
 
-    /// All but those that somebody paused, cancelled or removed.
+    /// All downloads except paused, cancelled and removed ones.
     var count: Int { open + ended }
 
-    /// The status of the run.
+    /// The exit status of the run.
     var status: ExitCode { ExitCode(of: statuses.values) }
 
     mutating func addFinished(_ bytes: Int64, fetched: Int64) {
@@ -39,7 +39,7 @@ struct Tally: Sendable, Equatable {
         statuses[id] = status
     }
 
-    /// Takes in that a failed download is tried again.
+    /// Removes the failure of a download that is retried.
     mutating func removeFailure(of id: Download.ID) {
         statuses[id] = nil
     }

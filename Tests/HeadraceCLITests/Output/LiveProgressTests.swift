@@ -4,9 +4,14 @@ import Testing
 @testable import HeadraceCLI
 
 @Suite(.timeLimit(.minutes(4)))
-struct SnapshotTests {
-    private func draw(_ running: [Item], of tally: Tally? = nil, width: Int = 80, height: Int = 24) -> [String] {
-        Snapshot(running: running, tally: tally ?? Tally(open: running.count)).draw(
+struct LiveProgressTests {
+    private func draw(
+        _ running: [DisplayedDownload],
+        of totals: RunTotals? = nil,
+        width: Int = 80,
+        height: Int = 24
+    ) -> [String] {
+        LiveProgress(running: running, totals: totals ?? RunTotals(open: running.count)).draw(
             width: width,
             height: height,
             .ascii
@@ -16,7 +21,7 @@ struct SnapshotTests {
     @Test
     func `without a running download there is nothing to draw`() {
         #expect(draw([]).isEmpty)
-        #expect(draw([], of: Tally(open: 3)).isEmpty)
+        #expect(draw([], of: RunTotals(open: 3)).isEmpty)
     }
 
     @Test(arguments: [
@@ -39,14 +44,14 @@ struct SnapshotTests {
     @Test(arguments: 1...250)
     func `no line is as wide as the terminal`(_ width: Int) {
         let names = ["a", String(repeating: "日本", count: 90), String(repeating: "long-", count: 50)]
-        let running = names.map { Item.running(.half, named: $0) } + [.connecting()]
+        let running = names.map { DisplayedDownload.running(.half, named: $0) } + [.connecting()]
         let lines = draw(running, width: width)
         #expect(lines.count == 5)
         #expect(lines.allSatisfy { $0.displayWidth < max(2, width) })
     }
 
     @Test
-    func `before the response there is a word, and for an unknown size no share`() {
+    func `before the response the line says connecting, and an unknown size has no percentage`() {
         #expect(
             draw([.connecting(), .running(DownloadProgress(bytesReceived: 2048, bytesPerSecond: 1024), named: "b")])
                 == [
@@ -58,7 +63,7 @@ struct SnapshotTests {
     }
 
     @Test
-    func `a long name takes from the bar, then loses its middle`() {
+    func `a long name shrinks the bar, then is shortened in the middle`() {
         let lines = draw([
             .running(.half, named: "twenty-letters.tar.x"),
             .running(.half, named: "ubuntu-24.04.3-live-server-amd64.iso"),
@@ -73,17 +78,17 @@ struct SnapshotTests {
     }
 
     @Test
-    func `control characters of a server are not drawn`() {
+    func `control characters in names are not drawn`() {
         #expect(draw([.running(.half, named: "\u{1B}[2J\n.bin")], width: 20) == ["\u{FFFD}[2J\u{FFFD}.bin       50%"])
     }
 
     @Test
-    func `the whole counts bytes when all sizes are known`() {
-        var tally = Tally(open: 1)
-        tally.addFinished(50 << 20, fetched: 50 << 20)
-        tally.addFailure(.network, of: .sample)
+    func `the total counts bytes if all sizes are known`() {
+        var totals = RunTotals(open: 1)
+        totals.addFinished(50 << 20, fetched: 50 << 20)
+        totals.addFailure(.network, of: .sample)
         #expect(
-            draw([.running(.half)], of: tally) == [
+            draw([.running(.half)], of: totals) == [
                 "a.bin               [#####-----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",
                 "1/3 done, 1 failed  [######----]   66%    100 MiB/150 MiB  10.0 MiB/s      0:05",
             ]
@@ -91,17 +96,17 @@ struct SnapshotTests {
     }
 
     @Test
-    func `the whole counts downloads as long as a size is unknown`() {
-        var tally = Tally(open: 3)
-        tally.addFinished(1, fetched: 1)
+    func `the total counts downloads while a size is unknown`() {
+        var totals = RunTotals(open: 3)
+        totals.addFinished(1, fetched: 1)
         #expect(
-            draw([.running(.half)], of: tally).last
+            draw([.running(.half)], of: totals).last
                 == "1/4 done      [######----------]   37%           50.0 MiB  10.0 MiB/s"
         )
     }
 
     @Test
-    func `sizes that no file has do no harm`() {
+    func `impossible sizes do no harm`() {
         var huge = DownloadProgress(bytesReceived: 1, totalBytes: .max, bytesPerSecond: .nan)
         huge.timeRemaining = .seconds(1)
         let lines = draw([.running(huge), .running(huge)])
@@ -110,8 +115,8 @@ struct SnapshotTests {
     }
 
     @Test
-    func `what does not fit into the height is counted`() {
-        let running = (0..<20).map { Item.connecting("\($0).bin") }
+    func `downloads that do not fit the height are counted`() {
+        let running = (0..<20).map { DisplayedDownload.connecting("\($0).bin") }
         #expect(draw(running, width: 20, height: 22).count == 21)
         let lines = draw(running, width: 20, height: 6)
         #expect(lines == ["0.bin", "1.bin", "2.bin", "~ and 17 more", "0/20 done        0%"])

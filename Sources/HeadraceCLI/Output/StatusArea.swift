@@ -1,7 +1,7 @@
 /// The lines at the bottom of the terminal that are redrawn in place.
 ///
-/// Pure: gives what to write.
-struct LiveArea: Sendable {
+/// It does no I/O, but returns the text to write.
+struct StatusArea: Sendable {
     private static let beginUpdate = "\u{1B}[?2026h"
     private static let endUpdate = "\u{1B}[?2026l"
     private static let noWrap = "\u{1B}[?7l"
@@ -11,21 +11,21 @@ struct LiveArea: Sendable {
 
     private var drawn: [String] = []
 
-    /// One write that prints `permanent` where the area was and `live` below it; nil where nothing would change.
+    /// The text that prints `permanent` in place of the area, and `live` below; `nil` if nothing would change.
     mutating func frame(permanent: [String], live: [String], width: Int) -> String? {
         guard !permanent.isEmpty || live != drawn else { return nil }
-        // A terminal that became narrower has wrapped what it shows.
+        // A terminal that became narrower has wrapped the lines.
         let rows = drawn.reduce(0) { $0 + max(1, ($1.displayWidth + width - 1) / max(1, width)) }
         drawn = live
         let up = rows > 0 ? "\r\u{1B}[\(rows)A" : "\r"
-        // A terminal may give a line more columns than it was measured with, and each is to be one row.
+        // Wrapping is off, because a terminal may use more columns than measured, and each line must take one row.
         let lines = Self.text(permanent) + (live.isEmpty ? "" : Self.noWrap + Self.text(live) + Self.wrap)
         return Self.beginUpdate + up + lines + Self.clearToEndOfScreen + Self.endUpdate
     }
 
     private static func text(_ lines: [String]) -> String { lines.map { $0 + clearToEndOfLine + "\n" }.joined() }
 
-    /// Leaves what is on the screen as it is, and starts below.
+    /// Forgets the drawn lines, so that the next frame starts below them.
     mutating func forget() {
         drawn = []
     }

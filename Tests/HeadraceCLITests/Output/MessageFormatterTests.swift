@@ -5,16 +5,16 @@ import Testing
 @testable import HeadraceCLI
 
 @Suite(.timeLimit(.minutes(4)))
-struct PlainTextTests {
+struct MessageFormatterTests {
     private static let file = URL(filePath: "/d/a (1).bin")
 
     private func line(
         _ event: DownloadEvent,
         _ verbosity: GetOptions.Verbosity = .normal,
         isLive: Bool = false,
-        item: Item = .connecting()
+        item: DisplayedDownload = .connecting()
     ) -> String? {
-        PlainText(verbosity: verbosity, isLive: isLive).line(for: event, of: item)
+        MessageFormatter(verbosity: verbosity, isLive: isLive).line(for: event, of: item)
     }
 
     private func finished(verified: Bool = true, seconds: Double = 2, fetched: Int64 = 3 << 20) -> DownloadEvent {
@@ -30,7 +30,7 @@ struct PlainTextTests {
     }
 
     @Test
-    func `a start is told without the password, and not where a bar shows it`() {
+    func `a start is printed without the password, and not if there is a progress line`() {
         #expect(line(.started) == "a.bin: started (http://h/x)")
         #expect(line(.started, isLive: true) == nil)
         #expect(line(.started, .verbose, isLive: true) == "a.bin: started (http://h/x)")
@@ -41,78 +41,81 @@ struct PlainTextTests {
         ("http://h/a/x.bin?y", "x.bin"), ("http://h/caf%C3%A9.txt", "café.txt"), ("http://h/caf%e9.txt", "caf%e9.txt"),
         ("http://h/", "h"), ("http://h", "h"),
     ])
-    func `until it is answered a download has the name that its URL tells`(_ url: String, name: String) {
+    func `before the response a download has the name in its URL`(_ url: String, name: String) {
         let request = DownloadRequest(makeURL(url), to: .directory(URL(filePath: "/d/")))
-        #expect(Item(id: "00ff", request: request).name == name)
+        #expect(DisplayedDownload(id: "00ff", request: request).name == name)
     }
 
     @Test
-    func `the end tells the name, the size, the time and the speed`() {
+    func `the final line has the name, the size, the time and the speed`() {
         #expect(line(finished()) == "a.bin: finished as a (1).bin, 3.00 MiB in 2.0 s, 1.50 MiB/s")
         #expect(line(finished(seconds: 0)) == "a.bin: finished as a (1).bin, 3.00 MiB in 1 ms")
-        let known = Item.connecting("a (1).bin")
+        let known = DisplayedDownload.connecting("a (1).bin")
         #expect(line(finished(), item: known) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
-        #expect(line(finished(verified: false))?.hasSuffix("; the server did not say how long it is") == true)
+        #expect(
+            line(finished(verified: false))?.hasSuffix("; the server did not send its length, so it may be incomplete")
+                == true
+        )
         #expect(line(finished(), .quiet) == nil)
-        #expect(line(.unchanged(Self.file)) == "a (1).bin: is there, and has not changed on the server")
-        #expect(line(.skipped(Self.file)) == "a.bin: exists already and is left as it is")
+        #expect(line(.unchanged(Self.file)) == "a (1).bin: already downloaded, not changed on the server")
+        #expect(line(.skipped(Self.file)) == "a.bin: already exists, skipped")
     }
 
     @Test
-    func `one that is gone on with tells where, and the speed of what came now`() {
-        var item = Item.connecting("a (1).bin")
+    func `a resumed download prints its offset, and the speed of the new bytes`() {
+        var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
         let response = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
-        #expect(line(response, item: item) == "a (1).bin: resumes with 2.00 MiB of 3.00 MiB already downloaded")
+        #expect(line(response, item: item) == "a (1).bin: resuming with 2.00 MiB of 3.00 MiB already downloaded")
         #expect(line(response, .quiet, item: item) == nil)
         #expect(
             line(.responded(status: 206, totalBytes: nil, file: Self.file), item: item)
-                == "a (1).bin: resumes with 2.00 MiB already downloaded"
+                == "a (1).bin: resuming with 2.00 MiB already downloaded"
         )
         item.apply(response)
         #expect(line(response, item: item) == nil)
         #expect(
             line(finished(fetched: 1 << 20), item: item)
-                == "a (1).bin: finished, 3.00 MiB (1.00 MiB fetched) in 2.0 s, 512 KiB/s"
+                == "a (1).bin: finished, 3.00 MiB (1.00 MiB downloaded) in 2.0 s, 512 KiB/s"
         )
     }
 
     @Test
-    func `what proved a file is told at its end`() throws {
-        var item = Item.connecting("a (1).bin")
+    func `the final line names the verification`() throws {
+        var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.verified(try #require(Checksum("sha256:" + String(repeating: "0a", count: 32)))))
         #expect(line(finished(), item: item)?.hasSuffix(", 1.50 MiB/s, sha256 verified") == true)
-        #expect(line(.unchanged(Self.file), item: item) == "a (1).bin: is there, sha256 verified")
-        var pieces = Item.connecting("a (1).bin")
+        #expect(line(.unchanged(Self.file), item: item) == "a (1).bin: already downloaded, sha256 verified")
+        var pieces = DisplayedDownload.connecting("a (1).bin")
         pieces.apply(.piecesVerified(count: 7))
         #expect(line(finished(), item: pieces)?.hasSuffix(", 7 pieces verified") == true)
     }
 
     @Test
-    func `a repair tells what is wrong or missing in all`() {
+    func `a repair prints the number and size of damaged pieces`() {
         #expect(
             line(.repairing(pieces: 3, bytesWasted: 5 << 20))
-                == "a.bin: 3 pieces are wrong or missing; 5.00 MiB are fetched"
+                == "a.bin: 3 pieces are damaged or missing; downloading 5.00 MiB"
         )
         #expect(
             line(.repairing(pieces: 1, bytesWasted: 5))
-                == "a.bin: a piece is wrong or missing; 5 B are fetched"
+                == "a.bin: 1 piece is damaged or missing; downloading 5 B"
         )
-        #expect(line(.repairing(pieces: 0, bytesWasted: 5)) == "a.bin: is too long; the last 5 B are left away")
+        #expect(line(.repairing(pieces: 0, bytesWasted: 5)) == "a.bin: too long; removing the last 5 B")
     }
 
     @Test
-    func `redirects and responses are told when requested for`() {
+    func `redirects and responses are printed with --verbose`() {
         let target = makeURL("https://u:p@m/y")
         let redirect = DownloadEvent.redirected(status: 302, from: makeURL("http://h/x"), to: target)
         let response = DownloadEvent.responded(status: 200, totalBytes: 1536, file: Self.file)
         #expect(line(redirect) == nil)
         #expect(line(response) == nil)
         #expect(line(redirect, .verbose) == "a.bin: redirected with status 302 to https://m/y")
-        #expect(line(response, .verbose) == "a.bin: answered with status 200, 1.50 KiB")
+        #expect(line(response, .verbose) == "a.bin: response status 200, 1.50 KiB")
         #expect(
             line(.responded(status: 200, totalBytes: nil, file: Self.file), .verbose)
-                == "a.bin: answered with status 200, size unknown"
+                == "a.bin: response status 200, size unknown"
         )
     }
 
@@ -126,7 +129,7 @@ struct PlainTextTests {
     }
 
     @Test
-    func `what a server says cannot move the cursor`() {
+    func `control characters of a server are replaced`() {
         let error = DownloadError(.protocolViolation, "It sent \"\u{1B}[2J\n\".")
         #expect(
             line(.failed(error), item: .connecting("\u{1B}c.bin"))
@@ -135,36 +138,36 @@ struct PlainTextTests {
     }
 
     @Test
-    func `several downloads get a line for all`() {
-        var tally = Tally()
-        let text = PlainText(verbosity: .normal, isLive: false)
-        tally.addFinished(1 << 20, fetched: 1 << 20)
-        tally.addFinished(1 << 20, fetched: 1 << 20)
-        tally.addFailure(.network, of: .sample)
-        #expect(text.summary(tally, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
-        #expect(text.summary(Tally(open: 1), elapsed: .seconds(4)) == nil)
-        #expect(text.summary(Tally(), elapsed: .seconds(4)) == "nothing waits to be downloaded")
-        var paused = Tally()
+    func `several downloads get a summary line`() {
+        var totals = RunTotals()
+        let text = MessageFormatter(verbosity: .normal, isLive: false)
+        totals.addFinished(1 << 20, fetched: 1 << 20)
+        totals.addFinished(1 << 20, fetched: 1 << 20)
+        totals.addFailure(.network, of: .sample)
+        #expect(text.summary(totals, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
+        #expect(text.summary(RunTotals(open: 1), elapsed: .seconds(4)) == nil)
+        #expect(text.summary(RunTotals(), elapsed: .seconds(4)) == "no download is waiting")
+        var paused = RunTotals()
         paused.paused = 2
-        let hint = "nothing waits to be downloaded; 2 are paused: headrace queue resume --state paused"
+        let hint = "no download is waiting; 2 are paused: resume with headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
-        let other = PlainText(verbosity: .normal, isLive: false, queueWords: " --registry other")
+        let other = MessageFormatter(verbosity: .normal, isLive: false, queueWords: " --registry other")
         #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
-        var failed = Tally()
+        var failed = RunTotals()
         failed.failedEarlier = 1
         #expect(
             text.summary(failed, elapsed: .seconds(4))
-                == "nothing waits to be downloaded; 1 has failed: headrace queue retry --state failed"
+                == "no download is waiting; 1 has failed: retry with headrace queue retry --state failed"
         )
-        var there = Tally()
+        var there = RunTotals()
         there.addFinished(0, fetched: 0)
         there.addFinished(0, fetched: 0)
         #expect(text.summary(there, elapsed: .seconds(4)) == "2 of 2 finished in 4.0 s")
         there.addFinished(3 << 20, fetched: 1 << 20)
         #expect(
             text.summary(there, elapsed: .seconds(4))
-                == "3 of 3 finished: 3.00 MiB (1.00 MiB fetched) in 4.0 s, 256 KiB/s"
+                == "3 of 3 finished: 3.00 MiB (1.00 MiB downloaded) in 4.0 s, 256 KiB/s"
         )
-        #expect(PlainText(verbosity: .quiet, isLive: false).summary(tally, elapsed: .seconds(4)) == nil)
+        #expect(MessageFormatter(verbosity: .quiet, isLive: false).summary(totals, elapsed: .seconds(4)) == nil)
     }
 }

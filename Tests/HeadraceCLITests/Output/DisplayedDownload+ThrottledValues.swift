@@ -3,7 +3,7 @@ import HeadracePlatform
 
 @testable import HeadraceCLI
 
-/// A URL that a test knows to be one.
+/// Creates a URL from a valid string.
 func makeURL(_ text: String) -> URL {
     guard let url = URL(string: text) else { preconditionFailure("Not a URL: \(text)") }
     return url
@@ -13,15 +13,15 @@ extension Download.ID {
     static let sample = Download.ID(rawValue: 0xFF)
 }
 
-extension Item {
-    /// A download whose answer has not come.
-    static func connecting(_ name: String = "a.bin") -> Item {
+extension DisplayedDownload {
+    /// A download without a response.
+    static func connecting(_ name: String = "a.bin") -> DisplayedDownload {
         let file = URL(filePath: "/d/\(name)")
-        return Item(id: "00ff", request: DownloadRequest(makeURL("http://u:secret@h/x"), to: .file(file)))
+        return DisplayedDownload(id: "00ff", request: DownloadRequest(makeURL("http://u:secret@h/x"), to: .file(file)))
     }
 
-    /// A download that is being fetched.
-    static func running(_ progress: DownloadProgress, named name: String = "a.bin") -> Item {
+    /// A running download.
+    static func running(_ progress: DownloadProgress, named name: String = "a.bin") -> DisplayedDownload {
         var item = connecting(name)
         item.plannedPath = "/d/\(name)"
         item.progress = progress

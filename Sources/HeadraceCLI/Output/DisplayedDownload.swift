@@ -1,23 +1,23 @@
 import Headrace
 import HeadracePlatform
 
-/// One download as the output knows it.
-struct Item: Sendable, Equatable {
+/// A download's properties that messages and progress lines show.
+struct DisplayedDownload: Sendable, Equatable {
     let id: String
-    /// Without user and password.
+    /// The URL without user name and password.
     let url: String
-    /// The file's name, as far as it is known.
+    /// The best known name of the file: from the URL, then from the response.
     var name: String
-    /// Where the file is to be, as soon as the server has answered.
+    /// The path of the destination, once the server has responded.
     var plannedPath: String?
     var progress = DownloadProgress()
-    /// The bytes of an earlier run that remain, until the response is reported.
+    /// The already downloaded bytes of a resumed download, until the response is reported.
     var bytesKept: Int64?
-    /// What the file was compared with and is the same, in words.
+    /// The successful verification, for messages: `sha256 verified`.
     var proof: String?
-    /// The checksum of that.
+    /// The verified checksum.
     var checksum: Checksum?
-    /// False while it waits for another attempt.
+    /// `false` while it waits for a retry.
     var isRunning = true
 
     init(id: String, request: DownloadRequest) {
@@ -31,7 +31,7 @@ struct Item: Sendable, Equatable {
         }
     }
 
-    /// Takes over what an event tells about the download.
+    /// Updates the properties from an event.
     mutating func apply(_ event: DownloadEvent) {
         switch event {
         case .responded(_, let totalBytes, let file):
@@ -50,18 +50,18 @@ struct Item: Sendable, Equatable {
 }
 
 extension Download {
-    /// Where bytes lie before they have their final name.
+    /// The path of the partial file.
     var partialPath: String { partialFile.plainPath }
 }
 
 extension URL {
-    /// The last component of the path, as it stands in the URL where what it encodes is not UTF-8.
+    /// The last component of the path; left percent-encoded if it is not UTF-8.
     var lastName: String {
         let last = lastPathComponent
         return last.isEmpty ? path(percentEncoded: true).split(separator: "/").last.map(String.init) ?? "" : last
     }
 
-    /// The URL without user and password.
+    /// The URL without user name and password.
     var withoutCredentials: URL {
         guard user != nil || password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
         else { return self }

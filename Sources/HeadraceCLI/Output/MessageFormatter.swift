@@ -1,0 +1,127 @@
+import Headrace
+import HeadracePlatform
+
+/// Formats events as lines for people, on standard error.
+struct MessageFormatter: Sendable {
+    let verbosity: GetOptions.Verbosity
+    /// Whether downloads have progress lines, which make a line for the start unnecessary.
+    let isLive: Bool
+    /// The `--registry` option to add to a suggested queue command; empty for the default queue.
+    var queueWords = ""
+
+    /// The line for an event; `nil` if it has none.
+    func line(for event: DownloadEvent, of item: DisplayedDownload) -> String? {
+        switch event {
+        case .failed(let error):
+            return "headrace: \(item.name): \(error.advisedMessage.withoutFullStop) (\(item.url))".printable
+        case .cancelled: return "headrace: \(item.name): cancelled (\(item.url))".printable
+        default: return verbosity == .quiet ? nil : success(event, item)?.printable
+        }
+    }
+
+    /// The last line of a run of several downloads.
+    func summary(_ totals: RunTotals, elapsed: Duration) -> String? {
+        guard totals.count != 1, verbosity != .quiet else { return nil }
+        guard totals.count > 0 else {
+            return "no download is waiting"
+                + hint("retry", totals.failedEarlier, .failed, totals.failedEarlier == 1 ? "has failed" : "have failed")
+                + hint("resume", totals.paused, .paused, totals.paused == 1 ? "is paused" : "are paused")
+        }
+        let failed = totals.failed
+        let result = "\(totals.finished) of \(totals.count) finished\(failed > 0 ? ", \(failed) failed" : "")"
+        // Files that existed already have no speed.
+        guard totals.finishedBytes > 0 else { return "\(result) in \(Format.elapsed(elapsed))" }
+        return "\(result): \(Self.rate(totals.finishedBytes, fetched: totals.fetchedBytes, elapsed))"
+    }
+
+    /// The command that restarts `count` downloads; empty if there are none.
+    private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
+        guard count > 0 else { return "" }
+        return "; \(count) \(what): \(verb) with headrace queue \(verb) --state \(state.rawValue)\(queueWords)"
+            .printable
+    }
+
+    /// The message that the run waits for downloads that were paused during it.
+    func explanation(ofWaitingFor count: Int) -> String {
+        let what = count == 1 ? "1 download is" : "\(count) downloads are"
+        return
+            "headrace: waiting, because \(what) paused; resume with headrace queue resume --state paused\(queueWords)"
+            .printable
+    }
+
+    private func success(_ event: DownloadEvent, _ item: DisplayedDownload) -> String? {
+        switch event {
+        case .started where !isLive || verbosity == .verbose: "\(item.name): started (\(item.url))"
+        case .redirected(let status, _, let to) where verbosity == .verbose:
+            "\(item.name): redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
+        case .responded(let status, let totalBytes, _) where verbosity == .verbose:
+            "\(item.name): response status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
+        case .responded(_, let totalBytes, _):
+            item.bytesKept.map {
+                "\(item.name): resuming with \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
+                    + " already downloaded"
+            }
+        case .resumed(let offset, let kept, let proof) where verbosity == .verbose:
+            "\(item.name): resuming at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
+        case .restarted(let reason, let bytes):
+            "\(item.name): starting over, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+        case .waitingForNetwork(let blocker): "\(item.name): waiting for \(blocker.remedy)"
+        case .networkChanged where verbosity == .verbose: "\(item.name): reconnecting, because the network has changed"
+        case .retrying(let error, let attempt, let delay):
+            "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
+        case .connectionOpened(let range, let url, let count) where verbosity == .verbose:
+            "\(item.name): connection \(count), to \(url.host() ?? ""), downloads "
+                + "\(Format.size(range.upperBound - range.lowerBound)) from offset \(Format.size(range.lowerBound))"
+        case .connectionClosed(let reason, let bytes) where verbosity == .verbose:
+            "\(item.name): closed a connection, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+        case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
+            "\(item.name): using a single connection, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+        case .sourceFailed(let error, let next):
+            "\(item.name): continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
+        case .verifying where verbosity == .verbose: "\(item.name): verifying the checksum"
+        case .verified(let checksum) where verbosity == .verbose: "\(item.name): verified, \(checksum)"
+        case .piecesVerified(let count) where verbosity == .verbose:
+            "\(item.name): verified, \(count) pieces"
+        case .repairing(0, let bytes): "\(item.name): too long; removing the last \(Format.size(bytes))"
+        case .repairing(let pieces, let bytes):
+            "\(item.name): \(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
+                + "downloading \(Format.size(bytes))"
+        case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
+        case .paused: "\(item.name): paused"
+        case .skipped: "\(item.name): already exists, skipped"
+        case .unchanged(let file):
+            "\(file.lastPathComponent): already downloaded, \(item.proof ?? "not changed on the server")"
+        case .finished(let summary): finished(summary, item)
+        default: nil
+        }
+    }
+
+    private func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
+        let name = summary.file.lastPathComponent
+        let proof = item.proof.map { ", \($0)" } ?? ""
+        let warning = summary.isLengthVerified ? "" : "; the server did not send its length, so it may be incomplete"
+        return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
+            + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + warning
+    }
+
+    /// The size, the time and the speed; for a resumed file, the speed of the bytes downloaded now.
+    private static func rate(_ bytes: Int64, fetched: Int64, _ duration: Duration) -> String {
+        let part = fetched < bytes ? " (\(Format.size(fetched)) downloaded)" : ""
+        // Discarded bytes do not count as speed.
+        let useful = Double(min(fetched, bytes))
+        let speed = duration > .zero ? ", " + Format.speed(useful / (duration / .seconds(1))) : ""
+        return "\(Format.size(bytes))\(part) in \(Format.elapsed(duration))\(speed)"
+    }
+}
+
+extension NetworkBlocker {
+    /// The network that a download waits for.
+    var remedy: String {
+        switch self {
+        case .offline: "a network connection"
+        case .expensive: "a network that is not metered"
+        case .constrained: "a network that is not in low-data mode"
+        case .neitherWiFiNorWired: "Wi-Fi or a wired network"
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import Headrace
+import HeadracePlatform
+
+/// A message about downloads that a command does not change, or changes in an unexpected way.
+struct QueueCommandNote: Sendable, Hashable {
+    let text: String
+    /// Whether the command changes them.
+    let isDone: Bool
+
+    /// Returns `nil` if the command does just what its name says.
+    init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
+        switch (command, state) {
+        case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),
+            (.resume, .paused), (.resume, .failed), (.resume, .waiting),
+            (.cancel, .waiting), (.cancel, .running), (.cancel, .paused), (.cancel, .failed):
+            return nil
+        case (.resume, .cancelled): self.init("was cancelled; will download again from the beginning", true)
+        case (.resume, .finished(let file)) where !Files.exists(file.plainPath):
+            self.init("finished, but the file is missing; will download again", true)
+        case (.pause, _): self.init("\(state.kind.rawValue); nothing to pause", false)
+        case (.resume, _): self.init("\(state.kind.rawValue); nothing to resume", false)
+        case (.retry, _): self.init("\(state.kind.rawValue); nothing to retry", false)
+        case (.cancel, _): self.init("\(state.kind.rawValue); nothing to cancel", false)
+        }
+    }
+
+    /// A download that has ended is not restarted if another download writes to the same file.
+    private init(conflicting other: DownloadSnapshot) {
+        self.init("\(other.shownNumber ?? other.id.description) downloads the same file; use that one instead", false)
+    }
+
+    private init(_ text: String, _ isDone: Bool) {
+        self.text = text
+        self.isDone = isDone
+    }
+
+    /// The line that summarizes a command; `nil` if it changed none of these downloads.
+    static func summary(
+        of command: DownloadRegistry.Command,
+        on ids: [Download.ID],
+        of queue: [DownloadSnapshot]
+    ) -> String? {
+        let chosen = Set(ids)
+        let changed = queue.filter { download in
+            chosen.contains(download.id) && QueueCommandNote(command, to: download.state)?.isDone != false
+        }
+        guard let first = changed.first else { return nil }
+        let what =
+            changed.count == 1 ? first.numberedName : "\(changed.count) downloads"
+        return "headrace: \(command.participle) \(what)".printable
+    }
+
+    /// The notes on a command's effect on these downloads of the queue, with equal notes merged into one line.
+    ///
+    /// Unless the downloads were named one by one, unchanged ones are reported only if the command changed none.
+    static func lines(
+        on command: DownloadRegistry.Command,
+        to ids: [Download.ID],
+        of queue: [DownloadSnapshot],
+        areNamed: Bool
+    ) -> [String] {
+        guard !ids.isEmpty else { return ["headrace: no download in the queue matches; nothing was changed"] }
+        let chosen = Set(ids)
+        let open = command.affectsFinished ? queue.filter { !$0.state.isEnded } : []
+        let conflicts = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
+        var names: [(note: QueueCommandNote, names: [String])] = []
+        for download in queue where chosen.contains(download.id) {
+            let conflict = conflicts.isEmpty || !download.state.isEnded ? nil : conflicts[download.partialFile]
+            let conflictNote = conflict.map(QueueCommandNote.init(conflicting:))
+            guard let note = conflictNote ?? QueueCommandNote(command, to: download.state) else { continue }
+            let name = download.numberedName
+            if let known = names.firstIndex(where: { $0.note == note }) {
+                names[known].names.append(name)
+            } else {
+                names.append((note, [name]))
+            }
+        }
+        let passedOver = names.reduce(0) { $0 + ($1.note.isDone ? 0 : $1.names.count) }
+        let reportsAll = areNamed || passedOver == chosen.count
+        return names.filter { $0.note.isDone || reportsAll }.map { note, names in
+            let subject = names.count == 1 ? names[0] : "\(names.count) downloads"
+            return "headrace: \(subject): \(note.text)".printable
+        }
+    }
+}
+
+extension DownloadRegistry.Command {
+    fileprivate var participle: String {
+        switch self {
+        case .pause: "paused"
+        case .resume: "resumed"
+        case .retry: "retried"
+        case .cancel: "cancelled"
+        case .remove: "removed"
+        case .move: "moved"
+        case .setPriority: "changed the priority of"
+        }
+    }
+
+    /// Whether it restarts downloads that have ended.
+    fileprivate var affectsFinished: Bool {
+        switch self {
+        case .resume, .retry: true
+        case .pause, .cancel, .remove, .move, .setPriority: false
+        }
+    }
+}
