@@ -28,7 +28,7 @@ struct DocumentationTests {
     private var library: URL { Self.tests.appending(path: "../../Sources/Headrace").standardized }
 
     /// All that is between two backticks on the page for developers is the name of a test or a symbol.
-    @Test func `every test that a promise names exists`() throws {
+    @Test func `every test named in the documentation exists`() throws {
         let promises = try text(of: "Coverage")
             .components(separatedBy: "```").enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element).joined()
         // Names go over line ends; symbols are between two backticks each.
@@ -41,7 +41,7 @@ struct DocumentationTests {
         #expect(missing == [])
     }
 
-    @Test func `the table of failures has every code that a download can fail with`() throws {
+    @Test func `the table of failures has every error code`() throws {
         let source = try String(contentsOf: library.appending(path: "Model/DownloadError.swift"), encoding: .utf8)
         let kinds = try #require(source.components(separatedBy: "enum Kind: String {").last).prefix { $0 != "}" }
         let names = kinds.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0 != "case" }
@@ -90,7 +90,7 @@ struct DocumentationTests {
         text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.isEmpty }
     }
 
-    @Test func `the sample copies what is behind an offset`() async throws {
+    @Test func `the sample copies the bytes after an offset`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withTemporaryDirectory { folder in
                 let copied = folder.appending(path: "copy")

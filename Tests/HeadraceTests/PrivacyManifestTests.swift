@@ -25,7 +25,7 @@ struct PrivacyManifestTests {
         "UserDefaults": ["UserDefaults"],
     ]
 
-    @Test func `the privacy manifest declares each category of which a function is called, and no other`() throws {
+    @Test func `the privacy manifest declares exactly the categories whose functions are called`() throws {
         let words = try Self.words(in: ["Headrace", "HeadraceFoundation", "HeadracePlatform", "CHeadrace"])
         let used = Self.names.filter { !words.isDisjoint(with: $0.value) }.map(\.key).sorted()
         #expect(used == ["DiskSpace", "FileTimestamp"])

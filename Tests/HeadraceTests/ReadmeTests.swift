@@ -29,7 +29,7 @@ struct ReadmeTests {
         #expect(try String(contentsOf: readme, encoding: .utf8).contains("import Headrace\n\n\(sample)```"))
     }
 
-    @Test func `the sample fetches a file`() async throws {
+    @Test func `the sample downloads a file`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withTemporaryDirectory { folder in
                 let file = try await fetch(server.url("/hello.txt"), into: folder)

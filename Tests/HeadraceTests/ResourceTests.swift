@@ -7,7 +7,7 @@ import Testing
 /// What downloads hold, and that they give it back.
 @Suite(.timeLimit(.minutes(4)))
 struct ResourceTests {
-    @Test func `Z06 a slow disk halts the network, and memory stays bounded`() async throws {
+    @Test func `Z06 a slow disk pauses the network, and memory stays bounded`() async throws {
         let size: Int64 = 256 << 20
         let written = Locked<Int64>(0)
         let mostAhead = Locked<Int64>(0)
@@ -46,7 +46,7 @@ struct ResourceTests {
     }
 
     /// In a process of its own, since the counts are of the whole process.
-    @Test func `a thousand downloads and a thousand cancellations leave nothing behind`() async {
+    @Test func `a thousand finished and cancelled downloads leave nothing behind`() async {
         await #expect(processExitsWith: .success) {
             let response = Response.routes(
                 ["/stall": .ok(.pattern(size: 100_000)).stalled(after: 10_000)],

@@ -52,7 +52,7 @@ struct RulesCoverageTests {
         return ids
     }
 
-    @Test func `every case has a test or a reason`() throws {
+    @Test func `every rule has a test or a reason`() throws {
         let tested = try testedIDs()
         let leftOut = Set(Self.leftOut.keys)
         let all = Self.allIDs

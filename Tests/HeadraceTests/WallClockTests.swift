@@ -10,7 +10,7 @@ struct WallClockTests {
         "DispatchWallTime", "DispatchTime", "CFAbsoluteTime", "timerfd", "strftime", "localtime",
     ]
 
-    @Test func `T15 nothing in the library asks the clock on the wall`() throws {
+    @Test func `T15 only WallTime.swift reads the wall clock`() throws {
         let package = URL(filePath: #filePath).appending(path: "../../..").standardized
         var count = 0
         for folder in ["Sources/Headrace", "Sources/CHeadrace"] {

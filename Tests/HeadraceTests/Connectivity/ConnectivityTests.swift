@@ -99,9 +99,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a download whose network goes waits with that reason, and goes on by itself when it is back`()
-        async throws
-    {
+    @Test func `a download whose network is lost waits with that reason and resumes when it is back`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
@@ -116,7 +114,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a download that is added without a network asks nothing before there is one`() async throws {
+    @Test func `a download added without a network sends no request until there is one`() async throws {
         try await withManager(on: Self.down, response: Self.whole) { list in
             let download = try await list.download()
             await hold(download)
@@ -126,8 +124,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `connections from an address that is gone are replaced at once, and their bytes are kept`() async throws
-    {
+    @Test func `connections from a removed address are replaced at once, and their bytes are kept`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
@@ -137,7 +134,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `an address more changes nothing`() async throws {
+    @Test func `an additional address changes nothing`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
@@ -150,7 +147,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a failure while there is no network is a wait for it, and no retry`() async throws {
+    @Test func `a failure without a network waits for the network and does not count as a retry`() async throws {
         let failsFirst: Reply = { number, request, network in
             guard number == 0 else { return DiskFixture.response(request) }
             network.update(Self.down)
@@ -165,9 +162,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a failure just after the network has come back is no retry, since others take a moment longer`()
-        async throws
-    {
+    @Test func `a failure just after the network returned does not count as a retry`() async throws {
         let clock = TestClock()
         let failsFirst: Reply = { number, request, _ in
             guard number == 0 else { return DiskFixture.response(request) }
@@ -183,7 +178,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a failure on a network that is there for a while is one of the server`() async throws {
+    @Test func `a failure on a network that has been up for a while counts as the server's`() async throws {
         let clock = TestClock()
         let fails: Reply = { _, _, _ in
             clock.advance(by: NetworkAdmission.settlingTime)
@@ -199,7 +194,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a policy holds up its own download alone`() async throws {
+    @Test func `a network policy delays only its own download`() async throws {
         try await withManager(on: Self.mobile, response: Self.whole) { list in
             let held = try await list.download { $0.networkPolicy = .notExpensive }
             let other = try await list.download { $0.destination = .file(list.folder.appending(path: "other")) }
@@ -214,7 +209,7 @@ struct ConnectivityTests {
     }
 
     @Test(arguments: ["localhost", "127.0.0.1", "[::1]"])
-    func `a loopback host is there without a network`(_ host: String) async throws {
+    func `a loopback host is reachable without a network`(_ host: String) async throws {
         try await withManager(on: Self.down, response: Self.whole) { list in
             let url = try #require(URL(string: "http://\(host)/file.bin"))
             let download = try await list.download {
@@ -225,7 +220,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `who does not wait for a network spends retries, and fails`() async throws {
+    @Test func `without waiting for connectivity, a download uses its retries and fails`() async throws {
         let failure: Reply = { _, _, _ in
             throw DownloadError(.connection, "The network is unreachable.")
         }
@@ -237,14 +232,14 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `where nobody tells of the network, downloads run`() async throws {
+    @Test func `without network information, downloads run`() async throws {
         try await withManager(on: nil, response: Self.whole) { list in
             let download = try await list.download { $0.networkPolicy = .wifiOrWired }
             try await list.expectExact(download, starts: [0])
         }
     }
 
-    @Test func `one that waits for a network is paused, resumed and cancelled as any other`() async throws {
+    @Test func `a download that waits for a network can be paused, resumed and cancelled`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)

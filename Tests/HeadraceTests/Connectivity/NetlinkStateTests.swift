@@ -30,7 +30,7 @@ struct NetlinkStateTests {
         #expect(NetlinkMessage.all(in: message.encoded) == [message])
     }
 
-    @Test func `a cut message is left out, wherever it is cut`() {
+    @Test func `a truncated message is ignored, wherever it is cut`() {
         let first = Fixture.link(2, "eth0")
         let second = NetlinkMessage.address(Fixture.address(2, "192.0.2.2"))
         let bytes = first.encoded + second.encoded
@@ -40,7 +40,7 @@ struct NetlinkStateTests {
         }
     }
 
-    @Test func `before all was told there is no path`() {
+    @Test func `there is no path until the kernel has sent links, addresses and routes`() {
         var state = NetlinkState()
         let links = state.restart()
         Fixture.apply(Self.wired, to: &state)
@@ -61,7 +61,7 @@ struct NetlinkStateTests {
         #expect(state.path?.isUp == true)
     }
 
-    @Test func `what changed while it was told is requested for again, and what is refused ends it`() {
+    @Test func `an interrupted dump is requested again, and a refused one fails`() {
         var state = NetlinkState()
         let first = state.restart()
         let again = state.apply(.done(first.sequence, isWhole: false), deviceType: Fixture.deviceType)
@@ -76,7 +76,7 @@ struct NetlinkStateTests {
         #expect(refusal == .fail(errno: 16))
     }
 
-    @Test func `what was lost is requested for again once nothing is left to read`() {
+    @Test func `after lost messages, the state is requested again once the socket is drained`() {
         var state = NetlinkState()
         let first = state.restart()
         Fixture.apply(Self.wired, to: &state)
@@ -91,11 +91,11 @@ struct NetlinkStateTests {
         #expect(state.path == nil)
     }
 
-    @Test func `a machine with nothing but itself has no path`() {
+    @Test func `a machine with only a loopback interface is offline`() {
         #expect(path(Self.loopback) == NetworkPath(isUp: false, interface: .loopback))
     }
 
-    @Test func `the default route that is used first decides`() {
+    @Test func `the default route with the lowest metric determines the path`() {
         #expect(path(Self.wired)?.interface == .wired)
         #expect(path(Self.wired + Self.wifi)?.interface == .wired)
         let cheaper = NetlinkMessage.route(Fixture.route(3, metric: 50), replaces: false)
@@ -109,7 +109,7 @@ struct NetlinkStateTests {
         ("eth0", NetworkPath.Interface.wired, false), ("wlan0", .wifi, false), ("wwan0", .cellular, true),
         ("tun0", .other, false),
     ])
-    func `the kind of an interface is that of its device`(
+    func `the type of an interface is that of its device`(
         _ name: String,
         _ interface: NetworkPath.Interface,
         _ isExpensive: Bool
@@ -133,7 +133,7 @@ struct NetlinkStateTests {
         ([Fixture.link(2, "eth0", isUp: false, isRunning: false), Fixture.link(2, "eth0")], true),
         ([.route(Fixture.route(3), replaces: true), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
     ])
-    func `links, addresses and routes come and go`(_ messages: [NetlinkMessage], _ isUp: Bool) {
+    func `links, addresses and routes can be added and removed`(_ messages: [NetlinkMessage], _ isUp: Bool) {
         #expect(path(Self.wired + messages)?.isUp == isUp)
     }
 
@@ -143,7 +143,7 @@ struct NetlinkStateTests {
         (Fixture.link(2, "eth0"), "fe80::1", false), (Fixture.link(2, "eth0"), "fd00::2", true),
         (Fixture.link(2, "br0", isBridge: true), "172.17.0.1", false),
     ])
-    func `without a default route, an address that others can reach is a path, and a bridge of guests is none`(
+    func `without a default route, a routable address is a path, but not on a bridge`(
         _ link: NetlinkMessage,
         _ address: String,
         _ isUp: Bool
@@ -151,7 +151,7 @@ struct NetlinkStateTests {
         #expect(path(Self.loopback + [link, .address(Fixture.address(2, address))])?.isUp == isUp)
     }
 
-    @Test func `an address that is still looked for is none yet`() {
+    @Test func `a tentative address does not count until it is usable`() {
         let link = Fixture.link(2, "eth0")
         #expect(path([link, .address(Fixture.address(2, "fd00::2", isUsable: false))])?.isUp == false)
         let messages: [NetlinkMessage] = [
@@ -160,7 +160,7 @@ struct NetlinkStateTests {
         #expect(path([link] + messages)?.isUp == true)
     }
 
-    @Test func `connections begin at the addresses of the interfaces that are used`() {
+    @Test func `connections originate from the addresses of the interfaces in use`() {
         let path = path(Self.wired + Self.wifi + [.address(Fixture.address(2, "2001:db8::2"))])
         #expect(path?.origins == ["eth0", "eth0 192.0.2.2", "eth0 2001:db8::2"])
     }

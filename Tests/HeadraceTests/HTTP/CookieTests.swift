@@ -80,7 +80,7 @@ struct CookieTests {
             ("a=b; Expires=never", "http://h.example/", "http://h.example/", "a=b"),
         ] as [(String, String, String, String?)]
     )
-    func `S09 a cookie is told to whom it is for`(
+    func `S09 a cookie is sent only to the URLs it applies to`(
         _ text: String,
         _ setter: String,
         _ url: String,
@@ -89,7 +89,7 @@ struct CookieTests {
         #expect(try field([text], by: setter, for: url) == expected)
     }
 
-    @Test func `a cookie ends when its time has come`() throws {
+    @Test func `a cookie expires`() throws {
         let url = "http://h.example/"
         #expect(try field(["a=b; Max-Age=10"], by: url, for: url, later: 9) == "a=b")
         #expect(try field(["a=b; Max-Age=10"], by: url, for: url, later: 10) == nil)
@@ -103,7 +103,7 @@ struct CookieTests {
     }
 
     @Test(arguments: ["a=c", "a=c; Domain=example.org", "a=c; Path=/x/y"])
-    func `http neither changes nor hides what https has set`(_ text: String) throws {
+    func `http neither changes nor hides a cookie set over https`(_ text: String) throws {
         var store = CookieStore()
         store.store(["a=b; Secure; Path=/x"], from: try place("https://h.example.org/"), at: Self.now)
         store.store([text], from: try place("http://h.example.org/x/y"), at: Self.now)
@@ -112,14 +112,14 @@ struct CookieTests {
         #expect(store.field(for: try place("https://h.example.org/x/y"), at: Self.now) == "a=b; a=c")
     }
 
-    @Test func `http does not push out what https has set`() throws {
+    @Test func `http does not evict cookies set over https`() throws {
         var store = CookieStore()
         store.store(["a=b; Secure"], from: try place("https://h.example/"), at: Self.now)
         store.store((0..<60).map { "c\($0)=x" }, from: try place("http://h.example/"), at: Self.now)
         #expect(store.field(for: try place("https://h.example/"), at: Self.now)?.hasPrefix("a=b; c11=x; ") == true)
     }
 
-    @Test func `there is a bound on how many are kept, and on their size`() throws {
+    @Test func `the number and the size of cookies are limited`() throws {
         var store = CookieStore()
         for host in 0..<62 {
             let place = try place("http://h\(host).example/")
@@ -143,11 +143,11 @@ struct CookieTests {
             ("06 Nov 1994 08:49:37:x", 784_111_777), ("8x:00:00 Nov 1994 08:49:37", 784_284_577),
         ] as [(String, Int64?)]
     )
-    func `a time is read in all the forms that cookies have`(_ text: String, _ seconds: Int64?) {
+    func `a date is parsed in all forms that cookies use`(_ text: String, _ seconds: Int64?) {
         #expect(CookieDate.seconds(parsing: text) == seconds)
     }
 
-    @Test func `a file of cookies is read`() throws {
+    @Test func `a cookie file is read`() throws {
         let text = """
             # Netscape HTTP Cookie File
             .example.org\tTRUE\t/\tFALSE\t0\ta\tb
@@ -175,7 +175,7 @@ struct CookieTests {
         "h\tFALSE\tx\tFALSE\t0\ta\tsecret", "h\tFALSE\t/\tFALSE\tsoon\ta\tsecret", "h\tFALSE\t/\tFALSE\t0\t\tsecret",
         "\tFALSE\t/\tFALSE\t0\ta\tsecret", "{\"json\": \"secret\"}",
     ])
-    func `a file that is none is refused by its line, without what is in it`(_ line: String) {
+    func `an invalid cookie file is rejected with its line number and without its contents`(_ line: String) {
         let error = #expect(throws: DownloadError.self) { try CookieJar().add(netscapeFile: "#\n\(line)\n".utf8) }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("Line 2 ") == true)

@@ -27,11 +27,11 @@ struct CredentialTests {
     @Test(arguments: [
         "http://user:secret@ b/", "http://user:secret@[", "http://u:se\u{301}cret@\u{301}h:x/", "//u:secret@",
     ])
-    func `D15 what is no URL is shown without a password too`(_ text: String) {
+    func `D15 an invalid URL is shown without a password too`(_ text: String) {
         #expect(!text.withoutUserInfo.contains("cret"))
     }
 
-    @Test func `S10 the value of a secret field is shown nowhere`() throws {
+    @Test func `S10 the value of a secret field is never shown`() throws {
         for field in [
             HeaderField(name: "X-Api-Key", value: "hidden", isSecret: true),
             HeaderField(name: "authorization", value: "Bearer hidden"), HeaderField(name: "Cookie", value: "a=hidden"),
@@ -50,7 +50,7 @@ struct CredentialTests {
         #expect("\(HeaderField(name: "Accept", value: "*/*"))" == "Accept: */*")
     }
 
-    @Test func `S10 the password of a URL is not in what a request and a snapshot of its download show`() throws {
+    @Test func `S10 the password of a URL is not shown in a request or a download snapshot`() throws {
         var request = DownloadRequest(
             try #require(URL(string: "http://user:hidden@a.example/x")),
             to: .directory(URL(filePath: "/folder"))
@@ -105,7 +105,7 @@ struct CredentialTests {
         #expect(chain.request(with: [], DownloadConfiguration()).fields.first?.value == value)
     }
 
-    @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
+    @Test func `D06 D08 a secret field stays with its origin and is not sent again after a redirect back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(
             first,

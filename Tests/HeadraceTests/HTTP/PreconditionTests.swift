@@ -39,7 +39,7 @@ struct PreconditionTests {
             (["Last-Modified": now, "Date": now], nil), (["Last-Modified": "yesterday", "Date": now], nil), ([:], nil),
         ] as [([String: String], HeaderField?)]
     )
-    func `a version is requested about by its tag, else by a date that is old enough, else not at all`(
+    func `a precondition uses the tag, else a date that is old enough`(
         _ fields: [String: String],
         _ field: HeaderField?
     ) {
@@ -50,7 +50,7 @@ struct PreconditionTests {
     }
 
     @Test(arguments: ["http://b.example/file", "http://a.example/other"])
-    func `a date of one place says nothing of another`(_ text: String) throws {
+    func `a date of one URL is not used for another`(_ text: String) throws {
         let fields = ["Last-Modified": Self.then, "Date": Self.now]
         var rangeRequest = RangeRequest.whole
         rangeRequest.condition = condition(fields)
@@ -62,7 +62,7 @@ struct PreconditionTests {
         )
     }
 
-    @Test func `a condition is not sent with a range`() throws {
+    @Test func `a precondition is not sent with a range`() throws {
         var rangeRequest = try HeadFixture.rest()
         rangeRequest.condition = condition(["ETag": #""v1""#])
         #expect(rangeRequest.fields.map(\.name) == ["Range", "If-Range"])
@@ -83,7 +83,7 @@ struct PreconditionTests {
             (["Last-Modified": later, "Date": now], ["Last-Modified": then], .retryWithoutPrecondition),
         ] as [([String: String], [String: String], ResponseVerdict)]
     )
-    func `a 304 is believed unless it tells of another version`(
+    func `a 304 is accepted unless it identifies another version`(
         _ known: [String: String],
         _ fields: [String: String],
         _ verdict: ResponseVerdict
@@ -103,7 +103,7 @@ struct PreconditionTests {
             (["Last-Modified": then, "Date": now], [:], false),
         ] as [([String: String], [String: String], Bool)]
     )
-    func `an response with a body is of the same version only where it says so`(
+    func `a response with a body is the same version only if a validator matches`(
         _ known: [String: String],
         _ fields: [String: String],
         _ isSame: Bool
@@ -119,7 +119,7 @@ struct PreconditionTests {
             ("Thu, 01 Jan 1970 00:00:01 GMT", 1), ("1994-11-15T12:00:00Z", nil), ("", nil),
         ] as [(String, Int64?)]
     )
-    func `a date that is none or still to come is no time of a file`(_ text: String, _ seconds: Int64?) throws {
+    func `an invalid or future date is not used as a file time`(_ text: String, _ seconds: Int64?) throws {
         let date = try #require(HTTPDate(parsing: Self.now))
         #expect(version(["Last-Modified": text]).plausibleDate(at: date)?.seconds == seconds)
     }

@@ -18,13 +18,13 @@ struct SizeVerdictTests {
         evaluate(head, for: rangeRequest).map { if case .fail(.wrongSize(let size, _)) = $0 { size } else { nil } }
     }
 
-    @Test func `a whole of another size is refused`() throws {
+    @Test func `a complete response of an unexpected size is rejected`() throws {
         for rangeRequest in [RangeRequest.whole, HeadFixture.again(), try HeadFixture.rest().withoutIfRange] {
             #expect(refusals(HeadFixture.whole(), for: rangeRequest) == [1000, nil, 1000])
         }
     }
 
-    @Test func `a part of a file of another size is refused`() throws {
+    @Test func `a part of a file of an unexpected size is rejected`() throws {
         var known = HeadFixture.tagged
         known.totalBytes = nil
         let rangeRequest = try HeadFixture.rest(of: known)
@@ -34,7 +34,7 @@ struct SizeVerdictTests {
         #expect(refusals(part, for: rangeRequest) == [1000, nil, nil])
     }
 
-    @Test func `the end of a file of another size is not taken for the end`() throws {
+    @Test func `a 416 with an unexpected size is not the end of the file`() throws {
         let end = HeadFixture.head(416, ["Content-Range": "bytes */1000", "ETag": #""v1""#])
         var known = HeadFixture.tagged
         known.totalBytes = nil
@@ -44,7 +44,7 @@ struct SizeVerdictTests {
         #expect(evaluate(end, for: rangeRequest)[1] == .complete(totalBytes: 1000))
     }
 
-    @Test func `a body without a length is taken, and what has none is evaluated as ever`() throws {
+    @Test func `a body without a length is accepted, and an unusable response is evaluated as usual`() throws {
         let chunked = HeadFixture.whole(["Content-Length": "", "Transfer-Encoding": "chunked"])
         #expect(evaluate(chunked, for: .whole).allSatisfy { $0.isAccepted })
         for head in [HeadFixture.head(404), HeadFixture.head(503), HeadFixture.head(304)] {

@@ -29,7 +29,7 @@ struct VerdictInvariantTests {
 
     private func only(_ name: String, _ head: ResponseHead) -> String? { head.values(name).first }
 
-    @Test func `V02 R05 R08 nothing is appended that does not carry the recorded tag and position`() throws {
+    @Test func `V02 R05 R08 nothing is appended without the recorded tag and position`() throws {
         let rangeRequest = try HeadFixture.rest()
         var count = 0
         for head in Self.heads {
@@ -49,7 +49,7 @@ struct VerdictInvariantTests {
         #expect(count > 10)
     }
 
-    @Test func `R16 R18 only a 200 that is a whole file replaces what is held`() throws {
+    @Test func `R16 R18 only a 200 with a whole file replaces received bytes`() throws {
         for rangeRequest in [
             try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum), HeadFixture.again(),
         ] {
@@ -69,7 +69,7 @@ struct VerdictInvariantTests {
         }
     }
 
-    @Test func `V10 R17 no response is requested for again without If-Range twice`() throws {
+    @Test func `V10 R17 no response is requested twice without If-Range`() throws {
         for rangeRequest in [try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum)] {
             for head in Self.heads {
                 #expect(ResponseVerdict.evaluate(head, for: rangeRequest.withoutIfRange) != .retryWithoutIfRange)
@@ -77,7 +77,7 @@ struct VerdictInvariantTests {
         }
     }
 
-    @Test func `under a checksum no part of another length or coding is appended`() throws {
+    @Test func `with a checksum, no part of another length or coding is appended`() throws {
         let rangeRequest = try HeadFixture.rest(
             of: RepresentationMetadata(totalBytes: 1000),
             deferredVerification: .checksum

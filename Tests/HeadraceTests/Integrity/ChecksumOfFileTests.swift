@@ -26,7 +26,7 @@ struct ChecksumOfFileTests {
 
     /// The checksum of what a file had been was told as that of the file.
     @Test(arguments: Change.allCases)
-    func `a file that changes while it is read has no checksum, and is not told as right or wrong`(
+    func `a file that changes while it is read is neither hashed nor verified`(
         _ change: Change
     ) async throws {
         let sum = try Checksum(.md5, of: Array("abc".utf8))
@@ -51,7 +51,7 @@ struct ChecksumOfFileTests {
 
     #if os(Linux)
     /// They were told as right where the checksum was that of nothing.
-    @Test func `a file that has bytes where its system tells of none is refused`() async throws {
+    @Test func `a file with more bytes than its file system reports is rejected`() async throws {
         let file = URL(filePath: "/proc/version", directoryHint: .notDirectory)
         let pieces = try #require(PieceHashes(length: 3, checksums: [Checksum(.md5, of: [])]))
         for call: () async throws -> Void in [

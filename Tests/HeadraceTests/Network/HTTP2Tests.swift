@@ -55,7 +55,7 @@ struct HTTP2Tests {
         #expect(outcome.isExact || outcome.difference != nil)
     }
 
-    @Test func `trailers and interim responses are no part of a file`() async throws {
+    @Test func `trailers and interim responses are not part of a file`() async throws {
         let outcome = try await Fixture.run { _ in
             [
                 .head(103, [("link", "</a>; rel=preload")]), Fixture.head, .data(Fixture.file.body),

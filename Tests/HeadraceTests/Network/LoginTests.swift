@@ -46,7 +46,7 @@ struct LoginTests {
             ("Negotiate, Basic realm=x", [.basic], "x"), ("", [], nil),
         ] as [(String, [AuthenticationScheme], String?)]
     )
-    func `a server that asks for a login gets the one that the caller gives`(
+    func `a server that requests a login receives the one from the provider`(
         _ challenge: String,
         _ schemes: [AuthenticationScheme],
         _ realm: String?
@@ -65,7 +65,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `what was let in is sent with each request to its origin, and to no other`() async throws {
+    @Test func `an accepted login is sent with each request to its origin and to no other`() async throws {
         let provider = Provider { _ in .bearer(token: "t") }
         try await withFaultServer(.ok("other")) { other in
             let away = Response.answering { request in
@@ -88,7 +88,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `downloads that are refused at once ask once`() async throws {
+    @Test func `downloads that are refused at the same time request one login`() async throws {
         let count = 8
         let seen = Locked(0)
         let (all, release) = AsyncStream.makeStream(of: Void.self)
@@ -121,7 +121,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `D13 a login that is refused is requested about once more, and not sent again`() async throws {
+    @Test func `D13 a refused login is requested once more and not sent again`() async throws {
         let provider = Provider { _ in .basic(user: "user", password: "bad") }
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = provider.ask }
@@ -139,7 +139,7 @@ struct LoginTests {
 
     /// It was once refused for good by one 401, so that nothing else of that server could be had.
     @Test(arguments: [false, true])
-    func `a login that is refused for one file is good for the others`(_ isInFile: Bool) async throws {
+    func `a login refused for one file is still used for others`(_ isInFile: Bool) async throws {
         let response = Response.answering { request in
             request["Authorization"] == Self.basic && request.path != "/closed"
                 ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
@@ -161,7 +161,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `no login, one that cannot be had, and a scheme that is not supported are refusals`() async throws {
+    @Test func `no login, a failing provider and an unsupported scheme are refusals`() async throws {
         struct Offline: Error {}
         try await withFaultServer(Self.guarded()) { server in
             let none = try await NetworkFixture.run(server.url("/a")) { $0.credentials = { _ in nil } }
@@ -185,7 +185,10 @@ struct LoginTests {
     @Test(arguments: [
         ("Basic realm=x", "It refuses the login"), ("Digest realm=x, nonce=y", "by digest, which is not supported"),
     ])
-    func `D13 a login in the URL that is refused is told as that`(_ challenge: String, _ message: String) async throws {
+    func `D13 the error for a refused login in the URL explains why`(
+        _ challenge: String,
+        _ message: String
+    ) async throws {
         try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
             let url = try server.url("/a").with(login: "user:bad")
             let outcome = try await NetworkFixture.run(url)
@@ -196,7 +199,8 @@ struct LoginTests {
         }
     }
 
-    @Test func `when the download that asks ends, another one asks`() async throws {
+    @Test func `when the download waiting for the provider is cancelled, another one requests the login`() async throws
+    {
         let (requested, firstAsks) = AsyncStream.makeStream(of: Void.self)
         let isFirst = Locked(true)
         let provider = Provider { _ in
@@ -246,7 +250,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a field of the request wins over its URL, and is not requested about`() async throws {
+    @Test func `an Authorization field takes precedence over the URL and the provider`() async throws {
         let provider = Provider { _ in Self.good }
         try await withFaultServer(Self.guarded()) { server in
             let field = HeaderField(name: "authorization", value: "Basic other")
@@ -258,7 +262,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a login of a netrc file is sent to its host, the one for all where it is requested for`() async throws {
+    @Test func `a netrc login is sent to its host, and the default login only after a 401`() async throws {
         let own = try Netrc(parsing: "machine 127.0.0.1 login user password good".utf8)
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.netrc = own }
@@ -284,7 +288,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a login is tried before a new link is requested for`() async throws {
+    @Test func `a login is tried before a new link is requested`() async throws {
         let links = Locked(0)
         try await withFaultServer(Self.guarded()) { server in
             try await withTemporaryDirectory { folder in
@@ -303,7 +307,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `several connections of a download have the login`() async throws {
+    @Test func `all connections of a download send the login`() async throws {
         let file = Resource(size: 9 << 20, seed: 1, etag: "\"v1\"")
         try await withFaultServer(Self.guarded(Self.basic, "Basic realm=x", .file(file))) { server in
             try await withTemporaryDirectory { folder in

@@ -12,7 +12,7 @@ struct ProxyTests {
     /// A host without an address: only a proxy can have looked it up.
     private let host = "headrace.invalid"
 
-    @Test func `a file comes through an HTTP proxy, which looks up the name`() async throws {
+    @Test func `a file is downloaded through an HTTP proxy that resolves the name`() async throws {
         let dialogue = ProxyDialogue(.http)
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
@@ -26,7 +26,7 @@ struct ProxyTests {
         }
     }
 
-    @Test func `a login is for the proxy alone`() async throws {
+    @Test func `a proxy login is sent to the proxy alone`() async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic dXNlcjpzZTpjcmV0")
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
@@ -41,7 +41,7 @@ struct ProxyTests {
     }
 
     @Test(arguments: [nil, "user:secret"], [false, true])
-    func `D14 a proxy that wants another login is named, with what to do`(
+    func `D14 a proxy that requires another login is named with a remedy`(
         _ login: String?,
         _ isTunnel: Bool
     ) async throws {
@@ -65,7 +65,7 @@ struct ProxyTests {
     }
 
     @Test(arguments: [(403, DownloadError.Code.proxy), (502, .connection)])
-    func `a tunnel that is refused is an error that names both ends`(
+    func `the error for a refused tunnel names both ends`(
         _ status: Int,
         _ code: DownloadError.Code
     ) async throws {
@@ -79,7 +79,7 @@ struct ProxyTests {
         }
     }
 
-    @Test func `a proxy that is not there is named`() async throws {
+    @Test func `an unreachable proxy is named in the error`() async throws {
         let port = try await withForwardProxy(ProxyDialogue(.http)) { $0.address("http").effectivePort }
         try await withFaultServer(.ok("hello")) { server in
             for scheme in ["http", "socks5h"] {
@@ -98,7 +98,7 @@ struct ProxyTests {
     }
 
     @Test(arguments: [nil, "user:secret"])
-    func `a file comes through a SOCKS proxy, which looks up the name`(_ login: String?) async throws {
+    func `a file is downloaded through a SOCKS proxy that resolves the name`(_ login: String?) async throws {
         let dialogue = ProxyDialogue(.socks5, login: login)
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
@@ -113,7 +113,7 @@ struct ProxyTests {
         }
     }
 
-    @Test func `a SOCKS proxy that wants a login says so, and one that fails is tried again`() async throws {
+    @Test func `a SOCKS proxy that requires a login is a proxy error, and one that fails is retried`() async throws {
         try await withForwardProxy(ProxyDialogue(.socks5, login: "a:b")) { proxy in
             for login in [nil, "user:secret"] {
                 let url = try #require(URL(string: "http://\(host)/a"))
@@ -138,7 +138,7 @@ struct ProxyTests {
     }
 
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: ["http", "https", "socks5"])
-    func `https goes through a tunnel, whose ends have a login each`(_ scheme: String) async throws {
+    func `https uses a tunnel, and the server and the proxy have separate logins`(_ scheme: String) async throws {
         let login = scheme == "socks5" ? "user:secret" : "Basic dXNlcjpzZWNyZXQ="
         let dialogue = ProxyDialogue(scheme == "socks5" ? .socks5 : .http, login: login)
         try await withTemporaryDirectory { folder in
@@ -163,7 +163,7 @@ struct ProxyTests {
     }
 
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: [true, false])
-    func `an HTTPS proxy is told nothing before its certificate is checked`(_ isTrusted: Bool) async throws {
+    func `an HTTPS proxy receives nothing before its certificate is verified`(_ isTrusted: Bool) async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic dXNlcjpzZWNyZXQ=")
         try await withTemporaryDirectory { folder in
             let authority = try TestCertificate.writeAuthority(in: folder)
@@ -183,7 +183,7 @@ struct ProxyTests {
     }
 
     /// In a process of its own, whose environment is nobody else's.
-    @Test func `libcurl's own reading of the environment decides nothing`() async {
+    @Test func `libcurl's own proxy variables have no effect`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in
                 try await withFaultServer(.ok("hello")) { server in
@@ -204,7 +204,7 @@ struct ProxyTests {
     }
 
     @Test(.enabled(if: FaultServer.hasIPv6, "this machine has no ::1"))
-    func `an address of IPv6 in a URL is connected to`() async throws {
+    func `a URL with an IPv6 address is connected to`() async throws {
         try await withFaultServer(.ok("hello"), onIPv6: true) { server in
             let url = server.url("/a", host: "[::1]")
             let outcome = try await NetworkFixture.run(url)

@@ -7,7 +7,7 @@ import Testing
 /// Cookies on the way, and secrets that are nowhere else.
 @Suite(.timeLimit(.minutes(4)))
 struct SecretsTests {
-    @Test func `S09 cookies that responses set are sent on each hop to whom they are for`() async throws {
+    @Test func `S09 cookies set by responses are sent on each hop they apply to`() async throws {
         let other = Response.ok("hello").header("Set-Cookie", "other=1")
         try await withFaultServer(other) { other in
             let routes: [String: Response] = [
@@ -39,7 +39,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func `S10 a list that is read again has no login, and its downloads ask for one`() async throws {
+    @Test func `S10 a reloaded queue stores no login, and its downloads request one`() async throws {
         let login = "Basic dTpoaWRkZW4="
         let response = Response.answering { request in
             guard request["Authorization"] == login else {
@@ -79,7 +79,7 @@ struct SecretsTests {
     /// Each secret has this in it, in clear and in base64.
     private static let secrets = ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"]
 
-    @Test func `S10 no secret is in an event, an error, a record or the list on the disk`() async throws {
+    @Test func `S10 no secret is in an event, an error, a resume record or the registry`() async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic cDpoaWRkZW4=")
         let response = Response.answering { request in
             if request.path == "/start" { return .redirect(to: "/file.bin").header("Set-Cookie", "s=hidden") }

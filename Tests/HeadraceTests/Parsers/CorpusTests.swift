@@ -15,7 +15,7 @@ struct CorpusTests {
     }
 
     @Test(arguments: ParserProperty.allCases)
-    func `what has to hold for any bytes holds for the corpus`(_ property: ParserProperty) throws {
+    func `the parser properties hold for the corpus`(_ property: ParserProperty) throws {
         for (name, bytes) in try files(of: property) {
             let violation = property.violation(of: bytes)
             #expect(violation == nil, "\(name)")
@@ -23,7 +23,7 @@ struct CorpusTests {
     }
 
     @Test(arguments: ParserProperty.allCases)
-    func `a corpus holds what its parser takes and what it refuses`(_ property: ParserProperty) throws {
+    func `a corpus contains accepted and rejected inputs`(_ property: ParserProperty) throws {
         let verdicts = try files(of: property).map { _, bytes in
             let text = String(utf8OrLatin1: bytes)
             return switch property {

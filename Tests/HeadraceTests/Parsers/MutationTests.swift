@@ -53,7 +53,7 @@ struct MutationTests {
     }
 
     @Test(arguments: ParserProperty.allCases.filter { !inputs(for: $0).isEmpty }, 0..<4)
-    func `what has to hold for any bytes holds for inputs that are nearly right`(
+    func `the parser properties hold for nearly valid inputs`(
         _ property: ParserProperty,
         _ seed: UInt64
     ) {

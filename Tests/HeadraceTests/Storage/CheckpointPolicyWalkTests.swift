@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct CheckpointPolicyWalkTests {
     @Test(arguments: 0..<30)
-    func `X02 in a random walk a record never claims what no sync covered`(_ seed: UInt64) {
+    func `X02 in a random walk a record never claims durable bytes that no sync covered`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var walk = Walk(using: &random)
         for _ in 0..<300 { walk.step(using: &random) }

@@ -24,16 +24,18 @@ struct CrashTests {
         try await stream.crashEverywhere(crash, .full)
     }
 
-    @Test func `X01 without syncs, a kill at any change costs nothing that was recorded`() async throws {
+    @Test func `X01 without syncs, a kill at any change loses no recorded bytes`() async throws {
         try await stream.crashEverywhere(.kill, .none)
     }
 
     @Test(arguments: Crash.allCases)
-    func `X01 X02 X03 X04 the same with several connections`(_ crash: Crash) async throws {
+    func `X01 X02 X03 X04 after a crash with several connections a second run has the exact file`(
+        _ crash: Crash
+    ) async throws {
         try await parts.crashEverywhere(crash, .full)
     }
 
-    @Test func `X07 fifty crashes in a row leave nothing but the partial and its record`() async throws {
+    @Test func `X07 fifty crashes in a row leave only the partial file and its record`() async throws {
         var image = DiskImage()
         for round in 0..<50 {
             let disk = MemoryDisk(image, bootID: "\(round)")

@@ -16,7 +16,7 @@ struct DiskFaultTests {
         }.fileCalls
     }
 
-    @Test func `K01 a disk that becomes full keeps the bytes, which are gone on with`() async throws {
+    @Test func `K01 bytes received before the disk was full are saved and resumed`() async throws {
         try await withTemporaryDirectory { folder in
             let first = try await DiskFixture.run(to: .directory(folder), files: full(from: 700_000))
             #expect(first.error?.code == .diskFull)
@@ -31,7 +31,7 @@ struct DiskFaultTests {
 
     /// Once the partial was left without a record, and all of it was fetched again.
     @Test(arguments: [true, false])
-    func `K01 the record gets its room from the last bytes where the disk has no more`(
+    func `K01 a full disk drops the last bytes to make room for the record`(
         _ hasTornWrite: Bool
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -60,7 +60,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: [EMFILE, ENFILE])
-    func `too many open files pass, and the download is tried again`(_ errno: Int32) async throws {
+    func `too many open files is transient, and the download is retried`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let creations = Locked(0)
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -83,7 +83,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K02 a record that cannot be written leaves the old one as it was`() async throws {
+    @Test func `K02 a record that cannot be written leaves the old one unchanged`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
                 DiskFixture.response($0, sending: 300_000)
@@ -112,7 +112,7 @@ struct DiskFaultTests {
     }
 
     /// Once each answer put off the next record, so that a kill cost all of them.
-    @Test func `X01 many short responses put off no record`() async throws {
+    @Test func `X01 many short responses do not delay the record`() async throws {
         let (clock, recorder) = (TestClock(), FileSystemRecorder())
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(
@@ -143,7 +143,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K06 a sync that fails at the end is not tried again, and no file is there`() async throws {
+    @Test func `K06 a sync that fails at the end is not retried and leaves no file`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .sync { throw SystemError(errno: EIO) }
@@ -158,7 +158,7 @@ struct DiskFaultTests {
 
     /// A body without a length was taken for complete where the failure had thrown its bytes back: a wrong file.
     @Test(arguments: [true, false])
-    func `K06 a sync that fails on the way ends the download, and trust falls back`(_ hasLength: Bool) async throws {
+    func `K06 a sync that fails during the download stops it and leaves no file`(_ hasLength: Bool) async throws {
         let clock = TestClock()
         let disk = DiskFixture.failingToSync(clock)
         let outcome = try await DiskFixture.run(
@@ -178,7 +178,7 @@ struct DiskFaultTests {
     }
 
     /// A sync that was due when a record was being written was forgotten if the body ended meanwhile.
-    @Test func `X03 no file has its name before the sync of its last byte`() async throws {
+    @Test func `X03 no file gets its final name before its last byte is synced`() async throws {
         for slowRecords in [false, true] {
             let clock = TestClock()
             let gate = RecordGate()
@@ -212,7 +212,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `X03 data, its sync, the record, the name, the folder, in this order`() async throws {
+    @Test func `X03 the order is data, sync, record, rename, directory sync`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
                 DiskFixture.response($0, sending: 1_250_000)
@@ -259,7 +259,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: [EINVAL, EBADF, ENOTSUP, EOPNOTSUPP])
-    func `a file system that syncs no folders keeps no download from its end`(_ errno: Int32) async throws {
+    func `a file system that cannot sync directories does not fail a download`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let (outcome, calls) = try await runWithoutFolderSync(in: folder, errno)
             #expect(outcome.error == nil)
@@ -272,7 +272,7 @@ struct DiskFaultTests {
 
     /// Once it was told as a file that could not be renamed, and a record was left beside it.
     @Test(arguments: [(EIO, DownloadError.Code.fileSystem), (EACCES, .permission), (ENOSPC, .diskFull)])
-    func `X03 a folder that cannot be synced is told with the file, which is complete and alone`(
+    func `X03 the error of a failed directory sync names the complete file`(
         _ errno: Int32,
         _ code: DownloadError.Code
     ) async throws {
@@ -292,7 +292,7 @@ struct DiskFaultTests {
     }
 
     /// The session had the descriptor of the named file still, whose bytes it would have cut for the next attempt.
-    @Test func `K06 a file that has its name is not written to when the download is tried again`() async throws {
+    @Test func `K06 a renamed file is not written to when the download is retried`() async throws {
         let disk = MemoryDisk { change throws(SystemError) in
             if change == .syncDirectory { throw SystemError(errno: EIO) }
         }
@@ -331,7 +331,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: [0, 300_000])
-    func `K23 a file that is refused its name is kept, unless it is empty`(_ size: Int) async throws {
+    func `K23 a file that cannot be renamed is kept unless it is empty`(_ size: Int) async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .move { throw SystemError(errno: EEXIST) }
@@ -349,8 +349,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `a complete file that cannot be looked at is kept with its record, and the reason is told`() async throws
-    {
+    @Test func `a complete file whose status cannot be read is kept with its record`() async throws {
         try await withTemporaryDirectory { folder in
             let isWritten = Locked(false)
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -371,7 +370,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K24 a name on another file system keeps the bytes, which need no second body`() async throws {
+    @Test func `K24 a rename across file systems keeps the bytes, which are not downloaded again`() async throws {
         try await withTemporaryDirectory { folder in
             for policy in [DownloadRequest.ConflictPolicy.rename, .overwrite] {
                 let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -398,7 +397,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K24 the partial and its record lie in the folder of the file`() throws {
+    @Test func `K24 the partial file and its record are in the directory of the file`() throws {
         let url = try #require(URL(string: "http://example.org/a/..%2Fb/c.bin?d=/e/f"))
         for destination in [
             DownloadRequest.Destination.directory(URL(filePath: "/folder/")), .directory(URL(filePath: "/folder")),
@@ -412,7 +411,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K12 a partial that is removed under the download is never called complete`() async throws {
+    @Test func `K12 a partial file removed during the download is never reported as complete`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
@@ -424,7 +423,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K08 a process without descriptors fails this download, and the next run has the file`() async throws {
+    @Test func `K08 running out of descriptors fails the download, and the next run completes it`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .create || call == .open { throw SystemError(errno: EMFILE) }
@@ -436,7 +435,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K26 a folder that is removed under the download is an error`() async throws {
+    @Test func `K26 a directory removed during the download is an error`() async throws {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "folder")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

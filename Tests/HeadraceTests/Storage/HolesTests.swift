@@ -44,7 +44,7 @@ struct HolesTests {
     ]
 
     @Test(arguments: findings)
-    func `where bytes are lost, the durable ones stay, and the others that lie away from an edge`(_ finding: Finding) {
+    func `after a loss, durable blocks and those away from a hole's edge are trusted`(_ finding: Finding) {
         let (written, durable) = (Self.blocks(finding.written), Self.blocks(finding.durable))
         #expect(written.found(in: Self.blocks(finding.data), durable: durable) == Self.blocks(finding.found))
     }
@@ -124,7 +124,7 @@ struct HolesTests {
     }
 
     /// Once they were trusted for as long as the system ran, and the file had zeros there.
-    @Test func `bytes that were written and not synced are fetched again where the file has a hole`() async throws {
+    @Test func `unsynced bytes are downloaded again if the file has a hole`() async throws {
         let disk = try await damagedDisk()
         let outcome = try await run(calls(disk))
         #expect(outcome.error == nil)
@@ -136,7 +136,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a hole in bytes that were synced is one that was downloaded`() async throws {
+    @Test func `a hole in synced bytes counts as downloaded zeros`() async throws {
         let disk = try await damagedDisk(.full)
         let outcome = try await run(calls(disk), .full)
         #expect(outcome.starts == [Int64(Self.written)])
@@ -144,7 +144,7 @@ struct HolesTests {
     }
 
     @Test(arguments: [EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS, ENOTTY])
-    func `a file system that does not publish of holes has none`(_ errno: Int32) async throws {
+    func `a file system that does not report holes has none`(_ errno: Int32) async throws {
         let disk = MemoryDisk()
         _ = try await run(disk.calls.withoutSync, sending: Self.written)
         var calls = disk.calls
@@ -154,7 +154,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a file that cannot be requested for holes fails its download, and stays`() async throws {
+    @Test func `a file whose holes cannot be read fails its download and stays`() async throws {
         let disk = try await damagedDisk()
         var failing = disk.calls
         failing.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: EIO) }
@@ -165,7 +165,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a hole that is none after a sync was bytes that waited to be written`() async throws {
+    @Test func `a hole that disappears after a sync was unwritten cache`() async throws {
         let isSynced = Locked(false)
         let disk = MemoryDisk { change throws(SystemError) in
             if case .sync = change { isSynced.withLock { $0 = true } }
@@ -177,7 +177,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `K06 where that sync fails nothing is trusted that was not synced before`() async throws {
+    @Test func `K06 if that sync fails, only previously synced bytes are trusted`() async throws {
         let disk = try await damagedDisk { change throws(SystemError) in
             if case .sync = change { throw SystemError(errno: EIO) }
         }
@@ -189,7 +189,7 @@ struct HolesTests {
     }
 
     /// The hole may be filled, and the block before it not yet, when the process ends.
-    @Test func `what a hole has told outlives it`() async throws {
+    @Test func `bytes found missing stay missing after the hole is filled`() async throws {
         let disk = try await damagedDisk()
         let second = try await run(calls(disk), sending: 0)
         #expect(second.error?.code == .connectionLost)
@@ -199,7 +199,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a retry of the same process looks for holes as well`() async throws {
+    @Test func `a retry in the same process also checks for holes`() async throws {
         let disk = MemoryDisk()
         let outcome = try await run(calls(disk), retries: 2, sending: Self.written)
         #expect(outcome.error == nil)
@@ -207,7 +207,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a file that is too short has lost the end of what it has too`() async throws {
+    @Test func `a file that is too short also loses the last block before its end`() async throws {
         let disk = try await damagedDisk()
         var image = disk.image
         for node in image.files.keys where image.files[node]?.count == Self.written {
@@ -266,7 +266,7 @@ struct HolesTests {
         arguments: [[0..<100], [], [0..<40], [40..<100], [0..<10, 20..<30, 50..<100], [10..<20, 30..<40]],
         [true, false]
     )
-    func `data is found by seeks of every system`(_ data: [Range<Int64>], isOnAPFS: Bool) throws {
+    func `data ranges are found with each system's seek behaviour`(_ data: [Range<Int64>], isOnAPFS: Bool) throws {
         let file = SparseFile(data: data, isOnAPFS: isOnAPFS)
         var calls = FileSystem.system
         calls.dataRange = { _, offset throws(SystemError) in
@@ -284,7 +284,7 @@ struct HolesTests {
         return holes.isEmpty ? nil : holes
     }
 
-    @Test func `the system tells of the hole that a cut and a growth leave`() async throws {
+    @Test func `truncating and extending a file leaves a hole that is found`() async throws {
         try await withTemporaryDirectory { folder in
             let calls = FileSystem.system.withoutSync
             let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, durability: .none) {
@@ -305,7 +305,7 @@ struct HolesTests {
         }
     }
 
-    @Test func `the system tells of an empty file that it has nothing`() async throws {
+    @Test func `an empty file has no data ranges`() async throws {
         try await withTemporaryDirectory { folder in
             let file = try FileSystem.system.create(folder.appending(path: "empty").path)
             defer { try? FileSystem.system.close(file) }

@@ -55,7 +55,7 @@ struct LostBytesTests {
         Cut(size: 100, connections: 4, isChecked: true),
         Cut(size: 70_000, isChecked: true, durability: .full),
     ])
-    func `bytes that another program cuts off during the download are fetched again`(_ cut: Cut) async throws {
+    func `bytes truncated by another program during the download are downloaded again`(_ cut: Cut) async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
             let outcome = try await DiskFixture.run(
@@ -73,7 +73,7 @@ struct LostBytesTests {
         }
     }
 
-    @Test func `only the lost bytes are fetched again`() async throws {
+    @Test func `only the lost bytes are downloaded again`() async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
             // The hole reaches from the cut to the end of the eighth chunk.
@@ -89,7 +89,7 @@ struct LostBytesTests {
         }
     }
 
-    @Test func `a file that is truncated again and again gets no name`() async throws {
+    @Test func `a file that is truncated repeatedly never gets its final name`() async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
             let outcome = try await DiskFixture.run(
@@ -105,7 +105,7 @@ struct LostBytesTests {
     }
 
     /// Some file systems store zeros as a hole.
-    @Test func `a hole is no loss where zeros were written`() async throws {
+    @Test func `a hole where zeros were written is not a loss`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileSystem.system
             calls.dataRange = { _, offset throws(SystemError) in
@@ -129,7 +129,7 @@ struct LostBytesTests {
         }
     }
 
-    @Test func `a file that is written at once is not checked for holes`() async throws {
+    @Test func `a file written in one go is not checked for holes`() async throws {
         try await withTemporaryDirectory { folder in
             let looks = Locked(0)
             var calls = FileSystem.system

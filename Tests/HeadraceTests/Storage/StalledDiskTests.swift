@@ -83,7 +83,7 @@ struct StalledDiskTests {
     }
 
     /// Once eight writes took all threads, and everything else of the manager waited for the disk.
-    @Test func `downloads whose disk does not response hold up no other one, nor the list`() async throws {
+    @Test func `downloads on a stalled disk delay neither other downloads nor the queue`() async throws {
         try await withStalled(20) { scene in
             _ = try await scene.manager.download(try request("other", to: scene.folder)).value
             let paused = try await paused(in: scene)
@@ -117,7 +117,7 @@ struct StalledDiskTests {
     }
 
     /// Once all later commands waited for the end of the transfer that a pause had stopped.
-    @Test func `a command whose transfer cannot end holds up only those about the same download`() async throws {
+    @Test func `a command whose transfer cannot stop delays only those about the same download`() async throws {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let paused = try await paused(in: scene)
@@ -136,7 +136,7 @@ struct StalledDiskTests {
     }
 
     /// Once it was done at once, and undone by the next process, which does the earlier one again.
-    @Test func `a command about one of many waits for the end of an earlier one about all`() async throws {
+    @Test func `a command about one download waits for an earlier one about several`() async throws {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let (paused, other) = (try await paused(in: scene), try await paused("other", in: scene))
@@ -150,7 +150,7 @@ struct StalledDiskTests {
     }
 
     /// Once the move was lost.
-    @Test func `a move behind a download that an earlier command has yet to add waits for that`() async throws {
+    @Test func `a move after a download that has yet to be added waits for the addition`() async throws {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let (moved, other) = (try await paused("moved", in: scene), try await paused("other", in: scene))
@@ -171,7 +171,7 @@ struct StalledDiskTests {
     }
 
     /// Once the start waited for the transfer as well, and no later command was taken.
-    @Test func `a manager starts where a command was left whose transfer cannot end`() async throws {
+    @Test func `a manager starts even if the transfer of a pending command cannot stop`() async throws {
         try await withTemporaryDirectory { folder in
             let (gate, isStalled, clock) = (RecordGate(), RecordGate(), TestClock())
             defer { gate.open() }

@@ -55,9 +55,7 @@ struct SuspensionTests {
 
     private func isHeld(_ ranges: ByteRangeSet?) -> Bool { ranges?.ranges == [0..<Int64(Self.cut)] }
 
-    @Test func `before a suspension every byte of a running download is recorded, and the list is on the disk`()
-        async throws
-    {
+    @Test func `before a suspension all received bytes are recorded and the registry is synced`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder()
             try await withManager(folder, isSilent: true, files: recorder.fileCalls) { manager in
@@ -84,7 +82,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test func `a download that was recorded before a suspension leaves no record behind when it ends`() async throws {
+    @Test func `a download recorded before a suspension leaves no record when it completes`() async throws {
         try await withTemporaryDirectory { folder in
             let gate = RecordGate()
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -102,7 +100,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test func `a container that was moved as a whole is gone on with where it was`() async throws {
+    @Test func `downloads in a container that was moved resume where they were`() async throws {
         try await withTemporaryDirectory { folder in
             let (old, new) = (folder.appending(path: "old"), folder.appending(path: "new"))
             let documents = old.appending(path: "Documents/films", directoryHint: .isDirectory)
@@ -123,7 +121,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test func `a partial file that was purged meanwhile is told, with the bytes that it cost`() async throws {
+    @Test func `a partial file that was purged is reported with the re-downloaded bytes`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder, isSilent: true) { _ = try await download($0, to: folder) }
             try FileManager.default.removeItem(at: DiskFixture.partial(in: folder))

@@ -84,7 +84,7 @@ struct ThreadPoolStateTests {
         }
     }
 
-    @Test func `a burst of jobs is for as many threads as there are pool, and one that watches`() {
+    @Test func `a burst of jobs starts the working threads and one that watches`() {
         var crew = Crew(maxThreads: 4, maxWorking: 2)
         for job in 0..<10 { _ = crew.add(job) }
         for _ in 0..<4 {
@@ -94,7 +94,7 @@ struct ThreadPoolStateTests {
         #expect(crew.threads.count <= 3)
     }
 
-    @Test func `where those that work are stuck, one more works at a time, up to all threads`() {
+    @Test func `if the working threads are stuck, one more starts at a time, up to the maximum`() {
         var crew = Crew(maxThreads: 4, maxWorking: 2)
         var running: [Int] = []
         for job in 0..<10 {
@@ -107,7 +107,7 @@ struct ThreadPoolStateTests {
     }
 
     /// Each job waited for the watching thread to lose its patience while another was stuck.
-    @Test func `beside one that is stuck another one works without delay, until it is back`() {
+    @Test func `beside a stuck thread another one works without delay until it returns`() {
         var crew = Crew(maxThreads: 4, maxWorking: 1)
         func settle(stuck: [Int], timeIsOver: Bool = false) {
             var goesOn = true
@@ -142,7 +142,7 @@ struct ThreadPoolStateTests {
     }
 
     @Test(arguments: 0..<20)
-    func `in any order of events each job is run once, and all threads end`(_ seed: UInt64) {
+    func `in any order of events each job runs once and all threads end`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let maxWorking = Int.random(in: 1...3, using: &random)
         var crew = Crew(maxThreads: Int.random(in: maxWorking...6, using: &random), maxWorking: maxWorking)

@@ -27,7 +27,7 @@ struct CurlHeaderListTests {
 
     /// Once the field was left out, and the request sent without it.
     @Test(arguments: 0..<4)
-    func `a field for which there is no memory fails the list`(_ failing: Int) {
+    func `a field that cannot be allocated fails the list`(_ failing: Int) {
         let calls = Locked(0)
         let headers = CurlHeaderList(fields) { list, line in
             let call = calls.withLock { calls in
@@ -41,7 +41,7 @@ struct CurlHeaderListTests {
     }
 
     /// libcurl takes no text of more than 8,000,000 bytes.
-    @Test func `an option that libcurl does not take fails the request before it is sent`() async throws {
+    @Test func `an option that libcurl refuses fails the request before it is sent`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             var configuration = DownloadConfiguration()
             configuration.userAgent = String(repeating: "a", count: 8_000_001)

@@ -11,7 +11,7 @@ import HeadracePlatform
 struct CurlStallTests {
     /// Each line in time, and the whole in hours.
     @Test(arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"])
-    func `lines of a head or a trailer that come one by one are a stall`(_ start: String) async throws {
+    func `slow lines of a head or a trailer are a stall`(_ start: String) async throws {
         let transport = try CurlTransport(DownloadConfiguration())
         let lines = String(repeating: "X: y\r\n", count: 1000)
         try await withFaultServer(
@@ -28,7 +28,7 @@ struct CurlStallTests {
         await transport.shutdown()
     }
 
-    @Test func `bytes that came while the process stood still are no stall`() async throws {
+    @Test func `bytes that arrived while the process was stopped are not a stall`() async throws {
         let gate = try Gate()
         let response = Response.answering { request in
             request.path == "/held" ? .ok("ab").held(after: 1, until: gate) : .ok("c")

@@ -114,22 +114,22 @@ struct RegistryCrashTests {
     }
 
     @Test(arguments: Crash.allCases)
-    func `X02 after a crash at any change the list is one that was true`(_ crash: Crash) throws {
+    func `X02 after a crash at any change the registry is in a state it had before`(_ crash: Crash) throws {
         try crashEverywhere(crash, syncs: true, seeds: 0..<2)
     }
 
     /// By chance is left out: of two changes that no sync has covered, the first may be lost alone.
     @Test(arguments: [Crash.kill, .cutOfAll, .cutOfBytes, .cutOfNames])
-    func `X02 changes that are not synced are lost by a power cut alone, and in order`(_ crash: Crash) throws {
+    func `X02 unsynced changes are lost only by a power cut, and in order`(_ crash: Crash) throws {
         try crashEverywhere(crash, syncs: true, unsynced: true, seeds: 30..<31)
     }
 
-    @Test func `X01 without syncs a kill at any change leaves a list that was true`() throws {
+    @Test func `X01 without syncs a kill at any change leaves a state the registry had before`() throws {
         try crashEverywhere(.kill, syncs: false, seeds: 10..<12)
     }
 
     @Test(arguments: Crash.allCases)
-    func `X02 without syncs a power cut leaves a list that can be read`(_ crash: Crash) throws {
+    func `X02 without syncs a power cut leaves a readable registry`(_ crash: Crash) throws {
         for seed: UInt64 in 20..<21 {
             let history = try history(seed: seed, syncs: false)
             var unsynced = UnsyncedDisk()

@@ -8,7 +8,7 @@ import Testing
 struct RegistryWalkTests {
     private typealias Fixture = RegistryFixture
 
-    @Test func `random changes are read back as the same list, in pieces of any size and from a snapshot`() throws {
+    @Test func `random changes are read back in pieces of any size and from a snapshot`() throws {
         for seed: UInt64 in 0..<60 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
@@ -30,7 +30,7 @@ struct RegistryWalkTests {
         }
     }
 
-    @Test func `K18 a journal cut at any byte has all whole lines, and goes on from there`() throws {
+    @Test func `K18 a journal truncated at any byte has all complete lines and can be continued`() throws {
         for seed: UInt64 in 0..<3 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<4).map { _ in Fixture.randomChange(&random) }
@@ -53,7 +53,7 @@ struct RegistryWalkTests {
         }
     }
 
-    @Test func `K19 whatever bytes are flipped, every line without one is read`() throws {
+    @Test func `K19 every undamaged line is read, whatever bytes are flipped`() throws {
         for seed: UInt64 in 0..<60 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<15).map { _ in Fixture.randomChange(&random) }
@@ -77,7 +77,7 @@ struct RegistryWalkTests {
         }
     }
 
-    @Test func `no garbage is a crash`() throws {
+    @Test func `random bytes never crash`() throws {
         for seed: UInt64 in 0..<100 {
             var random = SeededRandom(seed: seed)
             let count = Int.random(in: 0...300, using: &random)
