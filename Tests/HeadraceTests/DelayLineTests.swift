@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeadraceTestSupport
 
-/// The proxy's sense of time.
+/// The proxy's simulation of latency and bandwidth.
 @Suite(.timeLimit(.minutes(4)))
 struct DelayLineTests {
     @Test func `bytes arrive after the latency, in their order`() {
@@ -25,7 +25,7 @@ struct DelayLineTests {
         #expect(line.receive(at: .milliseconds(120))?.count == 100)
         #expect(line.nextArrival == .milliseconds(220))
         #expect(line.receive(at: .milliseconds(220))?.count == 100)
-        // It does not save up what it did not carry.
+        // Unused bandwidth is not saved up.
         line.send(ArraySlice(repeating: 3, count: 100), at: .seconds(9))
         #expect(line.nextArrival == .milliseconds(9_120))
     }

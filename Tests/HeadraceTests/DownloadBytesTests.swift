@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The bytes of a download that are read while it runs, and after it.
+/// Reading the bytes of a download while it runs and afterwards.
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadBytesTests {
     private static let size = SegmentFixture.size
@@ -12,11 +12,11 @@ struct DownloadBytesTests {
     private let file = SegmentFixture.file
     private let mebibyte: Int64 = 1 << 20
 
-    /// A player that begins at the start, jumps ahead and then back, while no connection brings more than it needs.
+    /// A player starts at the beginning, then seeks ahead and back, while no connection receives more than it needs.
     @Test(arguments: [nil, 4, 1])
     func `a reader that seeks is served first, and the file is complete in the end`(_ connections: Int?) async throws {
         let gate = try Gate()
-        // Of several connections, those of the seeks are not silent: one may begin behind a place where one is.
+        // With several connections, the later ones are not held: a reader may wait for bytes behind a held one.
         let response = Response.answering { [file] request in
             connections == 4 && request.index >= 4
                 ? .file(file).limited(bytesPerSecond: 2 << 20) : .file(file).held(after: 400_000, until: gate)
@@ -32,7 +32,7 @@ struct DownloadBytesTests {
                 var seek = Player(download, from: place)
                 let read = try await seek.play(300_000)
                 #expect(read >= 300_000)
-                // Of several connections one may be there already.
+                // With several connections, one may already be there.
                 if connections != 4 {
                     #expect(server.requests.contains { $0.rangeStart == place }, "a request of its own")
                     #expect(server.traffic.bodyBytesSent < size, "what lies between is not there")
@@ -263,7 +263,7 @@ struct DownloadBytesTests {
             gate.open()
             let code = try await player.failure()?.code
             #expect(code == .resourceChanged)
-            // Nothing was handed out to this one: it reads the new version.
+            // This reader has received no bytes yet, so it reads the new version.
             let read = try await waiting.play()
             #expect(read == size - mebibyte)
             _ = try await download.value

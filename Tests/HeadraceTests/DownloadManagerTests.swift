@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// The manager with the real transport, against the fault server.
+/// The manager with the real transport and the fault server.
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadManagerTests {
-    /// A server, an empty folder and a manager.
+    /// Runs the body with a server, an empty folder and a manager.
     private func withAll<Result>(
         _ response: Response,
         limit: Int = 4,
@@ -203,7 +203,7 @@ struct DownloadManagerTests {
         }
     }
 
-    /// Once the second of two shutdowns took the place of the first, which then waited for ever.
+    /// Regression: the second shutdown replaced the first, which then waited forever.
     @Test func `concurrent shutdowns all return`() async throws {
         try await withAll(.ok(.pattern(size: 1_000_000)).stalled(after: 10), limit: 1) { server, folder, manager in
             let downloads = try await manager.download(

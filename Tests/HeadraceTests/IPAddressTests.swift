@@ -32,7 +32,7 @@ struct IPAddressTests {
         }
     }
 
-    /// The address, and what of loopback, link-local, private and public it is.
+    /// The address, and which of loopback, link-local, private and public apply.
     @Test(arguments: [
         ("127.0.0.1", "L"), ("127.255.255.255", "L"), ("::1", "L"), ("::ffff:127.0.0.1", "L"), ("64:ff9b::7f00:1", "L"),
         ("2002:7f00:1::", "L"), ("169.254.169.254", "K"), ("fe80::1", "K"), ("febf::1", "K"),

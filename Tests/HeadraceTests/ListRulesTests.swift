@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Rules of the list of downloads that hold from outside.
+/// The rules of the queue, tested through the public API.
 @Suite(.timeLimit(.minutes(4)))
 struct ListRulesTests {
     @Test func `C11 the same URL to the same destination is one transfer`() async throws {
@@ -86,7 +86,7 @@ struct ListRulesTests {
         }
     }
 
-    /// The gigabytes before are a hole, which a record calls held.
+    /// The gigabytes before are a hole that the record lists as received.
     @Test(arguments: [4_294_967_295, 4_294_967_296, 4_294_967_297, 5_368_409_121])
     func `Z03 a download resumes beyond 4 GiB`(_ held: Int64) async throws {
         let resource = Resource(size: 5_368_709_121)
@@ -118,14 +118,14 @@ struct ListRulesTests {
         }
     }
 
-    /// A sparse partial needs no room, whatever the disk has.
+    /// A sparse partial file needs no space, whatever the disk has left.
     private var spacious: FileSystem {
         var calls = FileSystem.system
         calls.freeSpace = { _ in .max }
         return calls
     }
 
-    /// Makes a sparse partial of a resource, with the record that an earlier run would have left.
+    /// Creates a sparse partial file of a resource, with the record that an earlier run would have written.
     private func leave(_ held: Int64, of resource: Resource, for request: DownloadRequest) throws {
         let path = DestinationPaths(request).partialPath
         let file = try FileSystem.system.create(path)

@@ -15,7 +15,7 @@ func fetch(_ url: URL, into folder: URL) async throws -> URL {
 }
 // sample end
 
-/// The README's sample is this file's, which compiles and runs.
+/// The README's sample must be identical to the one above.
 @Suite(.timeLimit(.minutes(4)))
 struct ReadmeTests {
     private let source = URL(filePath: #filePath)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What downloads hold, and that they give it back.
+/// Resources that downloads use and release.
 @Suite(.timeLimit(.minutes(4)))
 struct ResourceTests {
     @Test func `Z06 a slow disk pauses the network, and memory stays bounded`() async throws {
@@ -14,7 +14,7 @@ struct ResourceTests {
         try await withFaultServer(.ok(.pattern(size: size))) { server in
             try await withTemporaryDirectory { folder in
                 var calls = FileSystem.system
-                // A disk that keeps holes only, and looks how far the server is ahead of it.
+                // A disk that stores only holes and measures how far the server is ahead of it.
                 calls.write = { file, bytes, offset throws(SystemError) in
                     let done = offset + Int64(bytes.count)
                     try FileSystem.system.truncate(file, done)
@@ -41,11 +41,11 @@ struct ResourceTests {
             }
         }
         #expect(written.withLock { $0 } == size)
-        // The stream's watermark, libcurl's buffer and what the kernel holds of a socket.
+        // The stream's watermark, libcurl's buffer and the kernel's socket buffers.
         #expect(mostAhead.withLock { $0 } < 24 << 20)
     }
 
-    /// In a process of its own, since the counts are of the whole process.
+    /// Runs in a process of its own, because the counts are process-wide.
     @Test func `a thousand finished and cancelled downloads leave nothing behind`() async {
         await #expect(processExitsWith: .success) {
             let response = Response.routes(
@@ -68,7 +68,7 @@ struct ResourceTests {
     }
 }
 
-/// Finishes and cancels `count` downloads each, with a manager of their own.
+/// Finishes and cancels `count` downloads each, with their own manager.
 private func downloadAndCancel(_ count: Int, from server: FaultServer, to folder: URL) async throws {
     try await withDownloadManager(.init { $0.maxConcurrentDownloads = 8 }) { manager in
         let finishing = try await manager.download(
@@ -88,7 +88,7 @@ private func downloadAndCancel(_ count: Int, from server: FaultServer, to folder
     }
 }
 
-/// The names of the library's threads that are left.
+/// The names of the library's remaining threads.
 private func libraryThreads() -> [String] {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }

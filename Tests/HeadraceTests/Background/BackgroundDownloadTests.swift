@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// A manager whose files the system fetches, with a daemon in the system's place: all but Apple's own part.
+/// A manager with a background session, with a fake daemon in place of Apple's.
 @Suite(.timeLimit(.minutes(4)))
 struct BackgroundDownloadTests {
     private let bytes = Pattern(seed: 9).bytes(in: 0..<5000)
@@ -56,7 +56,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    /// Once such a file was thrown away and fetched again without end.
+    /// Regression: the file was discarded and downloaded again endlessly.
     @Test func `a file from the system is accepted if resuming is off or the boot ID is unknown`() async throws {
         for (resumes, boot) in [(false, "8f5b"), (true, "")] {
             try await withTemporaryDirectory { folder in
@@ -188,7 +188,7 @@ struct BackgroundDownloadTests {
                 let cut = try await manager.download(Daemon.request(in: folder, "b.bin"))
                 try await daemon.runs(2)
                 try daemon.finish(1, bytes.dropLast(), [("Content-Length", "\(bytes.count)")], in: folder)
-                // It is tried again.
+                // The download is retried.
                 try await daemon.runs(3)
                 try daemon.finish(2, bytes, in: folder)
                 #expect(try FileProbe.bytes(of: try await cut.value) == bytes)

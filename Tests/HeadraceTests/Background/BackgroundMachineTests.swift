@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is decided about the tasks of a background session, one callback after the other.
+/// The decisions about the tasks of a background session, one callback at a time.
 @Suite(.timeLimit(.minutes(4)))
 struct BackgroundMachineTests {
     private let id = Download.ID(rawValue: 1)
@@ -25,7 +25,7 @@ struct BackgroundMachineTests {
         return (machine, effects)
     }
 
-    /// A machine with one task that runs.
+    /// A machine with one running task.
     private func fetching(_ note: BackgroundTaskState? = nil, sizeLimit: Int64? = nil) -> BackgroundMachine {
         var machine = machine(sizeLimit: sizeLimit).machine
         _ = machine.fetch(id, note: note, at: 0)
@@ -85,7 +85,7 @@ struct BackgroundMachineTests {
     }
 
     @Test func `after the user quits the app, the download resumes from the system's data`() {
-        // Before anything else is known of it.
+        // The callback arrives before the tasks are listed.
         var machine = BackgroundMachine()
         let end = BackgroundMachine.End(failure: .interrupted, resumeData: data, receivedBytes: 70)
         #expect(machine.completed(task, .running, end, at: 0) == [.save(id, .resumable(data))])
@@ -134,7 +134,7 @@ struct BackgroundMachineTests {
         let end: [BackgroundMachine.Effect] = [.end(id, .file(file))]
         #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil)] + (isAwaited ? end : []))
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
-        // The list may have been made before.
+        // The list may have been created before.
         #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 5)], at: 0) == [])
         if !isAwaited { #expect(machine.fetch(id, note: nil, at: 0) == end) }
         #expect(machine.finished(BackgroundTask(id, 2), .running, hasFile: true) == [], "no file is taken twice")
@@ -248,7 +248,7 @@ struct BackgroundMachineTests {
         let purged = BackgroundMachine.Effect.restarted(id, .filePurged, wastedBytes: 60)
         #expect(machine.finished(task, .running, hasFile: false) == [.save(id, nil), purged, .end(id, .again)])
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
-        // A success without a file.
+        // A task that succeeds without a file.
         machine = fetching()
         #expect(
             machine.completed(task, .running, .init(receivedBytes: 60), at: 0)
@@ -270,7 +270,7 @@ struct BackgroundMachineTests {
         var machine = fetching()
         #expect(machine.stop(id, .discarding) == [.cancel(task), .save(id, nil), .end(id, .stopped)])
         #expect(machine.stop(id, .discarding) == [])
-        // It is wanted again at once.
+        // The download is requested again at once.
         #expect(machine.fetch(id, note: nil, at: 0) == [.save(id, .started), .make(id, from: nil)])
         _ = machine.made(BackgroundTask(id, 2))
         #expect(machine.finished(task, .running, hasFile: true) == [])

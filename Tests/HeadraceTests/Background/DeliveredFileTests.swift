@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What the system calls a success is looked at before it becomes a file.
+/// A task that the system reports as successful is checked before its file is used.
 @Suite(.timeLimit(.minutes(4)))
 struct DeliveredFileTests {
     private struct Case: Sendable, CustomTestStringConvertible {
@@ -12,7 +12,7 @@ struct DeliveredFileTests {
         var fields: [String: String] = [:]
         var size: Int64 = 100
         var from = "https://example.org/a"
-        /// Nil where the file is what was asked for.
+        /// `nil` if the file is the requested one.
         var code: DownloadError.Code?
     }
 

@@ -4,22 +4,22 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads on a network that comes, goes and changes, and that have no retry to spend.
+/// Downloads without retries on a network that comes, goes and changes.
 @Suite(.timeLimit(.minutes(4)))
 struct ConnectivityTests {
     private static let up = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
     private static let moved = NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
     private static let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true)
-    /// Less than one piece of the fake transport's, so that all of them are there with the first of them.
+    /// Less than one chunk of the fake transport, so that they all arrive at once.
     private static let firstBytes = 60_000
 
-    /// Answers a request by its number, and may change the network.
+    /// Returns the reply to a request, given its number; may change the network.
     private typealias Reply = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Reply
 
     private static let whole: Reply = { _, request, _ in DiskFixture.response(request) }
 
-    /// A part of the file, and then a network on which nothing comes any more.
+    /// A part of the file, followed by silence.
     private static let silentFirst: Reply = { number, request, network in
         number == 0
             ? FakeTransport.Reply(DiskFixture.response(request, sending: firstBytes), end: .silence)
@@ -38,12 +38,12 @@ struct ConnectivityTests {
             return try await manager.download(request)
         }
 
-        /// Returns when the first bytes are there and nothing more comes.
+        /// Returns when the first bytes have arrived and the server is silent.
         func begin(_ download: Download) async {
             for await progress in download.progress where progress.bytesReceived > 0 { break }
         }
 
-        /// Expects the file, and what led to it.
+        /// Expects the exact file and these request offsets.
         func expectExact(
             _ download: Download,
             starts: [Int],
@@ -62,7 +62,7 @@ struct ConnectivityTests {
         for await event in download.events { if case .waitingForNetwork = event { break } }
     }
 
-    /// A manager whose first answers are as these, and the others whole.
+    /// Runs a manager whose first replies are `response` and whose later ones are complete.
     private func withManager(
         on path: NetworkPath?,
         waits: Bool = true,
@@ -139,7 +139,7 @@ struct ConnectivityTests {
             let download = try await list.download()
             await list.begin(download)
             list.network.update(NetworkPath(isUp: true, origins: Self.up.origins.union(["eth0 2001:db8::2"])))
-            // That this one goes tells that the other has been seen.
+            // Waiting for this update ensures that the previous one has been processed.
             list.network.update(Self.down)
             await hold(download)
             #expect(list.transport.requests.count == 1)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What path the kernel's messages make.
+/// The network path that results from the kernel's messages.
 @Suite(.timeLimit(.minutes(4)))
 struct NetlinkStateTests {
     private typealias Fixture = NetlinkFixture
@@ -11,7 +11,7 @@ struct NetlinkStateTests {
         Fixture.link(1, "lo"), .address(Fixture.address(1, "127.0.0.1")), .address(Fixture.address(1, "::1")),
     ]
 
-    /// A machine with a cable and a default route.
+    /// A machine with a wired interface and a default route.
     private static let wired =
         loopback + [
             Fixture.link(2, "eth0"), .address(Fixture.address(2, "192.0.2.2")),
@@ -47,7 +47,7 @@ struct NetlinkStateTests {
         #expect(state.path == nil)
         var requested = [links.kind]
         var question = links
-        // The answer to another question is none.
+        // A response to another query is ignored.
         let other = state.apply(.done(question.sequence &+ 9, isWhole: true), deviceType: Fixture.deviceType)
         #expect(other == .none)
         while case .query(let next) = state.apply(
@@ -81,7 +81,7 @@ struct NetlinkStateTests {
         let first = state.restart()
         Fixture.apply(Self.wired, to: &state)
         state.lost()
-        // The kernel goes on with its answer, which is none any more.
+        // The kernel continues the old dump, which no longer counts.
         let late = state.apply(.done(first.sequence, isWhole: true), deviceType: Fixture.deviceType)
         #expect(late == .none)
         let again = state.drained()
@@ -100,11 +100,11 @@ struct NetlinkStateTests {
         #expect(path(Self.wired + Self.wifi)?.interface == .wired)
         let cheaper = NetlinkMessage.route(Fixture.route(3, metric: 50), replaces: false)
         #expect(path(Self.wired + Self.wifi + [cheaper])?.interface == .wifi)
-        // Without a carrier its route is none.
+        // Without a carrier, the interface's route does not count.
         #expect(path(Self.wired + Self.wifi + [Fixture.link(2, "eth0", isRunning: false)])?.interface == .wifi)
     }
 
-    /// The name of the interface, and what it is.
+    /// The interface's name, its type, and whether it is expensive.
     @Test(arguments: [
         ("eth0", NetworkPath.Interface.wired, false), ("wlan0", .wifi, false), ("wwan0", .cellular, true),
         ("tun0", .other, false),
@@ -119,16 +119,16 @@ struct NetlinkStateTests {
         #expect(path == NetworkPath(isUp: true, interface: interface, isExpensive: isExpensive, origins: [name]))
     }
 
-    /// What comes after a machine with a cable, and whether its path is up then.
+    /// Messages after the wired state, and whether its path is then up.
     @Test(arguments: [
         ([Fixture.link(2, "eth0", isRunning: false)], false),
         ([Fixture.link(2, "eth0", isUp: false, isRunning: false)], false), ([.linkGone(2)], false),
-        // A neighbour may be what is wanted.
+        // The destination may be on the local network.
         ([.routeGone(Fixture.route(2))], true),
         ([.routeGone(Fixture.route(2)), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
-        // The route went with it.
+        // The route was removed with the address.
         ([.addressGone(Fixture.address(2, "192.0.2.2"))], false),
-        // A router of version 6 may be reached without an address of one's own that is more than local.
+        // An IPv6 router can be reached with only a link-local address.
         ([.routeGone(Fixture.route(2)), .route(Fixture.route(2, isIPv6: true), replaces: false)], true),
         ([Fixture.link(2, "eth0", isUp: false, isRunning: false), Fixture.link(2, "eth0")], true),
         ([.route(Fixture.route(3), replaces: true), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
@@ -137,7 +137,7 @@ struct NetlinkStateTests {
         #expect(path(Self.wired + messages)?.isUp == isUp)
     }
 
-    /// An interface without a route, and whether it is a path.
+    /// An interface without a route, its address, and whether it is a path.
     @Test(arguments: [
         (Fixture.link(2, "eth0"), "192.0.2.2", true), (Fixture.link(2, "eth0"), "169.254.1.1", false),
         (Fixture.link(2, "eth0"), "fe80::1", false), (Fixture.link(2, "eth0"), "fd00::2", true),

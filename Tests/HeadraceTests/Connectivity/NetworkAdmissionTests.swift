@@ -2,13 +2,13 @@ import Testing
 
 @testable import Headrace
 
-/// Who may run on which path, and which connections a change of path leaves.
+/// Admission of downloads to a network path, and the need for new connections after a change.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkAdmissionTests {
     private static let wired = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
 
-    /// The path, the policy, and what is in the way.
+    /// The path, the policy and the expected blocker.
     @Test(
         arguments: [
             (wired, DownloadRequest.NetworkPolicy.any, nil), (down, .any, .offline), (down, .wifiOrWired, .offline),
@@ -48,7 +48,7 @@ struct NetworkAdmissionTests {
         #expect(NetworkRequirement.isLoopback(host) == isLoopback)
     }
 
-    /// The paths one after the other, and whether the last one needs other connections.
+    /// Consecutive paths, and whether the last one requires new connections.
     @Test(
         arguments: [
             ([wired, wired], false), ([wired, down], false), ([wired, down, wired], false),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// The paths that a monitor tells, and the system behind it.
+/// The paths that a monitor publishes, from a test and from the system.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkMonitorTests {
     private let up = NetworkPath(isUp: true)
@@ -36,7 +36,7 @@ struct NetworkMonitorTests {
         guard let watch = NetworkPathObserver({ path in told.withLock { $0.append(path) } }) else { return }
         #expect(told.withLock { $0.count } == 1)
         watch.refresh()
-        // Whatever network this machine has, something is up, or else there is only the loopback.
+        // Whatever network this machine has, it is up, or there is only the loopback.
         for case let path? in told.withLock({ $0 }) {
             #expect(path.isUp ? !path.origins.isEmpty : path.interface == .loopback)
         }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What servers say of the ways to log in.
+/// Parsing of the `WWW-Authenticate` challenges (RFC 9110, section 11.6.1).
 @Suite(.timeLimit(.minutes(4)))
 struct ChallengeTests {
     @Test(arguments: [

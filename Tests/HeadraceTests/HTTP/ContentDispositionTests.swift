@@ -57,7 +57,7 @@ struct ContentDispositionTests {
         #expect(names("attachment; \(text); filename=plain") == ["plain"])
     }
 
-    /// No RFC says so, but browsers do, and so servers rely on it.
+    /// No RFC specifies this, but browsers do it and servers rely on it.
     @Test(arguments: [
         ("%c3%a4.txt", "ä.txt"), ("a%20b.txt", "a b.txt"), ("%2e%2e%2f", "../"), ("100%.txt", "100%.txt"),
         ("%ff.txt", "%ff.txt"), ("%c3.txt", "%c3.txt"), ("%E4%", "%E4%"), ("%25%32%66", "%2f"), ("%4", "%4"),
@@ -88,7 +88,7 @@ struct ContentDispositionTests {
         #expect(ContentDisposition(of: head).fileNames == ["a", "b"])
     }
 
-    /// With a look at all bytes before for each byte, any of these would run into the time limit.
+    /// Scanning backwards for each byte would run into the time limit with any of these.
     @Test(arguments: ["=", ";", "\"", "\\", "%", "'", "filename=", "filename*=UTF-8''", "x=\"", " ", "🇩🇪"])
     func `parsing a long field takes linear time`(_ piece: String) {
         let text = String(repeating: piece, count: (64 << 10) / piece.utf8.count)
@@ -97,7 +97,7 @@ struct ContentDispositionTests {
         }
     }
 
-    /// Random pieces of the grammar: what is found depends on no byte behind its own parameter.
+    /// Random pieces of the grammar: the result depends on no byte after its own parameter.
     @Test func `parameters after a name do not change it`() {
         var random = SeededRandom(seed: 6266)
         let pieces = ["filename", "*", "=", ";", "\"", "\\", "UTF-8''", "%41", "%c3", "a", " ", "é", "'"]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Cookies: whom they are set by, and whom they are told.
+/// The cookies that are accepted, and the URLs they are sent to.
 @Suite(.timeLimit(.minutes(4)))
 struct CookieTests {
     private static let now: Int64 = 784_111_777
@@ -13,7 +13,7 @@ struct CookieTests {
         return try #require(CookieScope(url))
     }
 
-    /// The field for a URL after another one has set cookies.
+    /// The `Cookie` field for `url` after `setter` has set cookies.
     private func field(_ fields: [String], by setter: String, for url: String, later: Int64 = 0) throws -> String? {
         var store = CookieStore()
         store.store(fields, from: try place(setter), at: Self.now)
@@ -22,7 +22,7 @@ struct CookieTests {
 
     @Test(
         arguments: [
-            // The host, and those below it where a domain is named.
+            // The host, and its subdomains if a domain is given.
             ("a=b", "http://h.example/", "http://h.example/x", "a=b"),
             ("a=b", "http://h.example/", "http://H.example:81/x", "a=b"),
             ("a=b", "http://h.example/", "http://x.h.example/", nil),
@@ -51,7 +51,7 @@ struct CookieTests {
             ("a=b; Secure", "https://h.example/", "http://h.example/", nil),
             ("a=b; Secure", "http://h.example/", "https://h.example/", nil),
             ("a=b", "https://h.example/", "http://h.example/", "a=b"),
-            // Names that promise who has set them.
+            // Name prefixes that restrict who may set a cookie.
             ("__Secure-a=b; Secure", "https://h.example/", "https://h.example/", "__Secure-a=b"),
             ("__secure-a=b", "https://h.example/", "https://h.example/", nil),
             ("__Secure-a=b", "http://h.example/", "http://h.example/", nil),
@@ -69,7 +69,7 @@ struct CookieTests {
             ("=b", "http://h.example/", "http://h.example/", nil),
             ("a", "http://h.example/", "http://h.example/", nil),
             ("a=b\u{1}", "http://h.example/", "http://h.example/", nil),
-            // The time, of which the age counts more.
+            // The expiry; `Max-Age` takes precedence over `Expires`.
             ("a=b; Max-Age=0", "http://h.example/", "http://h.example/", nil),
             ("a=b; Max-Age=-5", "http://h.example/", "http://h.example/", nil),
             ("a=b; Max-Age=x", "http://h.example/", "http://h.example/", "a=b"),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is never shown, and where it may go.
+/// Secrets are never shown, and are sent only to their origin.
 @Suite(.timeLimit(.minutes(4)))
 struct CredentialTests {
     @Test(arguments: [
@@ -23,7 +23,7 @@ struct CredentialTests {
         if let url = URL(string: text) { #expect(url.withoutCredentials.absoluteString == shown) }
     }
 
-    /// Nothing has to understand a URL for its password to be left out.
+    /// The password is removed even if the URL cannot be parsed.
     @Test(arguments: [
         "http://user:secret@ b/", "http://user:secret@[", "http://u:se\u{301}cret@\u{301}h:x/", "//u:secret@",
     ])
@@ -124,7 +124,7 @@ struct CredentialTests {
         let mirror = try #require(URL(string: "https://b.example/x"))
         chain = RedirectChain(request, at: mirror, DownloadConfiguration())
         #expect(names() == ["X"])
-        // Of one that a server told of, nobody has said that it may know the caller's fields.
+        // An advertised mirror is not trusted with the caller's fields.
         chain = RedirectChain(request, at: mirror, isAdvertised: true, DownloadConfiguration())
         #expect(names() == [])
         chain = RedirectChain(request, at: first, isAdvertised: true, DownloadConfiguration())

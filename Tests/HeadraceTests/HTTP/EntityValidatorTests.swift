@@ -24,7 +24,7 @@ struct EntityTagTests {
         #expect(EntityTag(parsing: text) == nil)
     }
 
-    /// RFC 9110, section 8.8.3.2, has this table.
+    /// The table of RFC 9110, section 8.8.3.2.
     @Test(arguments: [
         (#"W/"1""#, #"W/"1""#, false, true), (#"W/"1""#, #"W/"2""#, false, false), (#"W/"1""#, #""1""#, false, true),
         (#""1""#, #"W/"1""#, false, true), (#""1""#, #""1""#, true, true), (#""a""#, #""A""#, false, false),
@@ -67,7 +67,7 @@ struct EntityValidatorTests {
         ("Tue, 15 Nov 1994 13:45:26 GMT", HeadFixture.date),
         ("yesterday", HeadFixture.date),
         (HeadFixture.lastModified, "now"),
-        // Of software that does not know the time.
+        // Sent by software that does not know the time.
         ("Thu, 01 Jan 1970 00:00:00 GMT", HeadFixture.date), ("Thu, 01 Jan 1970 00:00:01 GMT", HeadFixture.date),
     ])
     func `V07 a date that is too recent or invalid is no validator`(_ lastModified: String, _ date: String) {
@@ -86,7 +86,7 @@ struct EntityValidatorTests {
         #expect(validator(fields) == nil)
     }
 
-    /// nginx makes the tag of the time and the size, Apache of the size and the time.
+    /// nginx builds the tag from the time and the size, Apache from the size and the time.
     @Test(
         arguments: [
             ("\"1-2dc6c0\"", 3_000_000, nil), ("\"2dc6c0-f4240\"", 3_000_000, nil), ("\"1-2dc6c0\"", 3_000_001, true),

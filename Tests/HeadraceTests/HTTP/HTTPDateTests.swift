@@ -39,7 +39,7 @@ struct HTTPDateTests {
         #expect(HTTPDate(parsing: text) == nil)
     }
 
-    /// Around a leap century and one that is none.
+    /// Around a leap century and a century without a leap day.
     @Test(arguments: [(1970...1973, 0), (1999...2001, 915_148_800), (2099...2101, 4_070_908_800)])
     func `consecutive days have consecutive dates`(_ years: ClosedRange<Int>, _ start: Int64) throws {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Logins by host, from a file.
+/// Logins by host from a netrc file.
 @Suite(.timeLimit(.minutes(4)))
 struct NetrcTests {
     private func login(_ text: String, for host: String) throws -> String? {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a 206 means.
+/// Evaluation of a 206.
 @Suite(.timeLimit(.minutes(4)))
 struct PartVerdictTests {
     private func evaluate(_ changes: [String: String], for rangeRequest: RangeRequest? = nil) throws -> ResponseVerdict

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a file that is there is asked for under, and what the answers mean (RFC 9110, section 13).
+/// The precondition for an existing file, and the evaluation of the responses (RFC 9110, section 13).
 @Suite(.timeLimit(.minutes(4)))
 struct PreconditionTests {
     private static let now = HeadFixture.date
@@ -33,9 +33,9 @@ struct PreconditionTests {
                 HeaderField(name: "If-None-Match", value: #""v1""#)
             ),
             (["Last-Modified": then, "Date": now], HeaderField(name: "If-Modified-Since", value: then)),
-            // A date beside a tag of no use would be one that the server does not rely on.
+            // The server does not rely on a date next to an unusable tag.
             (["ETag": "v1", "Last-Modified": then, "Date": now], nil), (["Last-Modified": then], nil),
-            // A second change may hide behind a date that is as young as the answer.
+            // A second change within the same second has the same date as the response.
             (["Last-Modified": now, "Date": now], nil), (["Last-Modified": "yesterday", "Date": now], nil), ([:], nil),
         ] as [([String: String], HeaderField?)]
     )
@@ -79,7 +79,7 @@ struct PreconditionTests {
             (["ETag": #""v1""#], ["Last-Modified": later], .unchanged),
             (["Last-Modified": then, "Date": now], [:], .unchanged),
             (["Last-Modified": then, "Date": now], ["Last-Modified": then], .unchanged),
-            // A server that went back to an older version finds that it was not modified since.
+            // A server that reverted to an older version considers it not modified since.
             (["Last-Modified": later, "Date": now], ["Last-Modified": then], .retryWithoutPrecondition),
         ] as [([String: String], [String: String], ResponseVerdict)]
     )

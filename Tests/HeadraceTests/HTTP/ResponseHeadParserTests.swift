@@ -95,7 +95,7 @@ struct ResponseHeadParserTests {
         #expect(try head("HTTP/1.1 200 OK\r\nX: a\r\n  b\r\n\r\n")?.fields == [HeaderField(name: "X", value: "a b")])
     }
 
-    /// Once the file was the chunks with their sizes: libcurl does not see the coding.
+    /// Regression: the chunk sizes became part of the file, because libcurl does not recognize a folded coding.
     @Test(arguments: [
         "Transfer-Encoding:\r\n chunked", "transfer-encoding: identity,\r\n\tchunked", "Content-Length: 1\r\n 2",
     ])

@@ -29,7 +29,7 @@ struct RetryAfterTests {
         #expect(delay == (seconds < 0 ? RetryAfter.maximum : .zero))
     }
 
-    /// A century off or right, it is the server's clock that both dates are of.
+    /// Even if the clock is a century off, both dates come from the server's clock.
     @Test(arguments: ["1894", "1994", "2094", "9994"])
     func `T15 a date is relative to the response's own date`(_ year: String) {
         let fields: KeyValuePairs = [

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Headrace
 
-/// What an answer means where the size of the file is known before.
+/// Evaluation of a response if the file size is known in advance.
 @Suite(.timeLimit(.minutes(4)))
 struct SizeVerdictTests {
-    /// 900 bytes, 1000 and 1100 are expected, and the file has 1000.
+    /// The verdicts with expected sizes of 900, 1000 and 1100 bytes for a file of 1000.
     private func evaluate(_ head: ResponseHead, for rangeRequest: RangeRequest) -> [ResponseVerdict] {
         [Int64(900), 1000, 1100].map { size in
             var rangeRequest = rangeRequest
@@ -29,7 +29,7 @@ struct SizeVerdictTests {
         known.totalBytes = nil
         let rangeRequest = try HeadFixture.rest(of: known)
         #expect(refusals(HeadFixture.part(), for: rangeRequest) == [1000, nil, 1000])
-        // Of one that does not tell, as far as it goes beyond.
+        // An unknown total is rejected if the part reaches beyond the expected size.
         let part = HeadFixture.part(["Content-Range": "bytes 400-999/*"])
         #expect(refusals(part, for: rangeRequest) == [1000, nil, nil])
     }
@@ -50,7 +50,7 @@ struct SizeVerdictTests {
         for head in [HeadFixture.head(404), HeadFixture.head(503), HeadFixture.head(304)] {
             #expect(Set(evaluate(head, for: .whole)) == [.evaluate(head, for: .whole)])
         }
-        // Another version is asked for as a whole, which is judged then.
+        // Another version is requested as a whole and evaluated then.
         let (part, rangeRequest) = (HeadFixture.part(["Content-Range": "bytes 400-999/1001"]), try HeadFixture.rest())
         #expect(Set(evaluate(part, for: rangeRequest)).count == 1)
     }

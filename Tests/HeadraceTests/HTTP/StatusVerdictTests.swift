@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a status other than 200 and 206 means.
+/// Evaluation of a status other than 200 and 206.
 @Suite(.timeLimit(.minutes(4)))
 struct StatusVerdictTests {
     private func evaluate(
@@ -28,7 +28,7 @@ struct StatusVerdictTests {
             try evaluate(416, ["Content-Range": size, "ETag": #""v1""#], for: rangeRequest)
                 == .complete(totalBytes: 400)
         )
-        // Of another version than that of If-Range the range would not have been looked at.
+        // With If-Range, the server would have ignored the range for another version.
         #expect(try evaluate(416, ["Content-Range": size], for: rangeRequest) == .complete(totalBytes: 400))
         let unconditional = rangeRequest.withoutIfRange
         #expect(try evaluate(416, ["Content-Range": size], for: unconditional) == .restart(.unsatisfiable(length: 400)))
@@ -97,7 +97,7 @@ struct StatusVerdictTests {
             ("", "basic", .loginRefused), ("Basic realm=x", "basic", .loginRefused),
             ("Digest realm=x", nil, .unsupportedLogin(scheme: "digest")),
             ("Digest realm=x", "basic", .unsupportedLogin(scheme: "digest")),
-            // The caller's own field may be of any kind.
+            // The caller's own field may use any scheme.
             ("Digest realm=x", "digest", .loginRefused),
         ] as [(String, String?, ResponseRejection)]
     )

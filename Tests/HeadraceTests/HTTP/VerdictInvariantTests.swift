@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What holds for every answer, whatever its fields: the rules said once more, over all combinations of a table.
+/// Invariants of the evaluation for every response: the rules restated over all combinations of a table.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct VerdictInvariantTests {
     private static let heads: [ResponseHead] = {
@@ -61,7 +61,7 @@ struct VerdictInvariantTests {
                 #expect(body.skippedBytes == 0)
                 #expect(body.length == body.framing.length)
                 let range = only("content-range", head)
-                // A plain request's 200 is the whole, and a field that names no part does not make it one.
+                // A 200 to a plain request is the whole file, even with a Content-Range without positions.
                 if let range, rangeRequest.range != nil || range != "bytes */1000" {
                     #expect(body.length == 1000 || body.length == nil && range == "bytes 0-999/1000")
                 }
@@ -69,7 +69,7 @@ struct VerdictInvariantTests {
         }
     }
 
-    @Test func `V10 R17 no response is requested twice without If-Range`() throws {
+    @Test func `V10 R17 a request without If-Range is never retried without it again`() throws {
         for rangeRequest in [try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum)] {
             for head in Self.heads {
                 #expect(ResponseVerdict.evaluate(head, for: rangeRequest.withoutIfRange) != .retryWithoutIfRange)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a 200 means.
+/// Evaluation of a 200.
 @Suite(.timeLimit(.minutes(4)))
 struct WholeVerdictTests {
     private func evaluate(_ changes: [String: String], for rangeRequest: RangeRequest? = nil) throws -> ResponseVerdict
@@ -159,7 +159,7 @@ struct WholeVerdictTests {
         }
     }
 
-    /// Once a 203 that was cut could not be begun again, in no later run either.
+    /// Regression: a 203 that was cut off could not be restarted, not even by a later run.
     @Test(arguments: [nil, .checksum, .overlap] as [RangeRequest.DeferredVerification?])
     func `a 203 replaces bytes without a validator, as a 200 does`(
         _ deferredVerification: RangeRequest.DeferredVerification?
@@ -174,7 +174,7 @@ struct WholeVerdictTests {
         let reason: RestartReason? = deferredVerification == nil ? nil : .noValidator
         #expect(verdict.isAccepted == (reason == nil))
         #expect(verdict.restartReason == reason)
-        // The whole may still come, where it has not been asked for.
+        // The whole file may still arrive if it was not requested yet.
         let ofPart: ResponseVerdict = reason.map { ResponseVerdict.restart($0) } ?? .fail(.status(203))
         #expect(ResponseVerdict.evaluate(HeadFixture.part(status: 203), for: rangeRequest) == ofPart)
     }

@@ -103,7 +103,7 @@ struct ChecksumListTests {
 
     private func list(_ text: String) throws -> ChecksumList { try ChecksumList(parsing: text.utf8) }
 
-    /// What the tools themselves wrote.
+    /// Output of the tools themselves.
     @Test(arguments: [
         ("\(a256)  plain\n", "plain"), ("\(a256) *plain\n", "plain"), ("\(a256) plain", "plain"),
         ("\(a256.uppercased())  plain\r\n", "plain"), ("  \(a256)  plain\n", "plain"), ("\(a256)\t*plain\n", "plain"),
@@ -165,7 +165,7 @@ struct ChecksumListTests {
         #expect(try list("\(Self.a256)  x\n").checksum(forFileNamed: "") == nil)
     }
 
-    /// Once the line of the list's own folder was taken for a file of that name in any.
+    /// Regression: a line for the list's own folder matched a file of that name in any folder.
     @Test(arguments: ["/tmp/b/x", "b//x", "../t/b/x", "./b/./x", "a/../b/x"])
     func `the line that shares the longest path suffix with the file applies`(_ path: String) throws {
         let both = try list("\(Self.a256)  ./x\n\(Self.b256)  ./b/x\n")
@@ -175,7 +175,8 @@ struct ChecksumListTests {
         #expect(elsewhere.checksum(forFileNamed: path) == nil)
     }
 
-    /// As texts they are equal: composed and decomposed, and with a mark that joins what is before it.
+    /// The names are equal as strings: composed and decomposed, or with a mark that combines with the preceding
+    /// character.
     @Test func `names with different bytes belong to different files`() throws {
         let (composed, decomposed) = ("gr\u{fc}n", "gru\u{308}n")
         let both = try list("\(Self.a256)  \(composed)\n\(Self.b256)  ./\(decomposed)\n")

@@ -31,7 +31,7 @@ struct DigestFieldsTests {
             ("sha-256=:\(sha256):, sha-256", []), ("sha-256=:\(sha256):, sha-256=1", []), ("", []), (" ", []),
             ("  sha-256=:\(sha256):  ", [.sha256]), ("sha-256=:\(sha256):\t,\tx", [.sha256]),
             ("sha-256=:\(sha256.dropLast()):", [.sha256]),
-            // What is malformed anywhere is malformed as a whole.
+            // A field that is malformed anywhere is ignored as a whole.
             ("sha-256=:\(sha256):,", []), ("sha-256=:\(sha256):, ,x", []), ("sha-256=\(sha256)", []),
             ("sha-256=:\(sha256)", []),
             ("SHA-256=:\(sha256):", []), ("sha-256=:\(sha256): x", []), ("sha-256 =:\(sha256):", []),

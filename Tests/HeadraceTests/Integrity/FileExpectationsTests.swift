@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What several requests of one file tell of it.
+/// Merging the expectations of several requests for one file.
 @Suite(.timeLimit(.minutes(4)))
 struct FileExpectationsTests {
     @Test func `a size that came with piece hashes remains when later piece hashes replace them`() throws {

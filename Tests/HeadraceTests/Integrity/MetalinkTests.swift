@@ -114,7 +114,7 @@ struct MetalinkTests {
         #expect(throws: DownloadError.self) { try Metalink(parsing: Array(latin.utf8)) }
     }
 
-    /// Each would take memory or time without end where nothing was bounded.
+    /// Without limits, each of these would take unbounded memory or time.
     @Test func `documents built to exhaust resources are rejected or read within limits`() throws {
         let deep = String(repeating: "<a>", count: 100_000)
         #expect(reason(deep)?.contains("deep") == true)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The digests of a file's pieces as they came.
+/// The digests of a file's pieces, computed as they arrive.
 @Suite(.timeLimit(.minutes(4)))
 struct ReceivedPiecesTests {
     private static let length = ReceivedPieces.leastLength
@@ -28,7 +28,7 @@ struct ReceivedPiecesTests {
         #expect(ReceivedPieces(fileSize: fileSize) == nil)
     }
 
-    /// Chunks of any size, some of them somewhere else.
+    /// Chunks of any size, some of them at another position.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a piece has a digest if one connection received all of it in order`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
@@ -87,7 +87,7 @@ struct ReceivedPiecesTests {
         pieces.keep([(0, .max), (2, 1)])
         #expect(try record(fileSize, pieces).pieces == pieces)
         #expect(try record(fileSize, nil).pieces == nil)
-        // As a record of another release, or a damaged one, may have it.
+        // A record of another release or a damaged one may contain this.
         #expect(try record(2 * fileSize, pieces).pieces == nil)
         #expect(try record(1, pieces).pieces == nil)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bodies without a length over HTTP/2, whose end libcurl does not tell from a reset with NO_ERROR.
+/// Bodies without a length over HTTP/2, whose end libcurl does not distinguish from a reset with NO_ERROR.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: HTTP2Server.isAvailable, "libssl or libnghttp2 could not be loaded"))
 struct HTTP2EndTests {
     private typealias Fixture = HTTP2Fixture
@@ -24,7 +24,7 @@ struct HTTP2EndTests {
         )
     }
 
-    /// A cut of the first response without a length, by a reset with NO_ERROR; then the resource.
+    /// Truncates the first response without a length by a reset with NO_ERROR; later responses are complete.
     @Sendable private static func cut(_ request: RecordedRequest, _ resource: Resource) -> [HTTP2Step] {
         var steps = HTTP2Step.file(resource, for: request, omitsLength: true)
         guard request["Range"] == nil, case .data = steps.last else { return steps }

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads over HTTP/2 connections that die without a sign: what is sent on them is never read.
+/// Downloads over HTTP/2 connections that die silently: data sent on them is never read.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: HTTP2Server.isAvailable, "libssl or libnghttp2 could not be loaded"))
 struct HTTP2StallTests {
     private typealias Fixture = HTTP2Fixture
 
-    /// One attempt more than the first, and one connection.
+    /// One retry and, by default, one connection.
     private static func run(
         connections: Int? = 1,
         settings: [(identifier: UInt16, value: UInt32)] = [],

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Who the server is, and who the client is, over TLS.
+/// TLS identities: pinned server keys and client certificates.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
 struct IdentityTests {
     private static let other = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Headrace
 
-/// Logins, and where they are sent.
+/// The sources of logins and the servers they are sent to.
 @Suite(.timeLimit(.minutes(4)))
 struct LoginTests {
     private static let hello = Array("hello".utf8)
     private static let good = Credential.basic(user: "user", password: "good")
     private static let basic = "Basic dXNlcjpnb29k"
 
-    /// What was asked for, with an answer to each.
+    /// A credential provider that records its requests.
     private final class Provider: Sendable {
         private let log = Locked<[CredentialRequest]>([])
         private let reply: @Sendable (CredentialRequest) async throws -> Credential?
@@ -28,7 +28,7 @@ struct LoginTests {
         }
     }
 
-    /// A server that lets one login in, and asks others for it.
+    /// A server that accepts one login and challenges all other requests.
     private static func guarded(
         _ login: String = basic,
         _ challenge: String = "Basic realm=\"files\"",
@@ -137,7 +137,7 @@ struct LoginTests {
         }
     }
 
-    /// It was once refused for good by one 401, so that nothing else of that server could be had.
+    /// Regression: one 401 rejected the login for good, and no other file of the server could be downloaded.
     @Test(arguments: [false, true])
     func `a login refused for one file is still used for others`(_ isInFile: Bool) async throws {
         let response = Response.answering { request in

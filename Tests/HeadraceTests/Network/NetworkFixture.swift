@@ -4,15 +4,15 @@ import Testing
 
 @testable import Headrace
 
-/// What came of one download.
+/// The outcome of one download.
 struct NetworkOutcome {
     var error: DownloadError?
     var bytes: [UInt8]?
-    /// All that was told of it.
+    /// The text of its events and its error.
     var told: String
 }
 
-/// Runs downloads of small files by all ways to a server.
+/// Runs downloads of small files over various routes to a server.
 enum NetworkFixture {
     static func run(
         _ url: URL,
@@ -55,12 +55,12 @@ enum NetworkFixture {
 }
 
 extension URL {
-    /// The same with a user and a password.
+    /// The same URL with a user and a password.
     func with(login: String) throws -> URL {
         try #require(URL(string: absoluteString.replacing("://", with: "://\(login)@")))
     }
 
-    /// The same at another host.
+    /// The same URL at another host.
     func at(host: String) throws -> URL {
         try #require(URL(string: absoluteString.replacing("127.0.0.1", with: host)))
     }

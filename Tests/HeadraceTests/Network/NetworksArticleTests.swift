@@ -18,7 +18,7 @@ func configuration(
     }
 }
 
-/// The sample of the page on logins and networks does what it is for.
+/// The sample of the page on logins and networks.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworksArticleTests {
     @Test func `the sample logs in once and stops when its login is refused`() async throws {

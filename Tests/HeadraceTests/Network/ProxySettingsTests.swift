@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Which proxy leads to which URL.
+/// The choice of a proxy for a URL.
 @Suite(.timeLimit(.minutes(4)))
 struct ProxySettingsTests {
     private func proxy(_ environment: [String: String], for url: String) throws -> String? {

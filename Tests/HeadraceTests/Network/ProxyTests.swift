@@ -9,7 +9,7 @@ import Testing
 struct ProxyTests {
     private let hello = Array("hello".utf8)
 
-    /// A host without an address: only a proxy can have looked it up.
+    /// A host without an address, which only the proxy can resolve.
     private let host = "headrace.invalid"
 
     @Test func `a file is downloaded through an HTTP proxy that resolves the name`() async throws {
@@ -182,7 +182,7 @@ struct ProxyTests {
         }
     }
 
-    /// In a process of its own, whose environment is nobody else's.
+    /// Runs in a process of its own, because it changes the environment.
     @Test func `libcurl's own proxy variables have no effect`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in

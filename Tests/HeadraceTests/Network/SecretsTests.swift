@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Cookies on the way, and secrets that are nowhere else.
+/// Cookies across redirects, and the absence of secrets from everything else.
 @Suite(.timeLimit(.minutes(4)))
 struct SecretsTests {
     @Test func `S09 cookies set by responses are sent on each hop they apply to`() async throws {
@@ -76,7 +76,7 @@ struct SecretsTests {
         }
     }
 
-    /// Each secret has this in it, in clear and in base64.
+    /// Each secret contains this word, in clear text or in base64.
     private static let secrets = ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"]
 
     @Test func `S10 no secret is in an event, an error, a resume record or the registry`() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What curl's own suite asks of it, as far as it concerns who downloads files.
+/// Cases from curl's own test suite that concern file downloads.
 @Suite(.timeLimit(.minutes(4)))
 struct CurlTests {
     @Test(arguments: CurlCase.all)

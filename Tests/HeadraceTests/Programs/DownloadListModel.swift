@@ -26,7 +26,7 @@ final class DownloadListModel {
     }
 }
 
-/// The model of the documentation at work, without the view.
+/// Runs the documentation's model without its view.
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadQueueModelTests {
     @Test func `the sample model has a row for each download, and its button works`() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadraceFoundation
 
-/// The progress object of Foundation as a mirror of a download, and as its remote control.
+/// A `Progress` object that mirrors and controls a download.
 @Suite(.timeLimit(.minutes(4)))
 struct FoundationProgressTests {
     private let body = Response.Body.pattern(size: 300_000)
@@ -14,7 +14,7 @@ struct FoundationProgressTests {
         $0.stallTimeout = .seconds(3600)
     }
 
-    /// Runs `meanwhile` beside the reporting, which ends by itself with the download.
+    /// Runs `meanwhile` during the reporting, which ends with the download.
     private func reporting(
         _ response: Response,
         meanwhile: (Progress, Download, FaultServer) async throws -> Void = { _, _, _ in }
@@ -48,7 +48,7 @@ struct FoundationProgressTests {
         #expect(!progress.isPausable && !progress.isCancellable)
     }
 
-    /// It was complete before the file was, and a file that was fetched again counted twice in the parent.
+    /// Regression: progress completed before the file did, and a re-downloaded file counted twice in the parent.
     @Test(
         arguments: [
             [(0, nil), (0, 0)], [(100, nil), (100, 300), (300, 300), (0, nil), (90, 300)],

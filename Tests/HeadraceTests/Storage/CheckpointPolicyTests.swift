@@ -8,12 +8,12 @@ struct CheckpointPolicyTests {
 
     private let mebibyte: Int64 = 1 << 20
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
         #expect(actions == expected, sourceLocation: location)
     }
 
-    /// A policy that is past the first second and the first mebibyte, with a record of it on disk.
+    /// A policy past its first second and mebibyte, with a record on disk.
     private func running(_ durability: CheckpointPolicy.Durability) -> CheckpointPolicy {
         var policy = CheckpointPolicy(durability, at: .zero)
         expect(policy.wrote(0..<mebibyte, at: .seconds(1)), [.writeRecord])
@@ -75,7 +75,7 @@ struct CheckpointPolicyTests {
         expect(policy.wrote(200 * mebibyte..<300 * mebibyte, at: .milliseconds(2_000)), [.writeRecord])
         #expect(policy.durable.isEmpty)
         #expect(policy.isSyncing)
-        // Two syncs never run at once; the bytes that came meanwhile are enough for the next.
+        // Two syncs never run at once; enough bytes arrived meanwhile for the next one.
         expect(policy.syncEnded(success: true, at: .milliseconds(2_100)), [.startSync])
         #expect(policy.durable == ByteRangeSet([0..<mebibyte, 10 * mebibyte..<80 * mebibyte]))
         expect(policy.syncEnded(success: true, at: .milliseconds(3_000)), [.writeRecord])
@@ -118,7 +118,7 @@ struct CheckpointPolicyTests {
         #expect(policy.durable.isEmpty)
     }
 
-    /// Else a stop before an orderly restart of the system cost all bytes.
+    /// Without this, a stop before an orderly reboot would lose all bytes.
     @Test func `a final stop writes a record and then syncs, whatever the durability`() {
         var policy = running(.none)
         expect(policy.wrote(mebibyte..<1 << 35, at: .milliseconds(1_100)), [])
@@ -213,7 +213,7 @@ struct CheckpointPolicyTests {
             at: .zero
         )
         #expect(policy.durable == ByteRangeSet([0..<10]))
-        // What the process before wrote and did not sync is as much in need of it.
+        // Bytes that the previous process wrote but did not sync need a sync just as much.
         expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .seconds(1)), [.writeRecord, .startSync])
         expect(policy.syncEnded(success: true, at: .seconds(2)), [.writeRecord])
         #expect(policy.durable == ByteRangeSet([0..<71 * mebibyte]))

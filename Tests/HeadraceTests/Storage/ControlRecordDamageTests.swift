@@ -7,7 +7,7 @@ import Testing
 struct ControlRecordDamageTests {
     typealias Failure = ControlRecord.DecodingFailure
 
-    /// What reading says of bytes; nil where they are a record.
+    /// The failure of decoding these bytes; `nil` if they are a record.
     private func failure(_ bytes: [UInt8]) -> Failure? {
         do throws(Failure) {
             _ = try ControlRecord(decoding: bytes)
@@ -21,7 +21,7 @@ struct ControlRecordDamageTests {
         failure(Array(text.utf8))
     }
 
-    /// What reading says of a payload with a checksum that is right.
+    /// The failure of decoding a payload with a valid checksum.
     private func failure(payload: String) -> Failure? {
         failure(ControlRecord.framed(Array(payload.utf8)))
     }
@@ -171,7 +171,7 @@ struct ControlRecordDamageTests {
                     failure(Array(record.prefix(.random(in: 0..<40, using: &random))) + garbage(using: &random)) != nil
                 )
             case 2:
-                // A part of the record a second time, in any place.
+                // Repeat a part of the record at a random position.
                 var bytes = record
                 let (from, to) = (
                     bytes.indices.randomElement(using: &random) ?? 0, Int.random(in: 1...60, using: &random)
@@ -180,7 +180,7 @@ struct ControlRecordDamageTests {
                 bytes.insert(contentsOf: part, at: .random(in: 0...bytes.count, using: &random))
                 #expect(failure(bytes) != nil)
             default:
-                // With the checksum set right, so that the bytes reach the innermost checks.
+                // Fix the checksum so that the bytes reach the innermost checks.
                 var bytes = payload
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     let index = Int.random(in: 0..<bytes.count, using: &random)

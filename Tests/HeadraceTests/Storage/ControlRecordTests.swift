@@ -16,7 +16,7 @@ struct ControlRecordTests {
         #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
     }
 
-    /// The format is a promise to later versions; a change of this text needs a new version number.
+    /// Later versions must read this format; changing this text requires a new version number.
     @Test func `a record is two lines of text`() throws {
         let payload =
             #"{"boot":"8f5b","device":2049,"durable":[[0,100]],"finalName":"näme (1).zip","#
@@ -149,7 +149,7 @@ struct ControlRecordTests {
         #expect(decoded.durable.ranges == Array(record.durable.ranges.prefix(ControlRecord.maxRanges)))
         #expect(decoded.durable.isSubset(of: decoded.written))
 
-        // Durable ranges that lie in written ones which found no place.
+        // Durable ranges inside written ranges that were dropped.
         record.durable = ByteRangeSet(record.written.ranges.suffix(15_000))
         let cut = try ControlRecord(decoding: try #require(record.encoded()))
         #expect(cut.durable == cut.written.intersection(record.durable))
@@ -166,7 +166,7 @@ struct ControlRecordTests {
 }
 
 extension ControlRecord {
-    /// With every field set, and characters that JSON escapes.
+    /// A record with every field set and characters that JSON escapes.
     static func sample(url: URL? = URL(string: "https://example.org/n%C3%A4me.zip?q=1/2")) throws -> ControlRecord {
         var record = ControlRecord(
             url: try #require(url),

@@ -4,16 +4,16 @@ import Testing
 
 @testable import Headrace
 
-/// Crashes between any two changes of a disk: a second run ends with the exact file, whatever was lost.
+/// Crashes between any two disk changes: a second run ends with the exact file, whatever was lost.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct CrashTests {
     private static let size = 8000
-    /// One download with a cut and a record every three chunks.
+    /// One download that is cut off every three chunks, with a record each time.
     private let stream = CrashFixture(size: size, chunkBytes: 1000, connections: 1) { _, request in
         DiskFixture.response(request, sending: 3000, of: size)
     }
 
-    /// One download over four connections that are cut as well, and refused together now and then.
+    /// One download over four connections that are cut off and sometimes refused together.
     private let parts = CrashFixture(size: 2_200_000, chunkBytes: 100_000, connections: 4) { index, request in
         guard index % 8 < 5 else { throw DownloadError(.connectionLost, "Cut.") }
         return DiskFixture.response(request, sending: 300_000, of: 2_200_000)
@@ -39,7 +39,7 @@ struct CrashTests {
         var image = DiskImage()
         for round in 0..<50 {
             let disk = MemoryDisk(image, bootID: "\(round)")
-            // Each run is cut by its server, and then stopped at another change each time.
+            // Each run is cut off by its server and then stopped at a different change.
             _ = try await DiskFixture.run(to: CrashFixture.destination, files: disk.calls) {
                 DiskFixture.response($0, sending: 100, of: Self.size)
             }

@@ -41,7 +41,7 @@ struct DestinationPathsTests {
         #expect(names.knownPath == "/tmp/d/mine")
     }
 
-    /// Once the path was taken apart by characters, of which the slash and the mark are one.
+    /// Regression: the path was split into characters, and the slash and the mark are one character.
     @Test func `S01 a name that starts with a combining mark stays in the directory`() throws {
         let names = try names(.directory(URL(filePath: "/tmp/d.d/", directoryHint: .isDirectory)))
         let path = try names.path(for: head("http://h/x", "attachment; filename*=UTF-8''%CC%81x"))
@@ -59,7 +59,7 @@ struct DestinationPathsTests {
         #expect(try names(.directory(Self.folder)).contains(path) == isContained)
     }
 
-    /// Whatever bytes a server puts in the field.
+    /// Random field values from a server.
     @Test(arguments: UInt64(1)...8)
     func `S01 no header field leads out of the directory`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Disks that fail in the middle of a download, and what the next run finds.
+/// Disks that fail during a download, and the state the next run finds.
 @Suite(.timeLimit(.minutes(4)))
 struct DiskFaultTests {
-    /// Writes as a file system does that is full from an offset on.
+    /// A file system that is full from an offset on.
     private func full(from limit: Int64) -> FileSystem {
         FileSystemRecorder { call throws(SystemError) in
             if case .write(let offset, let count) = call, offset + Int64(count) > limit {
@@ -29,7 +29,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Once the partial was left without a record, and all of it was fetched again.
+    /// Regression: the partial file was left without a record and downloaded again completely.
     @Test(arguments: [true, false])
     func `K01 a full disk drops the last bytes to make room for the record`(
         _ hasTornWrite: Bool
@@ -111,7 +111,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Once each answer put off the next record, so that a kill cost all of them.
+    /// Regression: each response delayed the next record, so a kill lost all bytes.
     @Test func `X01 many short responses do not delay the record`() async throws {
         let (clock, recorder) = (TestClock(), FileSystemRecorder())
         try await withTemporaryDirectory { folder in
@@ -138,7 +138,7 @@ struct DiskFaultTests {
             #expect(outcome.error == nil)
             #expect(outcome.starts.count == 11)
             #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
-            // One when the first answer was cut, and one for each two of the others but the last.
+            // One when the first response is cut off, and one for every two of the others except the last.
             #expect(recorder.calls.count { $0 == .replace } >= 5)
         }
     }
@@ -156,7 +156,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// A body without a length was taken for complete where the failure had thrown its bytes back: a wrong file.
+    /// Regression: after the failure withdrew its bytes, a body without a length counted as complete: a wrong file.
     @Test(arguments: [true, false])
     func `K06 a sync that fails during the download stops it and leaves no file`(_ hasLength: Bool) async throws {
         let clock = TestClock()
@@ -177,7 +177,7 @@ struct DiskFaultTests {
         #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
     }
 
-    /// A sync that was due when a record was being written was forgotten if the body ended meanwhile.
+    /// Regression: a sync that became due while a record was written was skipped if the body ended meanwhile.
     @Test func `X03 no file gets its final name before its last byte is synced`() async throws {
         for slowRecords in [false, true] {
             let clock = TestClock()
@@ -226,7 +226,7 @@ struct DiskFaultTests {
             #expect(outcome.error == nil)
             let looks: Set<FileSystemRecorder.Call> = [.status, .openStatus, .read, .close]
             let order = recorder.calls.filter { !looks.contains($0) }.map { call in
-                // The record's length is not the point.
+                // Ignore the record's length.
                 if case .write(0, _) = call { FileSystemRecorder.Call.write(offset: 0, count: 0) } else { call }
             }
             #expect(
@@ -240,7 +240,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Runs with a record from a run before, where a folder's sync fails from some time on.
+    /// Resumes an earlier run on a file system whose directory syncs fail from `begin` on.
     private func runWithoutFolderSync(
         in folder: URL,
         _ errno: Int32,
@@ -270,7 +270,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Once it was told as a file that could not be renamed, and a record was left beside it.
+    /// Regression: the error said that the file could not be renamed, and a record was left beside it.
     @Test(arguments: [(EIO, DownloadError.Code.fileSystem), (EACCES, .permission), (ENOSPC, .diskFull)])
     func `X03 the error of a failed directory sync names the complete file`(
         _ errno: Int32,
@@ -291,7 +291,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// The session had the descriptor of the named file still, whose bytes it would have cut for the next attempt.
+    /// Regression: the renamed file's descriptor was still open and would have been truncated for the next attempt.
     @Test func `K06 a renamed file is not written to when the download is retried`() async throws {
         let disk = MemoryDisk { change throws(SystemError) in
             if change == .syncDirectory { throw SystemError(errno: EIO) }
@@ -344,7 +344,7 @@ struct DiskFaultTests {
             #expect(error.code == .fileExists)
             #expect(error.message.contains("kept as \(partial.path)") == (size > 0))
             #expect(FileProbe.size(of: partial) == (size > 0 ? Int64(size) : nil))
-            // As private as before.
+            // The permissions are unchanged.
             #expect(size == 0 || FileProbe.permissions(of: partial) == 0o600)
         }
     }
@@ -378,7 +378,7 @@ struct DiskFaultTests {
                 }
                 var calls = recorder.fileCalls
                 calls.replace = { path, newPath throws(SystemError) in
-                    // The record's replacement stays within the folder.
+                    // The replacement of the record stays within the folder.
                     guard path.hasSuffix(".new") else { throw SystemError(errno: EXDEV) }
                     try FileSystem.system.replace(path, newPath)
                 }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// File systems that do not have what is asked of them.
+/// File systems that lack a system call.
 @Suite(.timeLimit(.minutes(4)))
 struct FallbackTests {
-    /// The calls of a file system whose calls for a free name answer this; 0 stands for success.
+    /// A file system whose exclusive rename and link fail with these errors; 0 means success.
     private func calls(_ recorder: FileSystemRecorder, renaming: Int32, linking: Int32) -> FileSystem {
         let recorded = recorder.fileCalls
         var calls = recorded
@@ -23,7 +23,7 @@ struct FallbackTests {
         return calls
     }
 
-    /// Once no download with the default policy could be named on exFAT, nor on many mounts of FUSE.
+    /// Regression: with the default policy, no download could be renamed on exFAT and many FUSE mounts.
     @Test(arguments: [EINVAL, ENOTSUP], [0, EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP, EMLINK])
     func `K23 without exclusive renames, a file still gets only a free name`(
         _ renaming: Int32,
@@ -84,7 +84,7 @@ struct FallbackTests {
         }
     }
 
-    /// Once each attempt left an empty partial.
+    /// Regression: each attempt left an empty partial file.
     @Test(arguments: [EIO, EINTR])
     func `a new partial file that cannot be locked is removed, and the reason is reported`(_ errno: Int32) async throws
     {
@@ -99,7 +99,7 @@ struct FallbackTests {
         }
     }
 
-    /// Two processes without a lock would write one journal.
+    /// Without a lock, two processes would write to one journal.
     @Test(arguments: [ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP])
     func `a registry on a file system without locks is rejected with the reason`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in

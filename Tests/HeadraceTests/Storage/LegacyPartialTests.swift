@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// What became of a partial and its record between two runs.
+/// The state of a partial file and its record between two runs.
 @Suite(.timeLimit(.minutes(4)))
 struct LegacyPartialTests {
     private static let held = DiskFixture.held
 
-    /// Runs again, which has to fetch what is behind `start`.
+    /// Runs again and expects a single request from `start`.
     private func expectExact(in folder: URL, from start: Int64) async throws {
         let outcome = try await DiskFixture.run(to: .directory(folder), files: .system)
         #expect(outcome.error == nil)
@@ -18,7 +18,7 @@ struct LegacyPartialTests {
         #expect(try FileProbe.names(in: folder) == ["file.bin"])
     }
 
-    /// Runs again, which has to ask nobody and name nothing.
+    /// Runs again and expects no request and no renamed file.
     private func expectRefusal(in folder: URL) async throws -> DownloadError? {
         let outcome = try await DiskFixture.run(to: .directory(folder), files: .system)
         #expect(outcome.error?.code == .fileSystem)
@@ -31,7 +31,7 @@ struct LegacyPartialTests {
         try await DiskFixture.withLeftovers { folder, _, _ in try await expectExact(in: folder, from: Self.held) }
     }
 
-    /// As after Ctrl-C, and a restart of the machine in the evening.
+    /// The state after Ctrl-C followed by a reboot.
     @Test(arguments: [DownloadConfiguration.Durability.none, .full])
     func `bytes saved at a stop are resumed after a reboot`(
         _ durability: DownloadConfiguration.Durability
@@ -135,7 +135,7 @@ struct LegacyPartialTests {
         }
     }
 
-    /// Killed after the file got its name and before its record was removed; and then told to skip what is there.
+    /// The process was killed after the rename and before the record was removed; the next run skips existing files.
     @Test func `X03 a record without its partial file is removed when the file is skipped`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
@@ -201,7 +201,7 @@ struct LegacyPartialTests {
         }
     }
 
-    /// Once it was the result, also with another checksum than the one that was asked for.
+    /// Regression: it was the result even if another checksum was requested.
     @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .overwrite])
     func `X03 a renamed file that does not match the request is downloaded again`(
         _ policy: DownloadRequest.ConflictPolicy
@@ -240,7 +240,7 @@ struct LegacyPartialTests {
         }
     }
 
-    /// Once the file was lost as the result, and what had stopped its check was told as an error.
+    /// Regression: the file was lost as the result, and the reason for stopping was reported as an error.
     @Test(
         arguments: [
             .paused, .cancelled, .demoted, .networkChanged, .shutDown, .timedOut(after: .seconds(1)),
@@ -257,7 +257,7 @@ struct LegacyPartialTests {
             let stop = StopSignal()
             var files = FileSystem.system
             files.status = { path throws(SystemError) in
-                // It is looked up just before it is read.
+                // The status is read just before the file.
                 if path.hasSuffix("/file.bin") { stop.stop(reason) }
                 return try FileSystem.system.status(path)
             }
@@ -267,7 +267,7 @@ struct LegacyPartialTests {
                 files: files,
                 clock: AnyClock(TestClock())
             )
-            // A task of its own, which is the one that is cancelled.
+            // A separate task, which is the one that is cancelled.
             async let stopped = stop.cancellingTask {
                 await TransferOutcome(of: DownloadTransfer(record, stop, in: environment))
             }
@@ -285,7 +285,7 @@ struct LegacyPartialTests {
         }
     }
 
-    /// What was no file before was also one that could not be looked up.
+    /// Regression: a file whose status could not be read was treated as missing.
     @Test func `X03 a record stays if the status of its partial file cannot be read`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
@@ -307,14 +307,14 @@ struct LegacyPartialTests {
 
     @Test func `K27 a second download on the same partial file is rejected until the first is gone`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, _ in
-            // Another process holds the lock, as its own descriptor does here.
+            // Another process holds the lock; here a second descriptor does.
             let file = open(partial.path, O_RDWR | O_CLOEXEC)
             #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
             let error = #expect(throws: DownloadError.self) {
                 try PartialFile.existing(partial.path, calls: .system)
             }
             #expect(error?.code == .busy)
-            // What the kernel does with the descriptors of a killed process.
+            // The kernel closes the descriptors of a killed process in the same way.
             close(file)
             try await expectExact(in: folder, from: Self.held)
         }
@@ -325,7 +325,7 @@ struct LegacyPartialTests {
             let gate = try Gate()
             try await withFaultServer(.ok(.pattern(size: 200_000)).held(after: 100_000, until: gate)) { server in
                 let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
-                // The wait of this test is no stall, however busy the machine is.
+                // A long time-out, so that waiting is no stall even on a busy machine.
                 try await withDownloadManager(.init { $0.stallTimeout = .seconds(600) }) { one in
                     let first = try await one.download(request)
                     for await progress in first.progress where progress.bytesReceived > 0 { break }

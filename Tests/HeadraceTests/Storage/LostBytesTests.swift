@@ -7,7 +7,7 @@ import Testing
 /// Partial files that another program truncates while they are written.
 @Suite(.timeLimit(.minutes(4)))
 struct LostBytesTests {
-    /// The system's calls, with the file cut to a size by another program after some of the writes.
+    /// A file system on which another program truncates the file after some of the writes.
     private static func calls(cuttingTo size: Int64, after writes: Set<Int>) -> FileSystem {
         var calls = FileSystem.system
         let count = Locked(0)
@@ -76,7 +76,7 @@ struct LostBytesTests {
     @Test func `only the lost bytes are downloaded again`() async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
-            // The hole reaches from the cut to the end of the eighth chunk.
+            // The hole reaches from the truncation to the end of the eighth chunk.
             let outcome = try await DiskFixture.run(
                 to: .directory(folder),
                 files: Self.calls(cuttingTo: 300_000, after: [8]),
@@ -116,7 +116,7 @@ struct LostBytesTests {
                 let path = folder.appending(path: "\(isZeros)").path
                 let file = try PartialFile.create(path, calls: SharedFileSystem(calls))
                 defer { file.close() }
-                // No write begins or ends at a block.
+                // No write starts or ends on a block boundary.
                 let bytes = (0..<262_144).map { UInt8(isZeros && (60_000..<140_000).contains($0) ? 0 : 1) }
                 for start in stride(from: 0, to: bytes.count, by: 30_001) {
                     try bytes[start..<min(bytes.count, start + 30_001)].withUnsafeBytes {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// From the first byte to the final name: the order of the file calls, their failures, and the conflict policies.
+/// From the first byte to the rename: the order of the file calls, their failures, and the conflict policies.
 @Suite(.timeLimit(.minutes(4)))
 struct PartialFileTests {
     private let url = "http://example.org/file.bin"
@@ -125,7 +125,7 @@ struct PartialFileTests {
         }
     }
 
-    /// Once every download ended at its last byte there, and could not be named.
+    /// Regression: every download on such a mount failed at the rename.
     @Test(arguments: [EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP], [DownloadRequest.ConflictPolicy.rename, .overwrite])
     func `a mount without file modes does not fail a download`(
         _ errno: Int32,
@@ -308,7 +308,7 @@ struct PartialFileTests {
         }
     }
 
-    /// Once the file lay beside the directory, as `d (1)`.
+    /// Regression: the file was placed beside the directory as `d (1)`.
     @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
     func `a directory given as the file is rejected before any request`(
         _ policy: DownloadRequest.ConflictPolicy
@@ -456,7 +456,7 @@ struct PartialFileTests {
 }
 
 extension Result where Failure == any Error {
-    /// Keeps what an asynchronous closure returned or threw.
+    /// Captures the result or the error of an asynchronous closure.
     fileprivate init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())

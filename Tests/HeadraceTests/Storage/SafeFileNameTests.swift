@@ -12,7 +12,7 @@ struct SafeFileNameTests {
         ("a\u{202E}txt.exe", "atxt.exe"), ("a:b*c?.txt", "abc.txt"), ("größe 日本.zip", "größe 日本.zip"),
         ("console", "console"), ("a;b", "a;b"), ("con .txt", "_con .txt"), ("..%2Fx", "%2Fx"),
         (". -~ a", "a"), ("a.\u{A0}\u{3000}.", "a"), ("\u{2028}a\u{85}", "a"), ("\u{301}a", "\u{301}a"),
-        // A slash with a combining mark behind it is another character, and still a slash.
+        // A slash followed by a combining mark is another character, but still a slash.
         ("a/\u{301}b", "\u{301}b"), ("..\\\u{301}", "\u{301}"), ("a.\u{301}/x", "x"), ("x/\r\n/y\r\n", "y"),
     ])
     func `S01 a proposed name becomes one harmless component`(_ proposal: String, _ name: String) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The line that a finished file keeps of its version.
+/// The attribute line with which a finished file saves its validator.
 @Suite(.timeLimit(.minutes(4)))
 struct SavedValidatorTests {
     private static let dated = Precondition.modifiedSince("Wed, 01 Jan 2025 00:00:00 GMT", place: "0123abcd")
@@ -56,7 +56,7 @@ struct SavedValidatorTests {
         #expect(line.encoded == Array("3 0ff462f914f4fa47 \(salted.text) \"v1\"".utf8))
     }
 
-    /// What releases have written has to be read by later ones.
+    /// Later releases must read the lines of earlier ones.
     @Test func `the format of a line has not changed`() throws {
         let version = try version(tag(#""v1""#))
         #expect(version.encoded == Array(#"1 0ff462f914f4fa47 "v1""#.utf8))
@@ -79,7 +79,7 @@ struct SavedValidatorTests {
         "1 h \"" + String(repeating: "x", count: 1024) + "\"",
         "1 h 0123abcdThu, 01 Jan 1970 00:00:00 GMT", "1 h Wed, 01 Jan 2025 00:00:00 GMT",
         "1 h 0123abcxWed, 01 Jan 2025 00:00:00 GMT", "1 h 0123abcd Wed, 01 Jan 2025 00:00:00 GMT",
-        // As lines of other contents were, before the first release.
+        // Lines as they were before the first release.
         "1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"", "2 8f5b-1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"",
     ])
     func `an invalid line is ignored`(_ text: String) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files under the names of our own that another user has put into a folder which all may write to.
+/// Another user's files under our names in a world-writable folder.
 @Suite(.timeLimit(.minutes(4)))
 struct StrangersFileTests {
     private static let held = DiskFixture.held
@@ -14,7 +14,7 @@ struct StrangersFileTests {
         case ownerOfFolder
     }
 
-    /// The system's calls, to which these files, and no later ones of their names, are another user's.
+    /// A file system on which these files, but no later ones of the same names, belong to another user.
     private func calls(_ owner: Owner, of files: [URL], in folder: URL) throws -> FileSystem {
         let inodes = Set(try files.map { try #require(try FileSystem.system.status($0.path)).inode })
         let folderInode = try #require(try FileSystem.system.status(folder.path)).inode
@@ -62,7 +62,7 @@ struct StrangersFileTests {
         }
     }
 
-    /// As on a disk of a server that has files of root belong to nobody.
+    /// Some servers map root to the user `nobody`.
     @Test(arguments: [12_345, 65_534] as [UInt32])
     func `files whose owner is the one our new files get are ours`(_ owner: UInt32) async throws {
         try await DiskFixture.withLeftovers { folder, _, _ in
@@ -82,7 +82,7 @@ struct StrangersFileTests {
         }
     }
 
-    /// What a process leaves that is killed after its file got its name.
+    /// The state of a process that was killed just after it renamed its file.
     @Test(arguments: [true, false])
     func `a renamed file with its record is accepted unless it is another user's`(
         _ isOwn: Bool

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// What an app finds that was suspended and ended, moved or robbed of files while it was away.
+/// The state of an app that was suspended and then terminated, moved or purged.
 @Suite(.timeLimit(.minutes(4)))
 struct SuspensionTests {
     private static let cut = 60_000
 
-    /// Runs a manager whose server falls silent in the middle of the first file while `isSilent`.
+    /// Runs a manager whose server, if `isSilent`, falls silent in the middle of the first file.
     private func withManager(
         _ container: URL,
         isSilent: Bool,
@@ -28,7 +28,7 @@ struct SuspensionTests {
                     return FakeTransport.Reply(DiskFixture.response(request, sending: Self.cut), end: .silence)
                 },
                 files: files,
-                // No time passes, so that no record is written but the one that is asked for.
+                // No time passes, so only the requested record is written.
                 clock: AnyClock(TestClock())
             )
         )
@@ -66,12 +66,12 @@ struct SuspensionTests {
                 let record = try record(of: download)
                 #expect(isHeld(record?.written))
                 #expect(isHeld(record?.durable))
-                // What outlives a kill comes before what takes the disk's time.
+                // The record, which survives a kill, comes before the slow sync.
                 let calls = recorder.calls.dropFirst(before).filter { $0 == .replace || $0 == .sync }
                 #expect(calls.contains(.sync))
                 #expect(calls.first == .replace)
                 #expect(download.state == .running)
-                // A record of another state must not come after the end.
+                // A late record must not follow the end.
                 await download.pause()
                 await manager.prepareForSuspension()
                 #expect(isHeld(try self.record(of: download)?.durable))

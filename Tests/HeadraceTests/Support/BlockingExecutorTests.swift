@@ -31,7 +31,7 @@ struct BlockingExecutorTests {
     }
 }
 
-/// Blocks the thread, as a slow file call does.
+/// Blocks the thread like a slow file call.
 private func blocked(on semaphore: DispatchSemaphore) async {
     func wait() { semaphore.wait() }
     wait()

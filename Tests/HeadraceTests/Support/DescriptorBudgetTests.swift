@@ -4,13 +4,13 @@ import Testing
 
 @testable import Headrace
 
-/// How the descriptors that are left are divided.
+/// The division of the free descriptors.
 @Suite(.timeLimit(.minutes(4)))
 struct DescriptorBudgetTests {
     private let a = Download.ID(rawValue: 1)
     private let b = Download.ID(rawValue: 2)
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func admitted(_ budget: inout DescriptorBudget, upTo limit: Int) -> Int {
         var count = 0
         while count < limit, budget.admit(isOnly: count == 0) { count += 1 }
@@ -27,7 +27,7 @@ struct DescriptorBudgetTests {
     ) {
         var budget = DescriptorBudget(free: free)
         #expect(admitted(&budget, upTo: free == 1000 ? 64 : 100) == transfers)
-        // All that they, the idle connections and the rest of the process may have open.
+        // The maximum that they, the idle connections and the rest of the process can open.
         let most = transfers * DescriptorBudget.perTransfer + DescriptorBudget.idleConnections(free: free)
         #expect(transfers == 1 || most + DescriptorBudget.reserve <= free)
     }
@@ -94,7 +94,7 @@ struct DescriptorBudgetTests {
     }
 
     @Test func `no more downloads run than descriptors allow, and all of them finish`() async throws {
-        // For two of them.
+        // Enough for two of them.
         try await QueueFixture.with(limit: 10, descriptors: DescriptorShare { 16 }) { list in
             let silent = try await list.add("silent")
             let files = try await list.manager.download((0..<8).map { try list.request("\($0)") })

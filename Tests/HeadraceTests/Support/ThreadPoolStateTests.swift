@@ -13,12 +13,12 @@ struct ThreadPoolStateTests {
         case ended
     }
 
-    /// Threads that do what they are told, in any order.
+    /// Simulated threads that follow the pool's instructions in any order.
     private struct Crew {
         var pool: ThreadPoolState<Int>
         var threads: [Thread] = []
         var jobsRun: [Int] = []
-        /// Wakes that no waiting thread has taken yet.
+        /// Wakes that no waiting thread has received yet.
         var wakes = 0
 
         init(maxThreads: Int, maxWorking: Int) {
@@ -51,7 +51,7 @@ struct ThreadPoolStateTests {
             wakes += threads.count
         }
 
-        /// Lets a thread do what it can; false where it can do nothing but go on with its wait or job.
+        /// Advances a thread; returns `false` if it can only continue to wait or work.
         mutating func go(_ index: Int, timeIsOver: Bool, jobEnds: Bool) -> Bool {
             switch threads[index] {
             case .ended: return false
@@ -106,7 +106,7 @@ struct ThreadPoolStateTests {
         #expect(zip(running, running.dropFirst()).allSatisfy { $1 - $0 <= 1 })
     }
 
-    /// Each job waited for the watching thread to lose its patience while another was stuck.
+    /// Regression: while one job was stuck, each other job waited until the watching thread lost patience.
     @Test func `beside a stuck thread another one works without delay until it returns`() {
         var crew = Crew(maxThreads: 4, maxWorking: 1)
         func settle(stuck: [Int], timeIsOver: Bool = false) {
@@ -134,7 +134,7 @@ struct ThreadPoolStateTests {
         settle(stuck: [])
         #expect(crew.jobsRun.last == 0)
         #expect(crew.pool.limit == 1)
-        // Nobody who works beside another outlasts it.
+        // A helper does not stay longer than the thread it stands in for.
         _ = crew.add(6)
         _ = crew.add(7)
         settle(stuck: [6])
@@ -160,7 +160,7 @@ struct ThreadPoolStateTests {
         let threadCount = crew.threads.count
         let takesMore = crew.add(-1)
         #expect(!takesMore)
-        // Time does not pass any more: nothing may depend on it to end.
+        // No more time passes, so no thread may depend on it to end.
         while crew.threads.indices.contains(where: { crew.go($0, timeIsOver: false, jobEnds: true) }) {}
         #expect(crew.jobsRun.sorted() == Array(0..<added))
         #expect(crew.pool.limit == maxWorking)

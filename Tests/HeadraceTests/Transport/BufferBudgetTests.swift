@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// How much of each transfer may wait in memory.
+/// The memory that each transfer may buffer.
 @Suite(.timeLimit(.minutes(4)))
 struct BufferBudgetTests {
     @Test func `one transfer has a large buffer, and a thousand share a bounded total`() {

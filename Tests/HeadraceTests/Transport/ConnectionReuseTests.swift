@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The connections that a request may take after one has stalled or failed.
+/// The connections that a request may reuse after another one stalled or failed.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectionReuseTests {
     private static let start = SuspendingClock.now
@@ -67,7 +67,7 @@ struct ConnectionReuseTests {
         #expect(reuse.rule(for: other, at: Self.start) == .idle(atMostSeconds: 28))
         #expect(reuse.rule(for: other, at: Self.time(80)) == .idle(atMostSeconds: 108))
         #expect(reuse.rule(for: other, at: Self.time(88)) == .any)
-        // A shorter silence began later; a longer one is known of already.
+        // A shorter silence started later; a longer one is already covered.
         reuse.stalled(try Self.server("https://example.org/a"), for: .seconds(3), at: Self.time(1))
         #expect(reuse.rule(for: other, at: Self.time(1)) == .idle(atMostSeconds: 1))
         reuse.stalled(try Self.server("https://example.org/a"), for: .seconds(60), at: Self.time(2))

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Headrace
 
-/// Who is asked for a login, and which one is sent.
+/// When a login is requested, and which one is sent.
 @Suite(.timeLimit(.minutes(4)))
 struct CredentialCacheTests {
-    /// A book by reference, since what is expected cannot change a variable.
+    /// A class, because a macro's operand cannot mutate a variable.
     private final class Book {
         private var book = CredentialCache()
 
@@ -52,7 +52,7 @@ struct CredentialCacheTests {
         #expect(book.challenged(a, refused: [one]) == .request)
         #expect(book.known(for: a) == nil)
         book.resolved(a, two)
-        // One that was sent with the old one does not ask again.
+        // A transfer that was sent the old credential does not request another.
         #expect(book.challenged(a, refused: [one]) == .use(two))
         #expect(book.challenged(a, refused: [one, two]) == .request)
         book.resolved(a, nil)

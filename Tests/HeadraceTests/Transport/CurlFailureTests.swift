@@ -6,7 +6,7 @@ import Testing
 
 @testable import Headrace
 
-/// The codes and the words are those of libcurl 7.68 to 8.23, with OpenSSL and GnuTLS.
+/// The codes and messages of libcurl 7.68 to 8.23, with OpenSSL and GnuTLS.
 @Suite(.timeLimit(.minutes(4)))
 struct CurlFailureTests {
     private func error(

@@ -6,10 +6,10 @@ import Testing
 
 import HeadracePlatform
 
-/// What the network's thread takes for silence.
+/// The stall detection of the network thread.
 @Suite(.timeLimit(.minutes(2)))
 struct CurlStallTests {
-    /// Each line in time, and the whole in hours.
+    /// Each line arrives in time, but the whole head would take hours.
     @Test(arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"])
     func `slow lines of a head or a trailer are a stall`(_ start: String) async throws {
         let transport = try CurlTransport(DownloadConfiguration())
@@ -41,7 +41,7 @@ struct CurlStallTests {
                 return $0
             }) == 2 {
                 gate.open()
-                // As a stopped process does, the thread looks at no socket until the time is over.
+                // Like a stopped process, the thread polls no socket until the time is over.
                 usleep(1_200_000)
             }
             return true

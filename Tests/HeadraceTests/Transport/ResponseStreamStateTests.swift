@@ -11,7 +11,7 @@ struct ResponseStreamStateTests {
         return state
     }
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect<Value: Equatable>(
         _ value: Value,
         _ expected: Value,
@@ -47,7 +47,7 @@ struct ResponseStreamStateTests {
         expect(state.taken(200), false)
     }
 
-    /// Once such bytes made the state forget that it had paused, and the transfer hung for ever.
+    /// Regression: such bytes reset the paused state, and the transfer hung forever.
     @Test func `bytes that arrive after the pause do not undo it`() {
         var state = streaming()
         _ = state.bytesArrived(400)

@@ -3,7 +3,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// A manager's requests are carried by what is chosen.
+/// A manager uses the configured transport.
 @Suite(.timeLimit(.minutes(4)))
 struct TransportChoiceTests {
     private func fetch(over choice: DownloadConfiguration.TransportChoice) async throws {

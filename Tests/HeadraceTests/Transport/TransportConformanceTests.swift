@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What every transport has to do, against a server that plays each part.
+/// The requirements for every transport, against a fault server.
 @Suite(.timeLimit(.minutes(4)))
 struct TransportConformanceTests {
     private struct Reply: Sendable {
@@ -170,7 +170,7 @@ struct TransportConformanceTests {
                     do {
                         while let chunk = try await body.next() { count += chunk.count }
                     } catch {
-                        // What a reset takes along is the system's.
+                        // How many bytes a reset discards depends on the system.
                         #expect(ending == .reset ? count <= 60_000 : count == 60_000)
                         throw error
                     }
@@ -272,7 +272,8 @@ struct TransportConformanceTests {
     @Test(arguments: TestedTransport.all)
     func `slow but steady bytes are not a stall`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("It has no time."))
-        // The thousand transfers of another test may hold up a byte in URLSession on Linux, which has one queue for all sessions.
+        // Another test's thousand transfers may delay a byte in URLSession on Linux, which has one queue for all
+        // sessions.
         let response = Response.ok("abcdefghij").dripping(bytes: 1, every: .milliseconds(600))
         try await tested.withServer(response) { server, transport in
             let request = TransportRequest(url: server.url(), stallTimeout: .seconds(5))
@@ -293,7 +294,7 @@ struct TransportConformanceTests {
         try await tested.withServer(.ok(.pattern(size: size))) { server, transport in
             let request = TransportRequest(url: server.url(), stallTimeout: .seconds(1))
             let received = try await transport.perform(request) { _, body in
-                // Only time can show that no time-out runs while the reader is the one who waits.
+                // Only time can show that no time-out runs while the reader is slow.
                 try await ContinuousClock().sleep(for: .milliseconds(1500))
                 #expect(server.traffic.bodyBytesSent < size)
                 var received: Int64 = 0

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is decided for the transport on `URLSession`, which holds on every platform.
+/// The platform-independent decisions of the `URLSession` transport.
 @Suite(.timeLimit(.minutes(4)))
 struct URLSessionRulesTests {
     private typealias Configuration = DownloadConfiguration
@@ -267,7 +267,7 @@ struct URLSessionRulesTests {
         for index in 0..<60 {
             var broken = bytes
             broken[index] = 0xff
-            // Whatever comes of it, it is no trap.
+            // Any result is accepted, as long as it does not trap.
             _ = try ServerKey.pin(of: broken)
         }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Commands from one process to another, on a real disk and on one that stops.
+/// Commands from one process to another, on a real disk and on one that crashes.
 @Suite(.timeLimit(.minutes(4)))
 struct CommandSpoolTests {
     private typealias Fixture = RegistryFixture
@@ -115,7 +115,7 @@ struct CommandSpoolTests {
         }
     }
 
-    /// What was done before was also what could not be looked up.
+    /// Regression: a command whose status could not be read counted as done.
     @Test func `a command whose status cannot be read is not considered done`() async throws {
         try await withTemporaryDirectory { folder in
             let path = try inbox(folder).post(.pause([1]))
@@ -170,7 +170,7 @@ struct CommandSpoolTests {
         }
     }
 
-    /// A process that is killed, or a machine that loses its power, in the middle of a post.
+    /// The process is killed, or the machine loses power, during a post.
     @Test(arguments: Crash.allCases)
     func `X01 X02 a post interrupted by a crash leaves the whole command or nothing`(_ crash: Crash) throws {
         for seed: UInt64 in 0..<5 {

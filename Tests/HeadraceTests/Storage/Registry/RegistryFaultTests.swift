@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Disks that refuse: the list stays what it was, and can be read.
+/// Disks that refuse writes: the registry keeps its state and stays readable.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryFaultTests {
     private typealias Fixture = RegistryFixture
@@ -14,7 +14,7 @@ struct RegistryFaultTests {
         (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EROFS, .permission), (EACCES, .permission), (EIO, .fileSystem),
     ]
 
-    /// A call of one kind fails, from the time when it is armed on.
+    /// Makes calls of one kind fail while it is armed.
     private final class Fault: Sendable {
         private let armed = Locked<(call: @Sendable (Call) -> Bool, errno: Int32)?>(nil)
 
@@ -34,7 +34,7 @@ struct RegistryFaultTests {
 
     private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
 
-    /// Nil where it can be opened.
+    /// `nil` if the registry can be opened.
     private func failure(toOpen folder: URL, _ calls: FileSystem) -> DownloadError? {
         do throws(DownloadError) {
             try Fixture.open(folder, calls: calls).list.close()
@@ -92,7 +92,7 @@ struct RegistryFaultTests {
         }
     }
 
-    /// A disk takes the first bytes of a write before it is full.
+    /// A disk may write the first bytes before it reports that it is full.
     @Test func `K01 a partly written change is removed when the disk is full`() async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
@@ -114,7 +114,7 @@ struct RegistryFaultTests {
             isFull.withLock { $0 = true }
             #expect(throws: DownloadError.self) { try file.append(many) }
             #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
-            // Where they cannot be taken back, nothing is added after them.
+            // If they cannot be removed, nothing is appended after them.
             isStuck.withLock { $0 = true }
             #expect(throws: DownloadError.self) { try file.append(many) }
             isFull.withLock { $0 = false }

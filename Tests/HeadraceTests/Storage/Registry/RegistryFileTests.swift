@@ -5,7 +5,7 @@ import Testing
 
 @testable import Headrace
 
-/// The files of a list, on a real disk.
+/// The files of a registry on a real disk.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryFileTests {
     private typealias Fixture = RegistryFixture
@@ -15,7 +15,7 @@ struct RegistryFileTests {
 
     private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
 
-    /// Opens the list of a folder for as long as the body runs.
+    /// Opens the registry of a folder for the duration of the body.
     private func withList<Result>(
         _ folder: URL,
         syncs: Bool = true,
@@ -30,7 +30,7 @@ struct RegistryFileTests {
 
     private func image(_ folder: URL) throws -> RegistrySnapshot { try withList(folder) { file, _ in file.image } }
 
-    /// Once it was taken for an empty one, and written anew as such.
+    /// Regression: it was treated as empty and rewritten.
     @Test func `a registry whose read is short is left unchanged`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in try file.append([.added(entries)]) }
@@ -112,7 +112,7 @@ struct RegistryFileTests {
         }
     }
 
-    /// A process may have been killed before it synced them, and what others leave for the list outlives a power cut.
+    /// A process may be killed before it syncs them, and commands that others leave must survive a power cut.
     @Test func `even without durability, the directory entries of the folder and the journal are synced`() async throws
     {
         try await withTemporaryDirectory { folder in
@@ -315,7 +315,7 @@ struct RegistryFileTests {
                     count += 1
                     return count
                 }
-                // The lock and the first journal are made.
+                // Only the lock and the first journal can be created.
                 if count > 2 { throw SystemError(errno: ENOSPC) }
             }
             let compaction = RegistryStore.Compaction(minBytes: 0, factor: 2)

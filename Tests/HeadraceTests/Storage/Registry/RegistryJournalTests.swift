@@ -7,7 +7,7 @@ import Testing
 struct RegistryJournalTests {
     private typealias Fixture = RegistryFixture
 
-    /// A journal of these payloads.
+    /// Reads a journal of these payloads.
     private func read(_ payloads: String...) throws -> RegistryReader {
         let text = payloads.joined(separator: "\n")
         return try Fixture.read(ParserProperty.journal(of: Array(text.utf8)))
@@ -17,7 +17,7 @@ struct RegistryJournalTests {
 
     // MARK: What is written
 
-    /// The format is a promise to later versions; a change of this text needs a new version number.
+    /// Later versions must read this format; changing this text requires a new version number.
     @Test func `a journal is a version and then a line for each change`() throws {
         let changes: [RegistryChange] = [
             .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
@@ -77,7 +77,7 @@ struct RegistryJournalTests {
         #expect(image[1]?.label == 4)
     }
 
-    /// A list that is written as a whole may be ahead of the changes that are recorded next.
+    /// A rewritten journal may be ahead of the changes recorded next.
     @Test func `replaying changes from any point ends with the same entries`() {
         for seed: UInt64 in 0..<50 {
             var random = SeededRandom(seed: seed)
@@ -104,7 +104,7 @@ struct RegistryJournalTests {
         #expect(reader.recordCount == 10_009)
     }
 
-    /// Such a line loses all of them where it is damaged.
+    /// Such a line loses all of its downloads if it is damaged.
     @Test func `downloads that share a line, as an earlier release wrote them, are read`() throws {
         let entries = (1...3).map { Fixture.fullEntry($0) }
         let payloads = try Fixture.journal([.added(entries)]).split(separator: RegistryJournal.newline).dropFirst()

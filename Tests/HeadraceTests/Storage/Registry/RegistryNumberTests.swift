@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The numbers that the downloads of a journal have.
+/// The numbers of the downloads in a journal.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryNumberTests {
     private typealias Fixture = RegistryFixture
@@ -58,7 +58,7 @@ struct RegistryNumberTests {
         ([4, nil, 4], [4, 5, 6]), ([3, 1, 2], [3, 1, 2]), ([999_999_999, nil, 1], [999_999_999, 2, 1]),
     ])
     func `downloads without a unique number get one in queue order`(_ read: [Int?], numbers: [Int]) {
-        // They are not in the order of their lines.
+        // Their lines are in another order.
         for order in [[0, 1, 2], [2, 0, 1]] {
             let entries = order.map { entry(UInt64($0), number: read[$0], label: Int64($0)) }
             var image = Fixture.image([.added(entries)])

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// The checksums of pieces in a list: how many of them, and what is read of those that cannot be.
+/// Piece hashes in a registry: how many are stored, and how invalid ones are handled.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryPiecesTests {
     private typealias Fixture = RegistryFixture
@@ -40,7 +40,7 @@ struct RegistryPiecesTests {
         let reader = try Fixture.read(Fixture.journal(changes))
         #expect(reader.findings == RegistryDiagnostics())
         #expect(reader.image[7]?.request == kept.request)
-        // With its state it is written anew as one line.
+        // A rewrite puts the entry and its state in one line.
         var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
         #expect(try Fixture.read(written).image == reader.image)

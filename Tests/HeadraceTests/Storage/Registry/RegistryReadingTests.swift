@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Another process that looks at a list.
+/// Reading a registry from another process.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryReadingTests {
     private typealias Fixture = RegistryFixture
@@ -39,7 +39,7 @@ struct RegistryReadingTests {
         }
     }
 
-    /// Between the look at the size and the reading, the file grows by far, or another one has its name.
+    /// Between the status call and the read, the file grows a lot or is replaced.
     @Test func `a registry that grows or is replaced while it is read is read completely`() async throws {
         try await withTemporaryDirectory { folder in
             let file = try RegistryFile.open(folder.path, syncs: true, calls: .unsynced).file

@@ -73,7 +73,7 @@ struct RegistryScannerTests {
         #expect(scan(json) { scanner throws(RegistryScanner.Failure) in try scanner.skip() } == nil)
     }
 
-    /// What is written is JSON to everybody else as well.
+    /// The output is valid JSON for other readers too.
     @Test func `the output can be read by any other JSON parser`() throws {
         for seed: UInt64 in 0..<50 {
             var random = SeededRandom(seed: seed)

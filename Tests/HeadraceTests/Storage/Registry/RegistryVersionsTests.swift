@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The versions that a registry keeps of files which have no attributes.
+/// The validators that a registry saves for files on file systems without extended attributes.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryVersionsTests {
     private static func line(_ number: Int = 1) -> [UInt8] {
@@ -42,7 +42,7 @@ struct RegistryVersionsTests {
         }
     }
 
-    /// A crash in the middle of a line, or garbage between them, costs no more than that line.
+    /// A crash in the middle of a line or garbage between lines loses only that line.
     @Test func `an invalid or torn line is ignored`() async throws {
         try await withTemporaryDirectory { folder in
             RegistryVersions(in: folder.path, calls: .unsynced).keep(Self.line(1), of: "/a", inode: 1)

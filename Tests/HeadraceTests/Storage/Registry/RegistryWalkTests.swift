@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Random changes, and random damage: what is undamaged is always read.
+/// Random changes and random damage: everything undamaged is read.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryWalkTests {
     private typealias Fixture = RegistryFixture
@@ -38,7 +38,7 @@ struct RegistryWalkTests {
             let ends = try Fixture.ends(of: changes)
             for length in 0...journal.count {
                 let reader = try Fixture.read(Array(journal.prefix(length)))
-                // A line that lacks its end alone is whole.
+                // A line that lacks only its line end is complete.
                 let whole = ends.lastIndex { $0 - 1 <= length } ?? 0
                 #expect(reader.image == Fixture.image(changes.prefix(whole)), "seed \(seed), cut at \(length)")
                 guard length >= ends[0] else { continue }
@@ -61,7 +61,7 @@ struct RegistryWalkTests {
             let ends = try Fixture.ends(of: changes)
             var damaged: Set<Int> = []
             for _ in 0..<Int.random(in: 1...6, using: &random) {
-                // Half of them in line ends, which are few.
+                // Half of the flips hit line ends, which are rare.
                 let lineEnds = journal.indices.filter { journal[$0] == RegistryJournal.newline }
                 let place =
                     Bool.random(using: &random)
