@@ -165,7 +165,7 @@ struct DownloadBytesTests {
         }
     }
 
-    // MARK: Ends
+    // MARK: The end of a read
 
     @Test func `cancelling the reading task ends the wait, and the download continues`() async throws {
         let gate = try Gate()

@@ -10,7 +10,7 @@ struct ResourceTests {
     @Test func `Z06 a slow disk pauses the network, and memory stays bounded`() async throws {
         let size: Int64 = 256 << 20
         let written = Locked<Int64>(0)
-        let mostAhead = Locked<Int64>(0)
+        let maxAhead = Locked<Int64>(0)
         try await withFaultServer(.ok(.pattern(size: size))) { server in
             try await withTemporaryDirectory { folder in
                 var calls = FileSystem.system
@@ -21,7 +21,7 @@ struct ResourceTests {
                     written.withLock { $0 = max($0, done) }
                     if done.isMultiple(of: 1 << 20) {
                         let ahead = server.traffic.bodyBytesSent - done
-                        mostAhead.withLock { $0 = max($0, ahead) }
+                        maxAhead.withLock { $0 = max($0, ahead) }
                     }
                     return bytes.count
                 }
@@ -42,7 +42,7 @@ struct ResourceTests {
         }
         #expect(written.withLock { $0 } == size)
         // The stream's watermark, libcurl's buffer and the kernel's socket buffers.
-        #expect(mostAhead.withLock { $0 } < 24 << 20)
+        #expect(maxAhead.withLock { $0 } < 24 << 20)
     }
 
     /// Runs in a process of its own, because the counts are process-wide.

@@ -166,15 +166,15 @@ struct BackgroundMachineTests {
     ) {
         var machine = machine().machine
         let anew: [BackgroundMachine.Effect] = [.save(id, .started), .make(id, from: nil)]
-        let told = reason.map { [BackgroundMachine.Effect.restarted(id, $0, wastedBytes: 0)] + anew }
-        #expect(machine.fetch(id, note: .resumable(data), at: now) == told ?? [.make(id, from: data)])
+        let restart = reason.map { [BackgroundMachine.Effect.restarted(id, $0, wastedBytes: 0)] + anew }
+        #expect(machine.fetch(id, note: .resumable(data), at: now) == restart ?? [.make(id, from: data)])
     }
 
     @Test func `resume data that the system refuses restarts the download and is not a disk failure`() {
         let refused = BackgroundMachine.End(failure: .file(DownloadError(.fileSystem, "No such file.")))
         var machine = fetching(.resumable(data))
-        let told = BackgroundMachine.Effect.restarted(id, .resumeDataRefused, wastedBytes: 0)
-        #expect(machine.completed(task, .running, refused, at: 0) == [.save(id, nil), told, .end(id, .again)])
+        let restart = BackgroundMachine.Effect.restarted(id, .resumeDataRefused, wastedBytes: 0)
+        #expect(machine.completed(task, .running, refused, at: 0) == [.save(id, nil), restart, .end(id, .again)])
         var other = fetching()
         #expect(
             other.completed(task, .running, refused, at: 0)
@@ -190,10 +190,10 @@ struct BackgroundMachineTests {
         )
         machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
-        let told = BackgroundMachine.Effect.restarted(id, .noResumeData, wastedBytes: 60)
+        let restart = BackgroundMachine.Effect.restarted(id, .noResumeData, wastedBytes: 60)
         #expect(
             machine.completed(task, .running, .init(failure: .failed(cut)), at: 0)
-                == [.save(id, nil), told, .end(id, .failed(cut))]
+                == [.save(id, nil), restart, .end(id, .failed(cut))]
         )
     }
 

@@ -32,12 +32,12 @@ struct NetworkMonitorTests {
 
     #if os(Linux)
     @Test func `the system reports the path before it is read, or never`() {
-        let told = Locked<[NetworkPath?]>([])
-        guard let watch = NetworkPathObserver({ path in told.withLock { $0.append(path) } }) else { return }
-        #expect(told.withLock { $0.count } == 1)
+        let paths = Locked<[NetworkPath?]>([])
+        guard let watch = NetworkPathObserver({ path in paths.withLock { $0.append(path) } }) else { return }
+        #expect(paths.withLock { $0.count } == 1)
         watch.refresh()
         // Whatever network this machine has, it is up, or there is only the loopback.
-        for case let path? in told.withLock({ $0 }) {
+        for case let path? in paths.withLock({ $0 }) {
             #expect(path.isUp ? !path.origins.isEmpty : path.interface == .loopback)
         }
     }

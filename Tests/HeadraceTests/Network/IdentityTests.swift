@@ -39,7 +39,7 @@ struct IdentityTests {
         let (outcome, requests) = try await run { configuration, _ in configuration.pinnedPublicKeys = pins }
         #expect((outcome.bytes == Array("hello".utf8)) == isFine)
         #expect(outcome.error?.code == (isFine ? nil : .tls))
-        #expect(outcome.error.map { $0.message.contains("none of the pinned ones") } ?? true, "\(outcome.told)")
+        #expect(outcome.error.map { $0.message.contains("none of the pinned ones") } ?? true, "\(outcome.log)")
         #expect(requests == (isFine ? 1 : 0))
     }
 
@@ -58,7 +58,7 @@ struct IdentityTests {
         let (outcome, _) = try await run(requiresCertificate: true) { configuration, folder in
             configuration.clientCertificate = ClientCertificate(file: try TestCertificate.writeClient(in: folder))
         }
-        #expect(outcome.bytes == Array("hello".utf8), "\(outcome.told)")
+        #expect(outcome.bytes == Array("hello".utf8), "\(outcome.log)")
     }
 
     @Test func `a server that requires a certificate refuses a client without one`() async throws {
@@ -75,7 +75,7 @@ struct IdentityTests {
             configuration.clientCertificate = ClientCertificate(file: file)
         }
         #expect(outcome.error?.code == .tls)
-        #expect(outcome.error?.message.contains("The client certificate could not be used") == true, "\(outcome.told)")
+        #expect(outcome.error?.message.contains("The client certificate could not be used") == true, "\(outcome.log)")
         #expect(requests == 0)
     }
 }

@@ -54,7 +54,7 @@ struct LoginTests {
         let provider = Provider { _ in Self.good }
         try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
             let outcome = try await NetworkFixture.run(server.url("/a?b")) { $0.credentials = provider.ask }
-            #expect(outcome.bytes == Self.hello, "\(outcome.told)")
+            #expect(outcome.bytes == Self.hello, "\(outcome.log)")
             #expect(
                 provider.requests == [
                     CredentialRequest(url: server.url("/a?b"), schemes: schemes, realm: realm)
@@ -132,7 +132,7 @@ struct LoginTests {
         let second = Provider { $0.refused == nil ? .bearer(token: "old") : Self.good }
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = second.ask }
-            #expect(outcome.bytes == Self.hello, "\(outcome.told)")
+            #expect(outcome.bytes == Self.hello, "\(outcome.log)")
             #expect(server.requests.count == 3)
         }
     }
@@ -153,7 +153,7 @@ struct LoginTests {
                 try await withDownloadManager(configuration) { manager in
                     for (path, status) in [("/a", nil), ("/closed", 401), ("/b", nil)] as [(String, Int?)] {
                         let outcome = try await NetworkFixture.run(server.url(path), in: manager, folder)
-                        #expect(outcome.error?.statusCode == status, "\(path): \(outcome.told)")
+                        #expect(outcome.error?.statusCode == status, "\(path): \(outcome.log)")
                     }
                 }
             }
@@ -192,7 +192,7 @@ struct LoginTests {
         try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
             let url = try server.url("/a").with(login: "user:bad")
             let outcome = try await NetworkFixture.run(url)
-            #expect(outcome.error?.message.contains(message) == true, "\(outcome.told)")
+            #expect(outcome.error?.message.contains(message) == true, "\(outcome.log)")
             #expect(outcome.error?.statusCode == 401)
             #expect(outcome.error?.remedy == nil)
             #expect(server.requests.count == 1)
@@ -238,8 +238,8 @@ struct LoginTests {
             try await withFaultServer(response) { server in
                 let url = try server.url("/a").with(login: "us%40er:se%3Acret")
                 let outcome = try await NetworkFixture.run(url)
-                #expect(outcome.bytes == Array("other".utf8), "\(outcome.told)")
-                #expect(!outcome.told.contains("cret"))
+                #expect(outcome.bytes == Array("other".utf8), "\(outcome.log)")
+                #expect(!outcome.log.contains("cret"))
                 #expect(
                     server.requests.map { $0["Authorization"] }
                         == Array(repeating: "Basic dXNAZXI6c2U6Y3JldA==", count: 2)

@@ -9,7 +9,7 @@ struct NetworkOutcome {
     var error: DownloadError?
     var bytes: [UInt8]?
     /// The text of its events and its error.
-    var told: String
+    var log: String
 }
 
 /// Runs downloads of small files over various routes to a server.
@@ -43,12 +43,12 @@ enum NetworkFixture {
         _ folder: URL
     ) async throws -> NetworkOutcome {
         let download = try await manager.download(DownloadRequest(url, to: .directory(folder), headers: headers))
-        var told = ""
-        for await event in download.events { told += "\(event)\n" }
+        var log = ""
+        for await event in download.events { log += "\(event)\n" }
         switch download.state {
-        case .finished(let file): return NetworkOutcome(bytes: try FileProbe.bytes(of: file), told: told)
+        case .finished(let file): return NetworkOutcome(bytes: try FileProbe.bytes(of: file), log: log)
         case .failed(let error):
-            return NetworkOutcome(error: error, told: "\(told)\(error)\n\(String(reflecting: error))")
+            return NetworkOutcome(error: error, log: "\(log)\(error)\n\(String(reflecting: error))")
         case let state: throw DownloadError(.cancelled, "\(state)")
         }
     }

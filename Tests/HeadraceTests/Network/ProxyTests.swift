@@ -18,7 +18,7 @@ struct ProxyTests {
             try await withForwardProxy(dialogue) { proxy in
                 let url = try server.url("/a?b").at(host: host)
                 let outcome = try await NetworkFixture.run(url) { $0.proxy = .url(proxy.address("http")) }
-                #expect(outcome.bytes == hello, "\(outcome.told)")
+                #expect(outcome.bytes == hello, "\(outcome.log)")
                 #expect(dialogue.requests.map(\.line) == ["GET \(url.absoluteString) HTTP/1.1"])
                 #expect(server.requests.map(\.target) == ["/a?b"])
                 #expect(server.requests.first?["Host"] == "\(host):\(server.port)")
@@ -33,8 +33,8 @@ struct ProxyTests {
                 let outcome = try await NetworkFixture.run(server.url("/a")) {
                     $0.proxy = .url(proxy.address("http", login: "user:se%3Acret"))
                 }
-                #expect(outcome.bytes == hello, "\(outcome.told)")
-                #expect(!outcome.told.contains("cret"))
+                #expect(outcome.bytes == hello, "\(outcome.log)")
+                #expect(!outcome.log.contains("cret"))
                 #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil && $0["Authorization"] == nil })
             }
         }
@@ -55,9 +55,9 @@ struct ProxyTests {
                 }
                 #expect(outcome.error?.code == .proxy)
                 #expect(outcome.error?.statusCode == 407)
-                #expect(outcome.told.contains("\(proxy.address("http").absoluteString) "))
-                #expect(outcome.told.contains(login == nil ? "asks for a login" : "refuses its login"))
-                #expect(!outcome.told.contains("secret"))
+                #expect(outcome.log.contains("\(proxy.address("http").absoluteString) "))
+                #expect(outcome.log.contains(login == nil ? "asks for a login" : "refuses its login"))
+                #expect(!outcome.log.contains("secret"))
                 #expect(dialogue.requests.count == 1)
                 #expect(server.requests.isEmpty)
             }
@@ -86,13 +86,13 @@ struct ProxyTests {
                 let proxy = try #require(URL(string: "\(scheme)://user:secret@127.0.0.1:\(port)"))
                 let outcome = try await NetworkFixture.run(server.url("/a")) { $0.proxy = .url(proxy) }
                 #expect(outcome.error?.code == .connection)
-                #expect(outcome.told.contains("the proxy \(scheme)://127.0.0.1:\(port)"), "\(outcome.told)")
-                #expect(!outcome.told.contains("secret"))
+                #expect(outcome.log.contains("the proxy \(scheme)://127.0.0.1:\(port)"), "\(outcome.log)")
+                #expect(!outcome.log.contains("secret"))
             }
             let nowhere = try #require(URL(string: "http://headrace.invalid:1"))
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.proxy = .url(nowhere) }
             #expect(outcome.error?.code == .nameResolution)
-            #expect(outcome.told.contains("The proxy http://headrace.invalid:1 could not be found"))
+            #expect(outcome.log.contains("The proxy http://headrace.invalid:1 could not be found"))
             #expect(server.requests.isEmpty)
         }
     }
@@ -105,10 +105,10 @@ struct ProxyTests {
                 let outcome = try await NetworkFixture.run(try server.url("/a").at(host: host)) {
                     $0.proxy = .url(proxy.address("socks5h", login: login))
                 }
-                #expect(outcome.bytes == hello, "\(outcome.told)")
+                #expect(outcome.bytes == hello, "\(outcome.log)")
                 #expect(dialogue.requests.map(\.line) == ["SOCKS \(host):\(server.port)"])
                 #expect(dialogue.requests.map(\.login) == [login])
-                #expect(!outcome.told.contains("secret"))
+                #expect(!outcome.log.contains("secret"))
             }
         }
     }
@@ -120,8 +120,8 @@ struct ProxyTests {
                 let outcome = try await NetworkFixture.run(url) {
                     $0.proxy = .url(proxy.address("socks5h", login: login))
                 }
-                #expect(outcome.error?.code == .proxy, "\(outcome.told)")
-                #expect(!outcome.told.contains("secret"))
+                #expect(outcome.error?.code == .proxy, "\(outcome.log)")
+                #expect(!outcome.log.contains("secret"))
             }
         }
         let dialogue = ProxyDialogue(.socks5, refusal: 5)
@@ -132,7 +132,7 @@ struct ProxyTests {
                 $0.retryPolicy.baseDelay = .zero
                 $0.proxy = .url(proxy.address("socks5h"))
             }
-            #expect(outcome.error?.code == .connection, "\(outcome.told)")
+            #expect(outcome.error?.code == .connection, "\(outcome.log)")
             #expect(dialogue.requests.count == 2)
         }
     }
@@ -151,7 +151,7 @@ struct ProxyTests {
                             $0.certificateAuthorities = authority
                             $0.proxy = .url(proxy.address(scheme, login: "user:secret"))
                         }
-                        #expect(outcome.bytes == hello, "\(outcome.told)")
+                        #expect(outcome.bytes == hello, "\(outcome.log)")
                         #expect(dialogue.requests.map(\.login) == [login])
                         #expect(dialogue.requests.allSatisfy { !$0.fields.contains { $0.contains("Bearer") } })
                         #expect(server.requests.map { $0["Authorization"] } == ["Bearer t"])
@@ -173,10 +173,10 @@ struct ProxyTests {
                         if isTrusted { $0.certificateAuthorities = authority }
                         $0.proxy = .url(proxy.address("https", login: "user:secret"))
                     }
-                    #expect(outcome.bytes == (isTrusted ? hello : nil), "\(outcome.told)")
-                    #expect(outcome.error?.code == (isTrusted ? nil : .tls), "\(outcome.told)")
+                    #expect(outcome.bytes == (isTrusted ? hello : nil), "\(outcome.log)")
+                    #expect(outcome.error?.code == (isTrusted ? nil : .tls), "\(outcome.log)")
                     #expect(dialogue.requests.count == (isTrusted ? 1 : 0))
-                    #expect(!outcome.told.contains("secret"))
+                    #expect(!outcome.log.contains("secret"))
                 }
             }
         }
@@ -208,7 +208,7 @@ struct ProxyTests {
         try await withFaultServer(.ok("hello"), onIPv6: true) { server in
             let url = server.url("/a", host: "[::1]")
             let outcome = try await NetworkFixture.run(url)
-            #expect(outcome.bytes == hello, "\(outcome.told)")
+            #expect(outcome.bytes == hello, "\(outcome.log)")
             #expect(server.requests.map { $0["Host"] } == ["[::1]:\(server.port)"])
         }
     }

@@ -61,7 +61,7 @@ struct SecretsTests {
                 }
                 try await withDownloadManager(configuration) { manager in
                     let outcome = try await NetworkFixture.run(server.url("/file.bin"), in: manager, folder)
-                    #expect(outcome.error?.code == .connectionLost, "\(outcome.told)")
+                    #expect(outcome.error?.code == .connectionLost, "\(outcome.log)")
                 }
                 try await withDownloadManager(configuration) { manager in
                     let download = try #require(await manager.downloads.first)
@@ -101,15 +101,15 @@ struct SecretsTests {
                         $0.cookies = jar
                         $0.registryDirectory = folder.appending(path: "list", directoryHint: .isDirectory)
                     }
-                    var told = ""
+                    var log = ""
                     try await withDownloadManager(configuration) { manager in
                         let key = HeaderField(name: "X-Key", value: "hidden", isSecret: true)
                         for url in [server.url("/start"), try server.url("/start?2").with(login: "u:hidden")] {
                             let outcome = try await NetworkFixture.run(url, headers: [key], in: manager, files)
-                            #expect(outcome.error?.code == .connectionLost, "\(outcome.told)")
-                            told += outcome.told
+                            #expect(outcome.error?.code == .connectionLost, "\(outcome.log)")
+                            log += outcome.log
                         }
-                        told += "\(manager.environment.configuration)"
+                        log += "\(manager.environment.configuration)"
                         // All of them were sent.
                         let last = try #require(server.requests.last)
                         #expect(last["Authorization"] == "Basic dTpoaWRkZW4=" && last["X-Key"] == "hidden")
@@ -123,10 +123,10 @@ struct SecretsTests {
                             continue
                         }
                         written += 1
-                        told += String(decoding: bytes, as: UTF8.self)
+                        log += String(decoding: bytes, as: UTF8.self)
                     }
                     #expect(written >= 3, "\(names)")
-                    for secret in Self.secrets { #expect(!told.contains(secret), "\(secret)") }
+                    for secret in Self.secrets { #expect(!log.contains(secret), "\(secret)") }
                 }
             }
         }

@@ -73,7 +73,7 @@ extension ParserProperty {
         return mirrors(written.joined(separator: ", ")) == found ? nil : "\(found) is not read back from \(written)"
     }
 
-    // MARK: Schedules of rates
+    // MARK: Rate schedules
 
     static func scheduleViolation(_ text: String) -> String? {
         guard let schedule = RateSchedule(text) else { return nil }

@@ -57,11 +57,11 @@ struct FoundationProgressTests {
         ] as [[(Int64, Int64?)]]
     )
     func `progress is never complete before the download ends, even if bytes are discarded`(
-        _ told: [(Int64, Int64?)]
+        _ reports: [(Int64, Int64?)]
     ) {
         let (parent, progress) = (Progress(totalUnitCount: 4), Progress(totalUnitCount: -1))
         parent.addChild(progress, withPendingUnitCount: 1)
-        for (received, total) in told {
+        for (received, total) in reports {
             progress.show(DownloadProgress(bytesReceived: received, totalBytes: total))
             #expect(progress.completedUnitCount == min(received, max(1, total ?? .max) - 1))
             #expect(progress.totalUnitCount == total.map { max(1, $0) } ?? -1)

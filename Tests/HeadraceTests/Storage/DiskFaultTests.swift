@@ -73,10 +73,10 @@ struct DiskFaultTests {
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls, retries: 1)
             #expect(outcome.error == nil)
-            let told = outcome.events.compactMap { if case .retrying(let error, _, _) = $0 { error } else { nil } }
-            #expect(told.map(\.code) == [.fileSystem])
+            let errors = outcome.events.compactMap { if case .retrying(let error, _, _) = $0 { error } else { nil } }
+            #expect(errors.map(\.code) == [.fileSystem])
             #expect(
-                told.first?.message.hasSuffix("Allow more open files (ulimit -n), or run fewer downloads at once.")
+                errors.first?.message.hasSuffix("Allow more open files (ulimit -n), or run fewer downloads at once.")
                     == true
             )
             #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
@@ -224,8 +224,8 @@ struct DiskFaultTests {
                 chunkBytes: 256 << 10
             )
             #expect(outcome.error == nil)
-            let looks: Set<FileSystemRecorder.Call> = [.status, .openStatus, .read, .close]
-            let order = recorder.calls.filter { !looks.contains($0) }.map { call in
+            let ignored: Set<FileSystemRecorder.Call> = [.status, .openStatus, .read, .close]
+            let order = recorder.calls.filter { !ignored.contains($0) }.map { call in
                 // Ignore the record's length.
                 if case .write(0, _) = call { FileSystemRecorder.Call.write(offset: 0, count: 0) } else { call }
             }

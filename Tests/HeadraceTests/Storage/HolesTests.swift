@@ -129,10 +129,10 @@ struct HolesTests {
         let outcome = try await run(calls(disk))
         #expect(outcome.error == nil)
         #expect(outcome.starts.sorted() == Self.starts)
-        let told = outcome.events.filter {
+        let notices = outcome.events.filter {
             if case .fellBack(let what) = $0 { what.contains("not on the disk") } else { false }
         }
-        #expect(told.count == 1)
+        #expect(notices.count == 1)
         expectExact(disk)
     }
 

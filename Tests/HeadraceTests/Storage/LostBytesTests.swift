@@ -131,15 +131,15 @@ struct LostBytesTests {
 
     @Test func `a file written in one go is not checked for holes`() async throws {
         try await withTemporaryDirectory { folder in
-            let looks = Locked(0)
+            let scans = Locked(0)
             var calls = FileSystem.system
             calls.dataRange = { file, offset throws(SystemError) in
-                looks.withLock { $0 += 1 }
+                scans.withLock { $0 += 1 }
                 return try FileSystem.system.dataRange(file, offset)
             }
             let sizes = [(1_000, 0), (DiskFixture.size, 1)]
             for (size, expected) in sizes {
-                looks.withLock { $0 = 0 }
+                scans.withLock { $0 = 0 }
                 let outcome = try await DiskFixture.run(
                     to: .directory(folder),
                     files: calls,
@@ -147,7 +147,7 @@ struct LostBytesTests {
                     connections: 1
                 ) { DiskFixture.response($0, of: size) }
                 #expect(outcome.error == nil)
-                #expect(looks.withLock { $0 } == expected)
+                #expect(scans.withLock { $0 } == expected)
             }
         }
     }

@@ -110,12 +110,12 @@ struct ThreadPoolStateTests {
     @Test func `beside a stuck thread another one works without delay until it returns`() {
         var crew = Crew(maxThreads: 4, maxWorking: 1)
         func settle(stuck: [Int], timeIsOver: Bool = false) {
-            var goesOn = true
-            while goesOn {
-                goesOn = false
+            var hasProgress = true
+            while hasProgress {
+                hasProgress = false
                 for index in crew.threads.indices {
                     let jobEnds = stuck.allSatisfy { !crew.isRunning($0, in: index) }
-                    if crew.go(index, timeIsOver: timeIsOver, jobEnds: jobEnds) { goesOn = true }
+                    if crew.go(index, timeIsOver: timeIsOver, jobEnds: jobEnds) { hasProgress = true }
                 }
             }
         }

@@ -43,14 +43,14 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
         }
     }
 
-    private static let told = Locked<Set<String>>([])
+    private static let logged = Locked<Set<String>>([])
 
     /// Ends the test and logs the reason if this transport is excluded.
     func run(except exclusions: Exclusion...) throws {
         guard let exclusion = exclusions.first(where: { $0.isInForce && $0.transport == self }) else { return }
         // Logged once for all arguments, in a form that can be searched for.
         let line = "excluded: \(rawValue): \(Test.current?.displayName ?? ""): \(exclusion.reason)"
-        if Self.told.withLock({ $0.insert(line).inserted }) { print(line) }
+        if Self.logged.withLock({ $0.insert(line).inserted }) { print(line) }
         try Test.cancel(Comment(rawValue: exclusion.reason))
     }
 

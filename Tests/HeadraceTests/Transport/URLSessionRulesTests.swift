@@ -13,7 +13,7 @@ struct URLSessionRulesTests {
         try #require(URL(string: text))
     }
 
-    // MARK: What cannot be done
+    // MARK: Unsupported settings
 
     @Test func `settings that URLSession would ignore are rejected by name`() throws {
         let file = try Self.url("file:///x.pem")
@@ -108,8 +108,8 @@ struct URLSessionRulesTests {
 
     @Test
     func `a body that URLSession has dechunked still has an end, and other fields are unchanged`() throws {
-        let told: [AnyHashable: Any] = ["Transfer-Encoding": "Identity", "ETag": "\"v\"", 5: "x"]
-        let fields = ResponseHead.fields(told)
+        let received: [AnyHashable: Any] = ["Transfer-Encoding": "Identity", "ETag": "\"v\"", 5: "x"]
+        let fields = ResponseHead.fields(received)
         #expect(fields == ["Transfer-Encoding": "chunked", "ETag": "\"v\""])
         #expect(try BodyFraming(of: ResponseHead(url: Self.url(), status: 200, joined: fields)) == .delimited)
     }
@@ -184,7 +184,7 @@ struct URLSessionRulesTests {
         }
     }
 
-    // MARK: Time and room
+    // MARK: Timing and backpressure
 
     @Test func `before the head connect time counts too, and after it each byte resets the timer`() throws {
         let start = SuspendingClock.now
@@ -252,7 +252,7 @@ struct URLSessionRulesTests {
         return error.code == .stalled
     }
 
-    // MARK: Keys
+    // MARK: Pinned keys
 
     @Test(arguments: TestCertificate.allCases)
     func `the pin of a certificate is that of its key`(_ certificate: TestCertificate) throws {

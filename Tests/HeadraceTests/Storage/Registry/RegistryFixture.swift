@@ -103,13 +103,13 @@ enum RegistryFixture {
     }
 
     /// A change that makes sense for a few downloads, in one line if it adds at most one.
-    static func randomChange(_ random: inout SeededRandom, addingUpTo mostAdded: Int = 1) -> RegistryChange {
+    static func randomChange(_ random: inout SeededRandom, addingUpTo maxAdded: Int = 1) -> RegistryChange {
         func id() -> UInt64 { .random(in: 0..<20, using: &random) }
         func label() -> Int64 { Bool.random(using: &random) ? .random(in: .min ... .max, using: &random) : 7 }
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<3:
             return .added(
-                (0..<Int.random(in: 0...mostAdded, using: &random)).map { _ in
+                (0..<Int.random(in: 0...maxAdded, using: &random)).map { _ in
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()

@@ -15,7 +15,7 @@ struct RegistryJournalTests {
 
     private let entry = #"["add",["0000000000000001",5,"http://h/a","file","/f"]]"#
 
-    // MARK: What is written
+    // MARK: Writing
 
     /// Later versions must read this format; changing this text requires a new version number.
     @Test func `a journal is a version and then a line for each change`() throws {
@@ -164,7 +164,7 @@ struct RegistryJournalTests {
         #expect(reader.recordCount == count)
     }
 
-    // MARK: What is read
+    // MARK: Reading
 
     @Test func `K22 additions of a later release are ignored and reported once each`() throws {
         let reader = try read(

@@ -51,7 +51,7 @@ struct RegistryNumberTests {
         }
     }
 
-    // MARK: Journals without them
+    // MARK: Journals without numbers
 
     @Test(arguments: [
         ([nil, nil, nil], [1, 2, 3]), ([5, nil, nil], [5, 6, 7]), ([nil, nil, 2], [3, 4, 2]), ([2, 2, 1], [2, 3, 1]),

@@ -18,10 +18,10 @@ struct RegistryRequestTests {
         ("/home/user/a..b", "home:a..b"), ("/home/user/\u{301}a", "home:\u{301}a"),
         ("/home/user\u{301}/a", "/home/user\u{301}/a"),
     ])
-    func `a path is stored relative to its innermost base directory`(_ absolute: String, _ told: String) {
+    func `a path is stored relative to its innermost base directory`(_ absolute: String, _ stored: String) {
         let path = RelocatablePath(absolute, bases: bases)
-        #expect(path.description == told)
-        #expect(RelocatablePath(told) == path)
+        #expect(path.description == stored)
+        #expect(RelocatablePath(stored) == path)
         let resolved = path.resolved(in: bases).map { RelocatablePath($0, bases: bases) }
         #expect(resolved == path)
     }
