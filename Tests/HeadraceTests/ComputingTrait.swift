@@ -2,9 +2,9 @@ import Dispatch
 import Synchronization
 import Testing
 
-/// Runs a test that computes for long on one of two threads apart.
+/// Runs a compute-heavy test on one of two dedicated threads.
 ///
-/// The tests that wait for servers and children share a few threads, and miss their moments where these are taken.
+/// Tests that wait for servers and child processes share a small thread pool and miss their deadlines if it is busy.
 struct ComputingTrait: TestTrait, SuiteTrait, TestScoping {
     private final class OwnThread: TaskExecutor {
         private let queue = DispatchQueue(label: "headrace.computing-tests")
@@ -31,6 +31,6 @@ struct ComputingTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == ComputingTrait {
-    /// Runs on a thread for tests that compute for long.
+    /// Runs a compute-heavy test on a dedicated thread.
     static var computing: Self { ComputingTrait() }
 }

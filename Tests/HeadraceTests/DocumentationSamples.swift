@@ -2,7 +2,7 @@ import Foundation
 import Headrace
 import HeadraceFoundation
 
-// The samples of the documentation, as they stand there: what does not compile here does not belong there.
+// The documentation's samples, verbatim: a sample that does not compile here does not belong there.
 
 private func landingPage(_ url: URL, _ folder: URL) async throws {
     let manager = try await DownloadManager()

@@ -9,11 +9,11 @@ func copy(_ download: Download, from offset: Int64, to output: FileHandle) async
     }
 }
 
-/// The documentation's promises name the tests that hold them.
+/// The documentation names the test behind each promise.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct DocumentationTests {
     private static let tests = URL(filePath: #filePath).deletingLastPathComponent()
-    /// All that is in the tests, read once.
+    /// The sources of all tests, read once.
     private static let sources = Result {
         let files = FileManager.default.enumerator(
             at: tests.deletingLastPathComponent(),
@@ -27,11 +27,11 @@ struct DocumentationTests {
     }
     private var library: URL { Self.tests.appending(path: "../../Sources/Headrace").standardized }
 
-    /// All that is between two backticks on the page for developers is the name of a test or a symbol.
-    @Test func `every test that a promise names exists`() throws {
+    /// Each word between single backticks on the developers' page names a test or a symbol.
+    @Test func `every test named in the documentation exists`() throws {
         let promises = try text(of: "Coverage")
             .components(separatedBy: "```").enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element).joined()
-        // Names go over line ends; symbols are between two backticks each.
+        // Names may wrap over lines; symbols are between double backticks.
         let words = promises.replacingOccurrences(of: "``", with: "").split(whereSeparator: \.isWhitespace)
         let names = words.joined(separator: " ").components(separatedBy: "`").enumerated()
             .filter { !$0.offset.isMultiple(of: 2) }.map(\.element).filter { $0.contains(" ") }
@@ -41,7 +41,7 @@ struct DocumentationTests {
         #expect(missing == [])
     }
 
-    @Test func `the table of failures has every code that a download can fail with`() throws {
+    @Test func `the table of failures has every error code`() throws {
         let source = try String(contentsOf: library.appending(path: "Model/DownloadError.swift"), encoding: .utf8)
         let kinds = try #require(source.components(separatedBy: "enum Kind: String {").last).prefix { $0 != "}" }
         let names = kinds.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0 != "case" }
@@ -85,12 +85,12 @@ struct DocumentationTests {
         #expect(missing == [])
     }
 
-    /// The lines with something in them, without what is before it.
+    /// The nonempty lines without their indentation.
     private static func lines(of text: String) -> [Substring] {
         text.split(separator: "\n").map { $0.drop { $0 == " " } }.filter { !$0.isEmpty }
     }
 
-    @Test func `the sample copies what is behind an offset`() async throws {
+    @Test func `the sample copies the bytes after an offset`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withTemporaryDirectory { folder in
                 let copied = folder.appending(path: "copy")

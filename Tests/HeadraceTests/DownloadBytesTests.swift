@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The bytes of a download that are read while it runs, and after it.
+/// Reading the bytes of a download while it runs and afterwards.
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadBytesTests {
     private static let size = SegmentFixture.size
@@ -12,11 +12,11 @@ struct DownloadBytesTests {
     private let file = SegmentFixture.file
     private let mebibyte: Int64 = 1 << 20
 
-    /// A player that begins at the start, jumps ahead and then back, while no connection brings more than it needs.
+    /// A player starts at the beginning, then seeks ahead and back, while no connection receives more than it needs.
     @Test(arguments: [nil, 4, 1])
-    func `a player that seeks is served first, and the file is whole in the end`(_ connections: Int?) async throws {
+    func `a reader that seeks is served first, and the file is complete in the end`(_ connections: Int?) async throws {
         let gate = try Gate()
-        // Of several connections, those of the seeks are not silent: one may begin behind a place where one is.
+        // With several connections, the later ones are not held: a reader may wait for bytes behind a held one.
         let response = Response.answering { [file] request in
             connections == 4 && request.index >= 4
                 ? .file(file).limited(bytesPerSecond: 2 << 20) : .file(file).held(after: 400_000, until: gate)
@@ -32,7 +32,7 @@ struct DownloadBytesTests {
                 var seek = Player(download, from: place)
                 let read = try await seek.play(300_000)
                 #expect(read >= 300_000)
-                // Of several connections one may be there already.
+                // With several connections, one may already be there.
                 if connections != 4 {
                     #expect(server.requests.contains { $0.rangeStart == place }, "a request of its own")
                     #expect(server.traffic.bodyBytesSent < size, "what lies between is not there")
@@ -46,7 +46,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `one connection that runs already is given to a reader who comes later`() async throws {
+    @Test func `the only connection is moved to a reader that comes later`() async throws {
         let response = Response.answering { [file] request in
             request.index == 0 ? .file(file).dripping(bytes: 64, every: .milliseconds(10)) : .file(file)
         }
@@ -64,7 +64,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `a server without ranges moves nothing, and the bytes come in their turn`() async throws {
+    @Test func `without range support, a seeking reader receives its bytes in file order`() async throws {
         var file = file
         file.acceptRanges = nil
         file.supportsRanges = false
@@ -77,7 +77,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `two readers each have all of their bytes`() async throws {
+    @Test func `two readers each receive all of their bytes`() async throws {
         try await withPausedDownload(of: SegmentFixture.paced) { download, _, target in
             await download.resume()
             let ends = try await withThrowingTaskGroup { group in
@@ -102,7 +102,7 @@ struct DownloadBytesTests {
             (1 << 40..<1 << 41, 0),
         ] as [(Range<Int64>, Int64)]
     )
-    func `a finished file is read as one that arrives`(_ range: Range<Int64>, _ count: Int64) async throws {
+    func `a finished file is read like a running download`(_ range: Range<Int64>, _ count: Int64) async throws {
         try await withPausedDownload(of: .file(file)) { download, _, _ in
             var player = Player(download, from: range.lowerBound, to: range.upperBound)
             await download.resume()
@@ -115,7 +115,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `a reader goes on while the file gets its name, and sees no other that takes it`() async throws {
+    @Test func `a reader continues after the rename and does not see a file that replaces it`() async throws {
         try await withPausedDownload(of: .file(file)) { download, _, target in
             var player = Player(download)
             await download.resume()
@@ -151,7 +151,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `a range that reaches beyond all files is cut to what a file can have`() async throws {
+    @Test func `a range beyond the largest file size is clamped`() async throws {
         try await withPausedDownload(of: .file(file)) { download, _, _ in
             let most = Int64.max
             #expect(download.bytes(in: 5...most).range == 5..<most)
@@ -165,9 +165,9 @@ struct DownloadBytesTests {
         }
     }
 
-    // MARK: Ends
+    // MARK: The end of a read
 
-    @Test func `cancelling the reading task ends the wait, and the download goes on`() async throws {
+    @Test func `cancelling the reading task ends the wait, and the download continues`() async throws {
         let gate = try Gate()
         try await withPausedDownload(of: .file(file).held(after: 100_000, until: gate)) {
             $0.maxConnectionsPerDownload = 1
@@ -195,7 +195,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `an iterator that is let go of wants nothing any more`() async throws {
+    @Test func `a released iterator no longer demands bytes`() async throws {
         try await withPausedDownload(of: .file(file)) { download, _, _ in
             let readers = download.record.readers()
             var player: Player? = Player(download)
@@ -205,7 +205,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `a failure of the download is the reader's`() async throws {
+    @Test func `a failure of the download is thrown to the reader`() async throws {
         try await withPausedDownload(of: .file(file).truncated(after: 300_000)) { download, _, _ in
             var player = Player(download)
             await download.resume()
@@ -217,7 +217,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `a cancellation of the download is the reader's`() async throws {
+    @Test func `a cancellation of the download is thrown to the reader`() async throws {
         try await withPausedDownload(of: .file(file).stalled(after: 300_000)) { download, _, _ in
             var player = Player(download)
             await download.resume()
@@ -228,7 +228,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `what is there is read while the download is paused, and the rest when it goes on`() async throws {
+    @Test func `received bytes can be read while the download is paused, and the rest after it resumes`() async throws {
         let response = Response.sequence([.file(file).stalled(after: 300_000)], then: .file(file))
         try await withPausedDownload(of: response) { download, _, target in
             var player = Player(download)
@@ -247,7 +247,7 @@ struct DownloadBytesTests {
         }
     }
 
-    @Test func `no reader is given bytes of two versions`() async throws {
+    @Test func `no reader receives bytes of two versions`() async throws {
         let gate = try Gate()
         let response = Response.sequence(
             [.file(file).held(after: 200_000, until: gate).truncated(after: 300_000)],
@@ -263,7 +263,7 @@ struct DownloadBytesTests {
             gate.open()
             let code = try await player.failure()?.code
             #expect(code == .resourceChanged)
-            // Nothing was handed out to this one: it reads the new version.
+            // This reader has received no bytes yet, so it reads the new version.
             let read = try await waiting.play()
             #expect(read == size - mebibyte)
             _ = try await download.value

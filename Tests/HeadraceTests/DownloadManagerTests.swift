@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// The manager with the real transport, against the fault server.
+/// The manager with the real transport and the fault server.
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadManagerTests {
-    /// A server, an empty folder and a manager.
+    /// Runs the body with a server, an empty folder and a manager.
     private func withAll<Result>(
         _ response: Response,
         limit: Int = 4,
@@ -42,7 +42,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `C15 progress begins at nothing, grows, and ends with all`() async throws {
+    @Test func `C15 progress starts at zero, grows and ends with all bytes`() async throws {
         try await withAll(.ok(.pattern(size: 1_000_000)).limited(bytesPerSecond: 4_000_000)) {
             server,
             folder,
@@ -60,7 +60,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `events publish what happened, also to whom comes late`() async throws {
+    @Test func `events are published to late observers too`() async throws {
         let response = Response.routes([
             "/a": .redirect(to: "/b"), "/b": .redirect(307, to: "/c/"), "/c/": .ok("hello"),
         ])
@@ -86,7 +86,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `C01 at no time run more than the limit, and they start in order`() async throws {
+    @Test func `C01 downloads never exceed the limit and start in order`() async throws {
         try await withAll(.ok("x").delayed(.milliseconds(5)), limit: 3) {
             server,
             folder,
@@ -109,7 +109,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `S06 a user agent that would break the request is refused`() async throws {
+    @Test func `S06 a user agent that would break the request is rejected`() async throws {
         let error = await #expect(throws: DownloadError.self) {
             try await DownloadManager(configuration: .init { $0.userAgent = "a\r\nX: y" })
         }
@@ -131,7 +131,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `C10 cancelling ends a running download, removes its bytes and frees its place`() async throws {
+    @Test func `C10 cancelling stops a running download, removes its bytes and frees its slot`() async throws {
         let response = Response.routes(
             ["/slow": .ok(.pattern(size: 1_000_000)).stalled(after: 500_000)],
             otherwise: .ok("x")
@@ -149,7 +149,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `cancelling one that waits means that it is never requested for`() async throws {
+    @Test func `a download cancelled while it waits is never requested`() async throws {
         let gate = try Gate()
         let response = Response.ok(.pattern(size: 10)).held(after: 0, until: gate)
         try await withAll(response, limit: 1) { server, folder, manager in
@@ -165,7 +165,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `cancelling who waits for a value does not cancel the download`() async throws {
+    @Test func `cancelling a task that awaits the value does not cancel the download`() async throws {
         let gate = try Gate()
         let response = Response.ok(.pattern(size: 10)).held(after: 5, until: gate)
         try await withAll(response) { server, folder, manager in
@@ -181,7 +181,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `a shutdown stops what runs and what waits, and keeps the bytes`() async throws {
+    @Test func `a shutdown stops running and waiting downloads and keeps their bytes`() async throws {
         try await withFaultServer(.ok(.pattern(size: 1_000_000)).stalled(after: 500_000)) { server in
             try await withTemporaryDirectory { folder in
                 let manager = try await DownloadManager(configuration: .init { $0.maxConcurrentDownloads = 1 })
@@ -203,8 +203,8 @@ struct DownloadManagerTests {
         }
     }
 
-    /// Once the second of two shutdowns took the place of the first, which then waited for ever.
-    @Test func `several shutdowns at once all end`() async throws {
+    /// Regression: the second shutdown replaced the first, which then waited forever.
+    @Test func `concurrent shutdowns all return`() async throws {
         try await withAll(.ok(.pattern(size: 1_000_000)).stalled(after: 10), limit: 1) { server, folder, manager in
             let downloads = try await manager.download(
                 (0..<3).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
@@ -217,7 +217,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `waiting until idle ends with the last download, whatever becomes of it`() async throws {
+    @Test func `waiting until idle returns after the last download, whatever its outcome`() async throws {
         let response = Response.routes(
             ["/slow": .ok(.pattern(size: 1_000_000)).stalled(after: 500_000), "/bad": .status(404)],
             otherwise: .ok("x")
@@ -242,7 +242,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `who waits until idle can be cancelled`() async throws {
+    @Test func `waiting until idle can be cancelled`() async throws {
         let gate = try Gate()
         try await withAll(.ok(.pattern(size: 10)).held(after: 5, until: gate)) { server, folder, manager in
             let download = try await manager.download(DownloadRequest(server.url("/a"), to: .directory(folder)))
@@ -257,7 +257,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `the same file is one download, as long as it has not ended`() async throws {
+    @Test func `the same file is one download while it is active`() async throws {
         let gate = try Gate()
         try await withAll(.ok(.pattern(size: 10)).held(after: 0, until: gate)) { server, folder, manager in
             let request = DownloadRequest(server.url("/a"), to: .directory(folder))
@@ -271,7 +271,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `of several requests all are added or none`() async throws {
+    @Test func `a batch of requests is added completely or not at all`() async throws {
         try await withAll(.ok("x")) { server, folder, manager in
             let good = DownloadRequest(server.url("/a"), to: .directory(folder))
             let bad = DownloadRequest(try #require(URL(string: "ftp://h/")), to: .directory(folder))
@@ -281,7 +281,7 @@ struct DownloadManagerTests {
         }
     }
 
-    @Test func `a configuration that cannot work is refused`() async throws {
+    @Test func `an invalid configuration is rejected`() async throws {
         let error = await #expect(throws: DownloadError.self) {
             try await DownloadManager(configuration: .init { $0.maxConcurrentDownloads = 0 })
         }

@@ -7,7 +7,7 @@ struct IPAddressTests {
         ("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "0.0.0.0"), ("::1", "::1"), ("2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
         ("::ffff:127.0.0.1", "127.0.0.1"), ("::ffff:7f00:1", "127.0.0.1"), ("::127.0.0.1", "::127.0.0.1"),
     ])
-    func `an address is read and written, and a mapped one is what it stands for`(
+    func `an address is parsed and written, and a mapped one is converted to IPv4`(
         _ text: String,
         _ shown: String
     ) throws {
@@ -21,7 +21,7 @@ struct IPAddressTests {
         "", "1", "127.1", "127.0.0.1:80", "[::1]", "fe80::1%eth0", "127.0.0.1\0", "256.0.0.1", "0x7f.0.0.1", " ::1",
         "a.b",
     ])
-    func `other text is no address`(_ text: String) {
+    func `other text is not an address`(_ text: String) {
         #expect(IPAddress(text) == nil)
     }
 
@@ -32,7 +32,7 @@ struct IPAddressTests {
         }
     }
 
-    /// The address, and what of loopback, link-local, private and public it is.
+    /// The address, and which of loopback, link-local, private and public apply.
     @Test(arguments: [
         ("127.0.0.1", "L"), ("127.255.255.255", "L"), ("::1", "L"), ("::ffff:127.0.0.1", "L"), ("64:ff9b::7f00:1", "L"),
         ("2002:7f00:1::", "L"), ("169.254.169.254", "K"), ("fe80::1", "K"), ("febf::1", "K"),
@@ -49,7 +49,10 @@ struct IPAddressTests {
         ("2606:4700::1111", "public"), ("2001:200::1", "public"), ("64:ff9b::101:101", "public"),
         ("2002:101:101::", "public"), ("::ffff:1.1.1.1", "public"),
     ])
-    func `D11 each kind of address is told from the others`(_ text: String, _ kinds: String) throws {
+    func `D11 loopback, link-local, private and public addresses are distinguished`(
+        _ text: String,
+        _ kinds: String
+    ) throws {
         let address = try #require(IPAddress(text))
         #expect(address.isLoopback == (kinds == "L"))
         #expect(address.isLinkLocal == (kinds == "K"))

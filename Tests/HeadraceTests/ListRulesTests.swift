@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Rules of the list of downloads that hold from outside.
+/// The rules of the queue, tested through the public API.
 @Suite(.timeLimit(.minutes(4)))
 struct ListRulesTests {
-    @Test func `C11 the same URL for the same place is one transfer`() async throws {
+    @Test func `C11 the same URL to the same destination is one transfer`() async throws {
         let gate = try Gate()
         try await withFaultServer(.ok(.pattern(size: 1000)).held(after: 10, until: gate)) { server in
             try await withTemporaryDirectory { folder in
@@ -24,7 +24,7 @@ struct ListRulesTests {
         }
     }
 
-    @Test func `C11 two URLs for one name are two files`() async throws {
+    @Test func `C11 two URLs with the same name are two files`() async throws {
         try await withFaultServer(.ok("hello").delayed(.milliseconds(20))) { server in
             try await withTemporaryDirectory { folder in
                 try await withDownloadManager { manager in
@@ -38,7 +38,7 @@ struct ListRulesTests {
         }
     }
 
-    @Test func `C11 a file that another download is writing is refused, and replaced once that one has finished`()
+    @Test func `C11 a file that another download writes is rejected and can be replaced after it finishes`()
         async throws
     {
         let gate = try Gate()
@@ -86,9 +86,9 @@ struct ListRulesTests {
         }
     }
 
-    /// The gigabytes before are a hole, which a record calls held.
+    /// The gigabytes before are a hole that the record lists as received.
     @Test(arguments: [4_294_967_295, 4_294_967_296, 4_294_967_297, 5_368_409_121])
-    func `Z03 a rest that begins beyond 4 GiB is fetched from there`(_ held: Int64) async throws {
+    func `Z03 a download resumes beyond 4 GiB`(_ held: Int64) async throws {
         let resource = Resource(size: 5_368_709_121)
         let end = held + 300_000
         try await withTemporaryDirectory { folder in
@@ -118,14 +118,14 @@ struct ListRulesTests {
         }
     }
 
-    /// A sparse partial needs no room, whatever the disk has.
+    /// A sparse partial file needs no space, whatever the disk has left.
     private var spacious: FileSystem {
         var calls = FileSystem.system
         calls.freeSpace = { _ in .max }
         return calls
     }
 
-    /// Makes a sparse partial of a resource, with the record that an earlier run would have left.
+    /// Creates a sparse partial file of a resource, with the record that an earlier run would have written.
     private func leave(_ held: Int64, of resource: Resource, for request: DownloadRequest) throws {
         let path = DestinationPaths(request).partialPath
         let file = try FileSystem.system.create(path)

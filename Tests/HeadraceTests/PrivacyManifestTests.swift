@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The declarations that the App Store requires of a library that calls certain functions.
+/// The declarations that the App Store requires for certain system functions.
 @Suite(.timeLimit(.minutes(4)))
 struct PrivacyManifestTests {
     private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -25,7 +25,7 @@ struct PrivacyManifestTests {
         "UserDefaults": ["UserDefaults"],
     ]
 
-    @Test func `the privacy manifest declares each category of which a function is called, and no other`() throws {
+    @Test func `the privacy manifest declares exactly the categories whose functions are called`() throws {
         let words = try Self.words(in: ["Headrace", "HeadraceFoundation", "HeadracePlatform", "CHeadrace"])
         let used = Self.names.filter { !words.isDisjoint(with: $0.value) }.map(\.key).sorted()
         #expect(used == ["DiskSpace", "FileTimestamp"])
@@ -60,7 +60,7 @@ struct PrivacyManifestTests {
         return declarations
     }
 
-    /// The identifiers in the sources of targets, without comments.
+    /// The identifiers in the sources of these targets, without comments.
     private static func words(in targets: [String]) throws -> Set<String> {
         var words: Set<String> = []
         for target in targets {

@@ -13,7 +13,7 @@ func fetch(_ url: URL, into folder: URL) async throws -> URL {
 }
 // sample end
 
-/// The README's sample is this file's, which compiles and runs.
+/// The README's sample must be identical to the one above.
 @Suite(.timeLimit(.minutes(4)))
 struct ReadmeTests {
     private let source = URL(filePath: #filePath)
@@ -27,7 +27,7 @@ struct ReadmeTests {
         #expect(try String(contentsOf: readme, encoding: .utf8).contains("import Headrace\n\n\(sample)```"))
     }
 
-    @Test func `the sample fetches a file`() async throws {
+    @Test func `the sample downloads a file`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withTemporaryDirectory { folder in
                 let file = try await fetch(server.url("/hello.txt"), into: folder)

@@ -4,24 +4,24 @@ import Testing
 
 @testable import Headrace
 
-/// What downloads hold, and that they give it back.
+/// Resources that downloads use and release.
 @Suite(.timeLimit(.minutes(4)))
 struct ResourceTests {
-    @Test func `Z06 a slow disk halts the network, and memory stays bounded`() async throws {
+    @Test func `Z06 a slow disk pauses the network, and memory stays bounded`() async throws {
         let size: Int64 = 256 << 20
         let written = Locked<Int64>(0)
-        let mostAhead = Locked<Int64>(0)
+        let maxAhead = Locked<Int64>(0)
         try await withFaultServer(.ok(.pattern(size: size))) { server in
             try await withTemporaryDirectory { folder in
                 var calls = FileSystem.system
-                // A disk that keeps holes only, and looks how far the server is ahead of it.
+                // A disk that stores only holes and measures how far the server is ahead of it.
                 calls.write = { file, bytes, offset throws(SystemError) in
                     let done = offset + Int64(bytes.count)
                     try FileSystem.system.truncate(file, done)
                     written.withLock { $0 = max($0, done) }
                     if done.isMultiple(of: 1 << 20) {
                         let ahead = server.traffic.bodyBytesSent - done
-                        mostAhead.withLock { $0 = max($0, ahead) }
+                        maxAhead.withLock { $0 = max($0, ahead) }
                     }
                     return bytes.count
                 }
@@ -41,12 +41,12 @@ struct ResourceTests {
             }
         }
         #expect(written.withLock { $0 } == size)
-        // The stream's watermark, libcurl's buffer and what the kernel holds of a socket.
-        #expect(mostAhead.withLock { $0 } < 24 << 20)
+        // The stream's watermark, libcurl's buffer and the kernel's socket buffers.
+        #expect(maxAhead.withLock { $0 } < 24 << 20)
     }
 
-    /// In a process of its own, since the counts are of the whole process.
-    @Test func `a thousand downloads and a thousand cancellations leave nothing behind`() async {
+    /// Runs in a process of its own, because the counts are process-wide.
+    @Test func `a thousand finished and cancelled downloads leave nothing behind`() async {
         await #expect(processExitsWith: .success) {
             let response = Response.routes(
                 ["/stall": .ok(.pattern(size: 100_000)).stalled(after: 10_000)],
@@ -68,7 +68,7 @@ struct ResourceTests {
     }
 }
 
-/// Finishes and cancels `count` downloads each, with a manager of their own.
+/// Finishes and cancels `count` downloads each, with their own manager.
 private func downloadAndCancel(_ count: Int, from server: FaultServer, to folder: URL) async throws {
     try await withDownloadManager(.init { $0.maxConcurrentDownloads = 8 }) { manager in
         let finishing = try await manager.download(
@@ -88,7 +88,7 @@ private func downloadAndCancel(_ count: Int, from server: FaultServer, to folder
     }
 }
 
-/// The names of the library's threads that are left.
+/// The names of the library's remaining threads.
 private func libraryThreads() -> [String] {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Every case that a downloader has to stand has a test with its id in the name, or a reason why it has none.
+/// Every rule for a downloader has a test with its id in the name, or a reason why it has none.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct RulesCoverageTests {
-    /// How many cases each area has; the ids are the area's letter and a number from 01.
+    /// The number of rules in each area; an id is the area's letter and a number from 01.
     private static let areas: [(letter: Character, count: Int)] = [
         ("R", 35),  // ranges and resuming
         ("V", 16),  // validators
@@ -13,15 +13,16 @@ struct RulesCoverageTests {
         ("D", 16),  // redirects and credentials
         ("T", 18),  // retries and timeouts
         ("K", 28),  // disk
-        ("C", 16),  // concurrency and the list
+        ("C", 16),  // concurrency and the queue
         ("X", 7),  // crashes
         ("S", 11),  // security
         ("Z", 6),  // scale
     ]
 
-    /// The cases without a test here.
+    /// The rules without a test here.
     ///
-    /// `X01` and `X02` have tests of what is decided; the benchmark verbs `torture` and `powercut` kill and cut for real.
+    /// `X01` and `X02` have tests of the decisions; the benchmark commands `torture` and `powercut` test real kills and
+    /// power cuts.
     private static let leftOut: [String: String] = [
         "V15": "A part is cut short while it comes, as others help with it; the whole has a digest.",
         "T18": "Losing packets takes a packet filter and root; what TCP makes of it is the kernel's.",
@@ -37,7 +38,7 @@ struct RulesCoverageTests {
         Set(areas.flatMap { area in (1...area.count).map { "\(area.letter)\($0 < 10 ? "0" : "")\($0)" } })
     }
 
-    /// The ids in the names of all tests of the package.
+    /// The ids in the names of all tests in the package.
     private func testedIDs() throws -> Set<String> {
         let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let files = try #require(FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil))
@@ -52,7 +53,7 @@ struct RulesCoverageTests {
         return ids
     }
 
-    @Test func `every case has a test or a reason`() throws {
+    @Test func `every rule has a test or a reason`() throws {
         let tested = try testedIDs()
         let leftOut = Set(Self.leftOut.keys)
         let all = Self.allIDs

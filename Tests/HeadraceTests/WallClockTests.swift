@@ -1,8 +1,7 @@
 import Foundation
 import Testing
 
-/// Times come from the injected clock and from clocks that nobody can set; a clock on the wall that is wrong, or jumps by
-/// an hour, then moves no timer.
+/// Timers use the injected clock or monotonic clocks, so a wall clock that is wrong or jumps by an hour moves no timer.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct WallClockTests {
     private static let wallClocks = [
@@ -10,7 +9,7 @@ struct WallClockTests {
         "DispatchWallTime", "DispatchTime", "CFAbsoluteTime", "timerfd", "strftime", "localtime",
     ]
 
-    @Test func `T15 nothing in the library asks the clock on the wall`() throws {
+    @Test func `T15 only WallTime.swift reads the wall clock`() throws {
         let package = URL(filePath: #filePath).appending(path: "../../..").standardized
         var count = 0
         for folder in ["Sources/Headrace", "Sources/CHeadrace"] {
@@ -19,7 +18,7 @@ struct WallClockTests {
                 includingPropertiesForKeys: nil
             )
             for case let file as URL in try #require(files) where ["swift", "c", "h"].contains(file.pathExtension) {
-                // What can be told by no other clock is in one file.
+                // This file contains everything that requires the wall clock.
                 guard file.lastPathComponent != "WallTime.swift" else { continue }
                 let text = try String(contentsOf: file, encoding: .utf8)
                 count += 1

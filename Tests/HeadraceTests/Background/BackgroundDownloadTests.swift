@@ -4,14 +4,14 @@ import Testing
 
 @testable import Headrace
 
-/// A manager whose files the system fetches, with a daemon in the system's place: all but Apple's own part.
+/// A manager with a background session, with a fake daemon in place of Apple's.
 @Suite(.timeLimit(.minutes(4)))
 struct BackgroundDownloadTests {
     private let bytes = Pattern(seed: 9).bytes(in: 0..<5000)
 
     private func names(_ folder: URL) throws -> [String] { try FileProbe.names(in: folder).filter { $0 != "registry" } }
 
-    @Test func `a file that the system has fetched is compared, gets its name, and leaves nothing else`() async throws {
+    @Test func `a file that the system downloaded is verified and renamed, and nothing else is left`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             let woken = Locked(0)
@@ -37,7 +37,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file of the system that has another size than is expected gets no name`() async throws {
+    @Test func `a file from the system with an unexpected size is rejected`() async throws {
         for difference: Int64 in [-1, 0, 1] {
             try await withTemporaryDirectory { folder in
                 let daemon = Daemon()
@@ -56,10 +56,8 @@ struct BackgroundDownloadTests {
         }
     }
 
-    /// Once such a file was thrown away and fetched again without end.
-    @Test func `a file that the system has fetched is taken though nothing of an earlier run is, or no boot is known`()
-        async throws
-    {
+    /// Regression: the file was discarded and downloaded again endlessly.
+    @Test func `a file from the system is accepted if resuming is off or the boot ID is unknown`() async throws {
         for (resumes, boot) in [(false, "8f5b"), (true, "")] {
             try await withTemporaryDirectory { folder in
                 let daemon = Daemon()
@@ -78,7 +76,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a task goes on while no manager is there, and the next one takes its file`() async throws {
+    @Test func `a task continues without a manager, and the next manager takes its file`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -96,7 +94,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file that comes after the shutdown is kept, and named by the next manager`() async throws {
+    @Test func `a file that arrives after the shutdown is saved and named by the next manager`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -113,9 +111,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `what the system gives at a pause or a failure is kept, and the next manager goes on with it`()
-        async throws
-    {
+    @Test func `resume data from a pause or a failure is saved and used by the next manager`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder, configure: { $0.retryPolicy.maxFailures = 0 }) { manager in
@@ -148,7 +144,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a download that the system has lost starts again and says so`() async throws {
+    @Test func `a download that the system lost restarts and reports it`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -165,7 +161,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file that was purged before anybody looked is requested for again`() async throws {
+    @Test func `a file purged before it was taken over is downloaded again`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -180,7 +176,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a page in place of the file, or a file that is cut, never gets the name`() async throws {
+    @Test func `an error page or a truncated file never gets the final name`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -192,7 +188,7 @@ struct BackgroundDownloadTests {
                 let cut = try await manager.download(Daemon.request(in: folder, "b.bin"))
                 try await daemon.runs(2)
                 try daemon.finish(1, bytes.dropLast(), [("Content-Length", "\(bytes.count)")], in: folder)
-                // It is tried again.
+                // The download is retried.
                 try await daemon.runs(3)
                 try daemon.finish(2, bytes, in: folder)
                 #expect(try FileProbe.bytes(of: try await cut.value) == bytes)
@@ -201,7 +197,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file that is not what its checksum says is requested for again, and then fails`() async throws {
+    @Test func `a file that fails its checksum is downloaded again once and then fails`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -219,7 +215,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a file on another volume is copied, and the partial of an earlier kind gives way to it`() async throws {
+    @Test func `a file on another volume is copied and replaces an earlier partial file`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             var files = FileSystem.system
@@ -239,7 +235,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a cancelled download stops its task and takes no file of it`() async throws {
+    @Test func `cancelling a download stops its task and discards its file`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder) { manager in
@@ -253,7 +249,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `what a background session does not do is told, and secrets are not given to it`() async throws {
+    @Test func `unsupported settings are reported, and secrets are not passed to the session`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             try await daemon.withManager(folder, configure: { $0.rateLimit = 1000 }) { manager in
@@ -275,7 +271,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a second manager of a session is refused until the first is shut down`() async throws {
+    @Test func `a second manager of a session is rejected until the first is shut down`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
             let second = folder.appending(path: "second", directoryHint: .isDirectory)
@@ -289,7 +285,7 @@ struct BackgroundDownloadTests {
         }
     }
 
-    @Test func `a wake before there is a manager waits for it, and is handed over once`() {
+    @Test func `a wake before the manager exists is delivered to it once`() {
         var claims = BackgroundClaims()
         let called = Locked(0)
         claims.woken("a") { called.withLock { $0 += 1 } }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is decided about the tasks of a background session, one callback after the other.
+/// The decisions about the tasks of a background session, one callback at a time.
 @Suite(.timeLimit(.minutes(4)))
 struct BackgroundMachineTests {
     private let id = Download.ID(rawValue: 1)
@@ -25,7 +25,7 @@ struct BackgroundMachineTests {
         return (machine, effects)
     }
 
-    /// A machine with one task that runs.
+    /// A machine with one running task.
     private func fetching(_ note: BackgroundTaskState? = nil, sizeLimit: Int64? = nil) -> BackgroundMachine {
         var machine = machine(sizeLimit: sizeLimit).machine
         _ = machine.fetch(id, note: note, at: 0)
@@ -40,9 +40,7 @@ struct BackgroundMachineTests {
         return DeliveredFile(head: head, body: body, path: "/folder/a")
     }
 
-    @Test func `a file that came meanwhile is taken over at once, and the system is called when it has its name`()
-        throws
-    {
+    @Test func `a delivered file is taken over at once, and the wake handler is called once it is named`() throws {
         var machine = machine().machine
         #expect(machine.fetch(id, note: nil, at: 0) == [.save(id, .started), .make(id, from: nil)])
         #expect(machine.made(task) == [.resume(task)])
@@ -59,7 +57,7 @@ struct BackgroundMachineTests {
     }
 
     @Test(arguments: [BackgroundMachine.Standing.running, .waiting])
-    func `a file that comes before its run asks for it has its name before the system is called, unless the run waits`(
+    func `a file delivered before its run starts delays the wake handler unless the run is queued`(
         _ standing: BackgroundMachine.Standing
     ) throws {
         var machine = machine().machine
@@ -73,7 +71,7 @@ struct BackgroundMachineTests {
         #expect(machine.ended(id, .unwanted) == (standing == .running ? [.call([handler])] : []))
     }
 
-    @Test func `a file that comes when its run has left is for the next one, and the system does not wait for that`()
+    @Test func `a file delivered after its run has left is for the next run and does not delay the wake handler`()
         throws
     {
         var machine = machine().machine
@@ -86,8 +84,8 @@ struct BackgroundMachineTests {
         #expect(machine.ended(id, .waiting) == [.call([handler])])
     }
 
-    @Test func `a download whose app the user has killed goes on with what the system gave`() {
-        // Before anything else is known of it.
+    @Test func `after the user quits the app, the download resumes from the system's data`() {
+        // The callback arrives before the tasks are listed.
         var machine = BackgroundMachine()
         let end = BackgroundMachine.End(failure: .interrupted, resumeData: data, receivedBytes: 70)
         #expect(machine.completed(task, .running, end, at: 0) == [.save(id, .resumable(data))])
@@ -98,7 +96,7 @@ struct BackgroundMachineTests {
         #expect(machine.resumed(next, from: 70) == [.resumed(id, from: 70)])
     }
 
-    @Test func `what the system gives of an earlier task is gone on with, also after the download began anew`() {
+    @Test func `resume data of an earlier task is used even if the download has restarted`() {
         var machine = machine().machine
         let lost = BackgroundMachine.Effect.restarted(id, .taskLost, wastedBytes: 0)
         #expect(machine.fetch(id, note: .started, at: 0) == [lost, .save(id, .started), .make(id, from: nil)])
@@ -114,7 +112,7 @@ struct BackgroundMachineTests {
         #expect(machine.finished(next, .running, hasFile: true) == [.takeOver(next)])
     }
 
-    @Test func `a task that went on after a crash is taken up as it is`() {
+    @Test func `a task that survived a crash is adopted as it is`() {
         var machine = BackgroundMachine()
         #expect(machine.fetch(id, note: .started, at: 0) == [], "nothing is asked for before all tasks are known")
         #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 40)], at: 0) == [])
@@ -126,7 +124,9 @@ struct BackgroundMachineTests {
     }
 
     @Test(arguments: [false, true])
-    func `a file that was complete before the next start is taken over, whoever looks first`(isAwaited: Bool) throws {
+    func `a file completed before the next start is taken over, whether a run or the system comes first`(
+        isAwaited: Bool
+    ) throws {
         var machine = BackgroundMachine()
         let file = try file()
         if isAwaited { #expect(machine.fetch(id, note: .started, at: 0) == []) }
@@ -134,13 +134,13 @@ struct BackgroundMachineTests {
         let end: [BackgroundMachine.Effect] = [.end(id, .file(file))]
         #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil)] + (isAwaited ? end : []))
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
-        // The list may have been made before.
+        // The list may have been created before.
         #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 5)], at: 0) == [])
         if !isAwaited { #expect(machine.fetch(id, note: nil, at: 0) == end) }
         #expect(machine.finished(BackgroundTask(id, 2), .running, hasFile: true) == [], "no file is taken twice")
     }
 
-    @Test func `a download that the system has lost without a word starts again and says so`() {
+    @Test func `a download that the system lost silently restarts and reports it`() {
         var machine = BackgroundMachine()
         _ = machine.fetch(id, note: .started, at: 0)
         #expect(
@@ -159,22 +159,22 @@ struct BackgroundMachineTests {
             (ResumeData(bytes: [1], time: 9), 0, nil),
         ] as [(ResumeData, Int64, BackgroundRestart?)]
     )
-    func `resume data that is damaged or too old is not tried, and the download says why it starts again`(
+    func `damaged or outdated resume data is not used, and the restart reports why`(
         _ data: ResumeData,
         _ now: Int64,
         _ reason: BackgroundRestart?
     ) {
         var machine = machine().machine
         let anew: [BackgroundMachine.Effect] = [.save(id, .started), .make(id, from: nil)]
-        let told = reason.map { [BackgroundMachine.Effect.restarted(id, $0, wastedBytes: 0)] + anew }
-        #expect(machine.fetch(id, note: .resumable(data), at: now) == told ?? [.make(id, from: data)])
+        let restart = reason.map { [BackgroundMachine.Effect.restarted(id, $0, wastedBytes: 0)] + anew }
+        #expect(machine.fetch(id, note: .resumable(data), at: now) == restart ?? [.make(id, from: data)])
     }
 
-    @Test func `resume data that the system refuses starts the download again, and is no failure of the disk`() {
+    @Test func `resume data that the system refuses restarts the download and is not a disk failure`() {
         let refused = BackgroundMachine.End(failure: .file(DownloadError(.fileSystem, "No such file.")))
         var machine = fetching(.resumable(data))
-        let told = BackgroundMachine.Effect.restarted(id, .resumeDataRefused, wastedBytes: 0)
-        #expect(machine.completed(task, .running, refused, at: 0) == [.save(id, nil), told, .end(id, .again)])
+        let restart = BackgroundMachine.Effect.restarted(id, .resumeDataRefused, wastedBytes: 0)
+        #expect(machine.completed(task, .running, refused, at: 0) == [.save(id, nil), restart, .end(id, .again)])
         var other = fetching()
         #expect(
             other.completed(task, .running, refused, at: 0)
@@ -182,7 +182,7 @@ struct BackgroundMachineTests {
         )
     }
 
-    @Test func `a failure keeps what the system gives, and tells what is lost where it gives nothing`() {
+    @Test func `a failure saves the resume data, or reports the lost bytes if there is none`() {
         var machine = fetching()
         #expect(
             machine.completed(task, .running, .init(failure: .failed(cut), resumeData: data), at: 0)
@@ -190,15 +190,15 @@ struct BackgroundMachineTests {
         )
         machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
-        let told = BackgroundMachine.Effect.restarted(id, .noResumeData, wastedBytes: 60)
+        let restart = BackgroundMachine.Effect.restarted(id, .noResumeData, wastedBytes: 60)
         #expect(
             machine.completed(task, .running, .init(failure: .failed(cut)), at: 0)
-                == [.save(id, nil), told, .end(id, .failed(cut))]
+                == [.save(id, nil), restart, .end(id, .failed(cut))]
         )
     }
 
     @Test(arguments: [false, true])
-    func `a pause ends when the task has ended and its data is there, in either order`(dataIsFirst: Bool) {
+    func `a pause completes when the task has ended and its data has arrived, in either order`(dataIsFirst: Bool) {
         var machine = fetching(.resumable(ResumeData(bytes: [9], time: 0)))
         #expect(machine.stop(id, .keeping) == [.cancelForData(task)])
         #expect(machine.stop(id, .leaving) == [], "what it brings is waited for")
@@ -214,7 +214,7 @@ struct BackgroundMachineTests {
         #expect(machine.fetch(id, note: .resumable(data), at: 0) == [.make(id, from: data)])
     }
 
-    @Test func `a pause for which the system gives nothing says what is lost`() {
+    @Test func `a pause without resume data reports the lost bytes`() {
         var machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
         _ = machine.stop(id, .keeping)
@@ -225,7 +225,7 @@ struct BackgroundMachineTests {
         )
     }
 
-    @Test func `a file that comes while a pause waits is kept`() throws {
+    @Test func `a file that arrives while a pause is pending is saved`() throws {
         var machine = fetching()
         _ = machine.stop(id, .keeping)
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
@@ -234,7 +234,7 @@ struct BackgroundMachineTests {
         #expect(machine.completed(task, .kept, .init(), at: 0) == [])
     }
 
-    @Test func `a paused download whose task went on is stopped, and resumed where somebody wants it by then`() {
+    @Test func `a surviving task of a paused download is stopped, and resumes if requested meanwhile`() {
         var (machine, effects) = machine([(task, .kept, 40)])
         #expect(effects == [.cancelForData(task)])
         #expect(machine.fetch(id, note: .started, at: 0) == [])
@@ -242,13 +242,13 @@ struct BackgroundMachineTests {
         #expect(machine.completed(task, .running, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
     }
 
-    @Test func `a file that was purged before it could be taken over is requested for again, with the reason`() {
+    @Test func `a file purged before it was taken over is downloaded again, and the reason is reported`() {
         var machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: 60)
         let purged = BackgroundMachine.Effect.restarted(id, .filePurged, wastedBytes: 60)
         #expect(machine.finished(task, .running, hasFile: false) == [.save(id, nil), purged, .end(id, .again)])
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
-        // A success without a file.
+        // A task that succeeds without a file.
         machine = fetching()
         #expect(
             machine.completed(task, .running, .init(receivedBytes: 60), at: 0)
@@ -256,7 +256,7 @@ struct BackgroundMachineTests {
         )
     }
 
-    @Test func `of two tasks for one download the one with less is stopped, and what it brings is not taken`() {
+    @Test func `of two tasks for one download, the one with fewer bytes is cancelled and ignored`() {
         let less = BackgroundTask(id, 2)
         let gone = BackgroundTask(Download.ID(rawValue: 2), 3)
         var (machine, effects) = machine([(less, .running, 10), (task, .running, 40), (gone, .unwanted, 5)])
@@ -266,11 +266,11 @@ struct BackgroundMachineTests {
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
     }
 
-    @Test func `what comes of a cancelled download is passed over`() {
+    @Test func `callbacks of a cancelled download are ignored`() {
         var machine = fetching()
         #expect(machine.stop(id, .discarding) == [.cancel(task), .save(id, nil), .end(id, .stopped)])
         #expect(machine.stop(id, .discarding) == [])
-        // It is wanted again at once.
+        // The download is requested again at once.
         #expect(machine.fetch(id, note: nil, at: 0) == [.save(id, .started), .make(id, from: nil)])
         _ = machine.made(BackgroundTask(id, 2))
         #expect(machine.finished(task, .running, hasFile: true) == [])
@@ -283,7 +283,7 @@ struct BackgroundMachineTests {
         #expect(machine.finished(task, .kept, hasFile: true) == [.takeOver(task)])
     }
 
-    @Test func `a session that is invalidated ends all that wait, and calls the system`() {
+    @Test func `invalidating a session fails all waiting runs and calls the wake handlers`() {
         var machine = fetching()
         let handler = BackgroundHandler(number: 1)
         _ = machine.woken(handler)
@@ -294,7 +294,7 @@ struct BackgroundMachineTests {
         #expect(machine.woken(BackgroundHandler(number: 2)) == [.call([BackgroundHandler(number: 2)])])
     }
 
-    @Test func `a handler that comes after the last event of the process's first wake is called at once`() {
+    @Test func `a handler that arrives after the last event of the first wake is called at once`() {
         var machine = BackgroundMachine()
         #expect(machine.reportedAll() == [])
         let (first, second) = (BackgroundHandler(number: 1), BackgroundHandler(number: 2))
@@ -303,7 +303,7 @@ struct BackgroundMachineTests {
         #expect(machine.reportedAll() == [.call([second])])
     }
 
-    @Test func `a file that is larger than allowed is stopped as soon as that is known`() {
+    @Test func `a file larger than the limit is stopped as soon as its size is known`() {
         var machine = fetching(sizeLimit: 100)
         guard case .cancel(task)? = machine.wrote(task, receivedBytes: 1, totalBytes: 101).first else {
             Issue.record("The task goes on.")

@@ -3,24 +3,25 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// The app, its list and the system's daemon around a ``BackgroundMachine``.
+/// A model of the app, its queue and the system's daemon around a ``BackgroundMachine``.
 ///
-/// The daemon and the list outlive the process. Callbacks of one task keep their order; those of several come in any.
+/// The daemon and the queue outlive the process. Callbacks of one task keep their order; those of several may
+/// interleave.
 struct BackgroundWalk {
     private enum State { case waiting, running, paused, ended }
 
     private struct Item {
         var state = State.waiting
         var note: BackgroundTaskState?
-        /// Whether the complete partial is on the disk.
+        /// Whether the complete partial file is on the disk.
         var hasFile = false
-        /// Whether this process has put it there: one that ended before may have stopped a task too late.
+        /// Whether this process put it there; an earlier process may have stopped a task too late.
         var isTaken = false
-        /// Whether that was while it ran, so that the system is to wait for its name.
+        /// Whether this happened while the download was running, so that the system must wait for the rename.
         var isDue = false
-        /// Whether a run has found no file, and is about to ask the machine.
+        /// Whether a run has found no file and is about to call the machine.
         var isBeginning = false
-        /// Whether a run waits in the machine, and what it has to do about an outcome.
+        /// Whether a run waits in the machine, and the outcome it has yet to handle.
         var isAwaited = false
         var outcome: BackgroundMachine.Outcome?
     }
@@ -35,7 +36,7 @@ struct BackgroundWalk {
     private var machine = BackgroundMachine()
     private var random: SeededRandom
     private var items: [Download.ID: Item] = [:]
-    /// The daemon's tasks that have not ended, with their bytes, and what it has yet to tell of each.
+    /// The daemon's running tasks with their received bytes, and the callbacks it has yet to deliver for each task.
     private var running: [BackgroundTask: Int64] = [:]
     private var mail: [BackgroundTask: [Callback]] = [:]
     private var lastTask = 0
@@ -43,7 +44,7 @@ struct BackgroundWalk {
     private var now: Int64 = 0
     private var isListed = false
     private var isInvalid = false
-    /// The handlers of the process that have not been called, and whether the system still has events of the wake to tell.
+    /// The handlers of this process that have not been called, and whether events of the wake are outstanding.
     private var handlers: Set<BackgroundHandler> = []
     private var lastHandler = 0
     private var isWaking = false
@@ -79,7 +80,7 @@ struct BackgroundWalk {
         if isWaking, tasksOfWake.allSatisfy({ mail[$0] == nil }) { reportedAll() }
     }
 
-    /// From now on all goes well.
+    /// Finishes every download, with no further failures.
     mutating func settle() {
         if isInvalid { restart() }
         if !isListed { list() }
@@ -105,7 +106,7 @@ struct BackgroundWalk {
         items[Download.ID(rawValue: lastID)] = Item()
     }
 
-    /// A run of one that waits; a file that is there already needs none.
+    /// Starts a run of a waiting download; none is needed if its file is already there.
     private mutating func run() {
         let waiting = items.filter { $0.value.state == .waiting && $0.value.outcome == nil }.keys
         guard let id = pick(sorted(waiting)), let item = items[id] else { return }
@@ -118,7 +119,7 @@ struct BackgroundWalk {
         if chance(2) { ask() }
     }
 
-    /// A run that has begun waits in the machine.
+    /// Makes a started run wait in the machine.
     private mutating func ask() {
         guard let id = pick(sorted(items.filter(\.value.isBeginning).keys)), let item = items[id] else { return }
         items[id]?.isBeginning = false
@@ -126,18 +127,18 @@ struct BackgroundWalk {
         perform(machine.fetch(id, note: item.note, at: now))
     }
 
-    /// A run does what its outcome means, and ends.
+    /// Makes a run handle its outcome and end.
     private mutating func conclude() {
         guard let id = pick(sorted(items.filter { $0.value.outcome != nil }.keys)), let item = items[id] else { return }
         items[id]?.outcome = nil
         machine.left(id)
-        // Between what the run and what the list knows.
+        // Delivers a callback after the run has left and before the queue knows.
         if chance(4) { deliver() }
         items[id]?.isDue = false
         switch item.outcome {
         case .file,
             .stopped where item.hasFile && item.state == .running:
-            // Now and then the file is not what its checksum says.
+            // Occasionally the file does not match its checksum.
             if chance(10) {
                 items[id]?.hasFile = false
                 items[id]?.isTaken = false
@@ -169,7 +170,7 @@ struct BackgroundWalk {
         perform(machine.stop(id, discards ? .discarding : .keeping))
     }
 
-    /// The process ends, in whatever way, and another one begins.
+    /// Ends the process in some way and starts another one.
     private mutating func restart() {
         machine = BackgroundMachine()
         (isListed, isInvalid, isWaking) = (false, false, false)
@@ -187,7 +188,7 @@ struct BackgroundWalk {
             if mail[task]?.isEmpty == true { mail[task] = nil }
         }
         if chance(3) {
-            // By the user, in the task switcher.
+            // The user quits the app in the task switcher.
             for task in sorted(running.keys) { end(task, .interrupted) }
         }
         if chance(5), let task = pick(sorted(running.keys)) { running[task] = nil }
@@ -198,7 +199,7 @@ struct BackgroundWalk {
 
     private mutating func list() {
         isListed = true
-        // One that has ended may still be in the list when that is told.
+        // A task that has ended may still be listed.
         let tasks = running.keys + (chance(2) ? Array(mail.keys).filter { running[$0] == nil } : [])
         let listed = sorted(tasks).map {
             BackgroundMachine.Listed(task: $0, standing: standing($0.download), receivedBytes: running[$0] ?? 0)
@@ -347,7 +348,7 @@ struct BackgroundWalk {
 
     private mutating func pick<Element>(_ elements: [Element]) -> Element? { elements.randomElement(using: &random) }
 
-    /// Sets have another order in each run.
+    /// Sorted, because sets have a different order in each run.
     private func sorted(_ tasks: some Sequence<BackgroundTask>) -> [BackgroundTask] {
         tasks.sorted { $0.number < $1.number }
     }

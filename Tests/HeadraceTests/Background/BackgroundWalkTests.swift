@@ -3,8 +3,8 @@ import Testing
 
 @testable import Headrace
 
-/// Random walks of a background session against a model of the system: whatever it does, and in whatever order that Apple
-/// documents, no handler is called twice or never, no download is lost, and no file is taken twice.
+/// Random walks of a background session against a model of the system: in any order of events that Apple documents, no
+/// handler is called twice or never, no download is lost, and no file is taken twice.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct BackgroundWalkTests {
     @Test(arguments: 1...10)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// A background session without Apple's system: its tasks outlive managers, and end when the test says so.
+/// A background session without Apple's system: its tasks outlive managers and end when the test decides.
 final class Daemon: BackgroundSystem {
     struct Made: Sendable {
         let request: BackgroundRequest
@@ -18,7 +18,7 @@ final class Daemon: BackgroundSystem {
         var claims = BackgroundClaims()
         var transfers: BackgroundTransfers?
         var made: [Made] = []
-        /// Those that the next manager is told of.
+        /// The tasks reported to the next manager.
         var alive: Set<Int> = []
     }
 
@@ -60,12 +60,12 @@ final class Daemon: BackgroundSystem {
         }
     }
 
-    /// The test tells what there is to go on with, by ``end(_:code:resumeData:)``.
+    /// The test delivers the resume data with ``end(_:code:resumeData:)``.
     func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void) { cancel(number) }
 
     // MARK: The test
 
-    /// Returns when so many tasks have been let run.
+    /// Returns when this many tasks have been resumed.
     func runs(_ count: Int) async throws {
         while made.count(where: \.isRunning) < count { try await Task.sleep(for: .milliseconds(2)) }
     }
@@ -74,7 +74,7 @@ final class Daemon: BackgroundSystem {
         try #require(BackgroundTask(number, description: made[number].description))
     }
 
-    /// Ends a task with a file of the system's, which is gone afterwards.
+    /// Ends a task with a file from the system, which is removed afterwards.
     func finish(
         _ number: Int,
         _ bytes: [UInt8],
@@ -100,7 +100,7 @@ final class Daemon: BackgroundSystem {
         )
     }
 
-    /// Ends a task with an error of the system's.
+    /// Ends a task with an error from the system.
     func end(_ number: Int, code: Int, resumeData: [UInt8]?, receivedBytes: Int64 = 20) throws {
         state.withLock { _ = $0.alive.remove(number) }
         transfers?.completed(
@@ -113,7 +113,7 @@ final class Daemon: BackgroundSystem {
         )
     }
 
-    /// Runs a manager that has the session, and a registry in a folder.
+    /// Runs a manager that uses the session and a registry in a folder.
     func withManager(
         _ folder: URL,
         files: FileSystem = .system,

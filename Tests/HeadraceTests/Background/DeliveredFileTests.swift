@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What the system calls a success is looked at before it becomes a file.
+/// A task that the system reports as successful is checked before its file is used.
 @Suite(.timeLimit(.minutes(4)))
 struct DeliveredFileTests {
     private struct Case: Sendable, CustomTestStringConvertible {
@@ -12,7 +12,7 @@ struct DeliveredFileTests {
         var fields: [String: String] = [:]
         var size: Int64 = 100
         var from = "https://example.org/a"
-        /// Nil where the file is what was asked for.
+        /// `nil` if the file is the requested one.
         var code: DownloadError.Code?
     }
 
@@ -46,7 +46,7 @@ struct DeliveredFileTests {
     ]
 
     @Test(arguments: cases)
-    private func `a file of the system is the one that was requested for, or says why not`(_ test: Case) throws {
+    private func `a delivered file is the requested one or reports why it is not`(_ test: Case) throws {
         let configuration = DownloadConfiguration { $0.maxFileSize = 1000 }
         let requested = try #require(URL(string: "https://example.org/a"))
         let head = ResponseHead(
@@ -78,7 +78,7 @@ struct DeliveredFileTests {
     ]
 
     @Test(arguments: failures)
-    func `an error of the system is one of ours, or no failure at all`(
+    func `an error from the system maps to a download error or to no failure`(
         _ domain: String,
         _ code: Int,
         _ expected: DownloadError.Code?
@@ -97,7 +97,7 @@ struct DeliveredFileTests {
             { $0.registryDirectory = nil },
         ] as [@Sendable (inout DownloadConfiguration) -> Void]
     )
-    func `a background session refuses settings that protect somebody and that the system would not obey`(
+    func `a background session rejects protective settings that the system would ignore`(
         _ change: @Sendable (inout DownloadConfiguration) -> Void
     ) throws {
         var configuration = DownloadConfiguration {

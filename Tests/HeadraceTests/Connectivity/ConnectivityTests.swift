@@ -4,22 +4,22 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads on a network that comes, goes and changes, and that have no retry to spend.
+/// Downloads without retries on a network that comes, goes and changes.
 @Suite(.timeLimit(.minutes(4)))
 struct ConnectivityTests {
     private static let up = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
     private static let moved = NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
     private static let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true)
-    /// Less than one piece of the fake transport's, so that all of them are there with the first of them.
+    /// Less than one chunk of the fake transport, so that they all arrive at once.
     private static let firstBytes = 60_000
 
-    /// Answers a request by its number, and may change the network.
+    /// Returns the reply to a request, given its number; may change the network.
     private typealias Reply = @Sendable (Int, TransportRequest, NetworkMonitor) throws -> FakeTransport.Reply
 
     private static let whole: Reply = { _, request, _ in DiskFixture.response(request) }
 
-    /// A part of the file, and then a network on which nothing comes any more.
+    /// A part of the file, followed by silence.
     private static let silentFirst: Reply = { number, request, network in
         number == 0
             ? FakeTransport.Reply(DiskFixture.response(request, sending: firstBytes), end: .silence)
@@ -38,12 +38,12 @@ struct ConnectivityTests {
             return try await manager.download(request)
         }
 
-        /// Returns when the first bytes are there and nothing more comes.
+        /// Returns when the first bytes have arrived and the server is silent.
         func begin(_ download: Download) async {
             for await progress in download.progress where progress.bytesReceived > 0 { break }
         }
 
-        /// Expects the file, and what led to it.
+        /// Expects the exact file and these request offsets.
         func expectExact(
             _ download: Download,
             starts: [Int],
@@ -62,7 +62,7 @@ struct ConnectivityTests {
         for await event in download.events { if case .waitingForNetwork = event { break } }
     }
 
-    /// A manager whose first answers are as these, and the others whole.
+    /// Runs a manager whose first replies are `response` and whose later ones are complete.
     private func withManager(
         on path: NetworkPath?,
         waits: Bool = true,
@@ -99,9 +99,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a download whose network goes waits with that reason, and goes on by itself when it is back`()
-        async throws
-    {
+    @Test func `a download whose network is lost waits with that reason and resumes when it is back`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
@@ -116,7 +114,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a download that is added without a network asks nothing before there is one`() async throws {
+    @Test func `a download added without a network sends no request until there is one`() async throws {
         try await withManager(on: Self.down, response: Self.whole) { list in
             let download = try await list.download()
             await hold(download)
@@ -126,8 +124,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `connections from an address that is gone are replaced at once, and their bytes are kept`() async throws
-    {
+    @Test func `connections from a removed address are replaced at once, and their bytes are kept`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
@@ -137,12 +134,12 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `an address more changes nothing`() async throws {
+    @Test func `an additional address changes nothing`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
             list.network.update(NetworkPath(isUp: true, origins: Self.up.origins.union(["eth0 2001:db8::2"])))
-            // That this one goes tells that the other has been seen.
+            // Waiting for this update ensures that the previous one has been processed.
             list.network.update(Self.down)
             await hold(download)
             #expect(list.transport.requests.count == 1)
@@ -150,7 +147,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a failure while there is no network is a wait for it, and no retry`() async throws {
+    @Test func `a failure without a network waits for the network and does not count as a retry`() async throws {
         let failsFirst: Reply = { number, request, network in
             guard number == 0 else { return DiskFixture.response(request) }
             network.update(Self.down)
@@ -165,9 +162,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a failure just after the network has come back is no retry, since others take a moment longer`()
-        async throws
-    {
+    @Test func `a failure just after the network returned does not count as a retry`() async throws {
         let clock = TestClock()
         let failsFirst: Reply = { number, request, _ in
             guard number == 0 else { return DiskFixture.response(request) }
@@ -183,7 +178,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a failure on a network that is there for a while is one of the server`() async throws {
+    @Test func `a failure on a network that has been up for a while counts as the server's`() async throws {
         let clock = TestClock()
         let fails: Reply = { _, _, _ in
             clock.advance(by: NetworkAdmission.settlingTime)
@@ -199,7 +194,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `a policy holds up its own download alone`() async throws {
+    @Test func `a network policy delays only its own download`() async throws {
         try await withManager(on: Self.mobile, response: Self.whole) { list in
             let held = try await list.download { $0.networkPolicy = .notExpensive }
             let other = try await list.download { $0.destination = .file(list.folder.appending(path: "other")) }
@@ -214,7 +209,7 @@ struct ConnectivityTests {
     }
 
     @Test(arguments: ["localhost", "127.0.0.1", "[::1]"])
-    func `a loopback host is there without a network`(_ host: String) async throws {
+    func `a loopback host is reachable without a network`(_ host: String) async throws {
         try await withManager(on: Self.down, response: Self.whole) { list in
             let url = try #require(URL(string: "http://\(host)/file.bin"))
             let download = try await list.download {
@@ -225,7 +220,7 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `who does not wait for a network spends retries, and fails`() async throws {
+    @Test func `without waiting for connectivity, a download uses its retries and fails`() async throws {
         let failure: Reply = { _, _, _ in
             throw DownloadError(.connection, "The network is unreachable.")
         }
@@ -237,14 +232,14 @@ struct ConnectivityTests {
         }
     }
 
-    @Test func `where nobody tells of the network, downloads run`() async throws {
+    @Test func `without network information, downloads run`() async throws {
         try await withManager(on: nil, response: Self.whole) { list in
             let download = try await list.download { $0.networkPolicy = .wifiOrWired }
             try await list.expectExact(download, starts: [0])
         }
     }
 
-    @Test func `one that waits for a network is paused, resumed and cancelled as any other`() async throws {
+    @Test func `a download that waits for a network can be paused, resumed and cancelled`() async throws {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)

@@ -1,6 +1,6 @@
 @testable import Headrace
 
-/// Messages of the kernel about a small machine: a loopback, a cable, Wi-Fi and a bridge.
+/// Kernel messages about a small machine with a loopback, a wired, a Wi-Fi and a bridge interface.
 enum NetlinkFixture {
     static func link(
         _ index: Int32,
@@ -36,7 +36,7 @@ enum NetlinkFixture {
         NetlinkMessage.Route(isIPv6: isIPv6, links: links, metric: metric, gateway: gateway)
     }
 
-    /// One of each kind.
+    /// One message of each kind.
     static let all: [NetlinkMessage] = [
         link(1, "lo"), link(2, "eth0"), link(3, "wlan0", isRunning: false), link(4, "br0", isBridge: true),
         .linkGone(5),
@@ -46,7 +46,7 @@ enum NetlinkFixture {
         .routeGone(route(3, metric: 600)), .done(7, isWhole: true), .done(8, isWhole: false), .refused(9, errno: 16),
     ]
 
-    /// What is known after these messages, all having been told of.
+    /// The state after these messages and a complete dump.
     static func state(_ messages: [NetlinkMessage]) -> NetlinkState {
         var state = NetlinkState()
         var question = state.restart()
@@ -61,7 +61,7 @@ enum NetlinkFixture {
         for message in messages { _ = state.apply(message, deviceType: deviceType) }
     }
 
-    /// As the system has it, by the usual names.
+    /// The device type that the system reports for the usual interface names.
     static func deviceType(_ name: String) -> String? {
         switch name.prefix(3) {
         case "wla": "wlan"

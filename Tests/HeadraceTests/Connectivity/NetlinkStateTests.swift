@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What path the kernel's messages make.
+/// The network path that results from the kernel's messages.
 @Suite(.timeLimit(.minutes(4)))
 struct NetlinkStateTests {
     private typealias Fixture = NetlinkFixture
@@ -11,7 +11,7 @@ struct NetlinkStateTests {
         Fixture.link(1, "lo"), .address(Fixture.address(1, "127.0.0.1")), .address(Fixture.address(1, "::1")),
     ]
 
-    /// A machine with a cable and a default route.
+    /// A machine with a wired interface and a default route.
     private static let wired =
         loopback + [
             Fixture.link(2, "eth0"), .address(Fixture.address(2, "192.0.2.2")),
@@ -30,7 +30,7 @@ struct NetlinkStateTests {
         #expect(NetlinkMessage.all(in: message.encoded) == [message])
     }
 
-    @Test func `a cut message is left out, wherever it is cut`() {
+    @Test func `a truncated message is ignored, wherever it is cut`() {
         let first = Fixture.link(2, "eth0")
         let second = NetlinkMessage.address(Fixture.address(2, "192.0.2.2"))
         let bytes = first.encoded + second.encoded
@@ -40,14 +40,14 @@ struct NetlinkStateTests {
         }
     }
 
-    @Test func `before all was told there is no path`() {
+    @Test func `there is no path until the kernel has sent links, addresses and routes`() {
         var state = NetlinkState()
         let links = state.restart()
         Fixture.apply(Self.wired, to: &state)
         #expect(state.path == nil)
         var requested = [links.kind]
         var question = links
-        // The answer to another question is none.
+        // A response to another query is ignored.
         let other = state.apply(.done(question.sequence &+ 9, isWhole: true), deviceType: Fixture.deviceType)
         #expect(other == .none)
         while case .query(let next) = state.apply(
@@ -61,7 +61,7 @@ struct NetlinkStateTests {
         #expect(state.path?.isUp == true)
     }
 
-    @Test func `what changed while it was told is requested for again, and what is refused ends it`() {
+    @Test func `an interrupted dump is requested again, and a refused one fails`() {
         var state = NetlinkState()
         let first = state.restart()
         let again = state.apply(.done(first.sequence, isWhole: false), deviceType: Fixture.deviceType)
@@ -76,12 +76,12 @@ struct NetlinkStateTests {
         #expect(refusal == .fail(errno: 16))
     }
 
-    @Test func `what was lost is requested for again once nothing is left to read`() {
+    @Test func `after lost messages, the state is requested again once the socket is drained`() {
         var state = NetlinkState()
         let first = state.restart()
         Fixture.apply(Self.wired, to: &state)
         state.lost()
-        // The kernel goes on with its answer, which is none any more.
+        // The kernel continues the old dump, which no longer counts.
         let late = state.apply(.done(first.sequence, isWhole: true), deviceType: Fixture.deviceType)
         #expect(late == .none)
         let again = state.drained()
@@ -91,25 +91,25 @@ struct NetlinkStateTests {
         #expect(state.path == nil)
     }
 
-    @Test func `a machine with nothing but itself has no path`() {
+    @Test func `a machine with only a loopback interface is offline`() {
         #expect(path(Self.loopback) == NetworkPath(isUp: false, interface: .loopback))
     }
 
-    @Test func `the default route that is used first decides`() {
+    @Test func `the default route with the lowest metric determines the path`() {
         #expect(path(Self.wired)?.interface == .wired)
         #expect(path(Self.wired + Self.wifi)?.interface == .wired)
         let cheaper = NetlinkMessage.route(Fixture.route(3, metric: 50), replaces: false)
         #expect(path(Self.wired + Self.wifi + [cheaper])?.interface == .wifi)
-        // Without a carrier its route is none.
+        // Without a carrier, the interface's route does not count.
         #expect(path(Self.wired + Self.wifi + [Fixture.link(2, "eth0", isRunning: false)])?.interface == .wifi)
     }
 
-    /// The name of the interface, and what it is.
+    /// The interface's name, its type, and whether it is expensive.
     @Test(arguments: [
         ("eth0", NetworkPath.Interface.wired, false), ("wlan0", .wifi, false), ("wwan0", .cellular, true),
         ("tun0", .other, false),
     ])
-    func `the kind of an interface is that of its device`(
+    func `the type of an interface is that of its device`(
         _ name: String,
         _ interface: NetworkPath.Interface,
         _ isExpensive: Bool
@@ -119,31 +119,31 @@ struct NetlinkStateTests {
         #expect(path == NetworkPath(isUp: true, interface: interface, isExpensive: isExpensive, origins: [name]))
     }
 
-    /// What comes after a machine with a cable, and whether its path is up then.
+    /// Messages after the wired state, and whether its path is then up.
     @Test(arguments: [
         ([Fixture.link(2, "eth0", isRunning: false)], false),
         ([Fixture.link(2, "eth0", isUp: false, isRunning: false)], false), ([.linkGone(2)], false),
-        // A neighbour may be what is wanted.
+        // The destination may be on the local network.
         ([.routeGone(Fixture.route(2))], true),
         ([.routeGone(Fixture.route(2)), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
-        // The route went with it.
+        // The route was removed with the address.
         ([.addressGone(Fixture.address(2, "192.0.2.2"))], false),
-        // A router of version 6 may be reached without an address of one's own that is more than local.
+        // An IPv6 router can be reached with only a link-local address.
         ([.routeGone(Fixture.route(2)), .route(Fixture.route(2, isIPv6: true), replaces: false)], true),
         ([Fixture.link(2, "eth0", isUp: false, isRunning: false), Fixture.link(2, "eth0")], true),
         ([.route(Fixture.route(3), replaces: true), .addressGone(Fixture.address(2, "192.0.2.2"))], false),
     ])
-    func `links, addresses and routes come and go`(_ messages: [NetlinkMessage], _ isUp: Bool) {
+    func `links, addresses and routes can be added and removed`(_ messages: [NetlinkMessage], _ isUp: Bool) {
         #expect(path(Self.wired + messages)?.isUp == isUp)
     }
 
-    /// An interface without a route, and whether it is a path.
+    /// An interface without a route, its address, and whether it is a path.
     @Test(arguments: [
         (Fixture.link(2, "eth0"), "192.0.2.2", true), (Fixture.link(2, "eth0"), "169.254.1.1", false),
         (Fixture.link(2, "eth0"), "fe80::1", false), (Fixture.link(2, "eth0"), "fd00::2", true),
         (Fixture.link(2, "br0", isBridge: true), "172.17.0.1", false),
     ])
-    func `without a default route, an address that others can reach is a path, and a bridge of guests is none`(
+    func `without a default route, a routable address is a path, but not on a bridge`(
         _ link: NetlinkMessage,
         _ address: String,
         _ isUp: Bool
@@ -151,7 +151,7 @@ struct NetlinkStateTests {
         #expect(path(Self.loopback + [link, .address(Fixture.address(2, address))])?.isUp == isUp)
     }
 
-    @Test func `an address that is still looked for is none yet`() {
+    @Test func `a tentative address does not count until it is usable`() {
         let link = Fixture.link(2, "eth0")
         #expect(path([link, .address(Fixture.address(2, "fd00::2", isUsable: false))])?.isUp == false)
         let messages: [NetlinkMessage] = [
@@ -160,7 +160,7 @@ struct NetlinkStateTests {
         #expect(path([link] + messages)?.isUp == true)
     }
 
-    @Test func `connections begin at the addresses of the interfaces that are used`() {
+    @Test func `connections originate from the addresses of the interfaces in use`() {
         let path = path(Self.wired + Self.wifi + [.address(Fixture.address(2, "2001:db8::2"))])
         #expect(path?.origins == ["eth0", "eth0 192.0.2.2", "eth0 2001:db8::2"])
     }

@@ -2,13 +2,13 @@ import Testing
 
 @testable import Headrace
 
-/// Who may run on which path, and which connections a change of path leaves.
+/// Admission of downloads to a network path, and the need for new connections after a change.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkAdmissionTests {
     private static let wired = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
 
-    /// The path, the policy, and what is in the way.
+    /// The path, the policy and the expected blocker.
     @Test(
         arguments: [
             (wired, DownloadRequest.NetworkPolicy.any, nil), (down, .any, .offline), (down, .wifiOrWired, .offline),
@@ -22,7 +22,7 @@ struct NetworkAdmissionTests {
             (NetworkPath(isUp: true, interface: .wifi, isConstrained: true), .notExpensive, nil),
         ] as [(NetworkPath, DownloadRequest.NetworkPolicy, NetworkBlocker?)]
     )
-    func `a policy tells on which paths a download may run`(
+    func `a network policy determines on which paths a download may run`(
         _ path: NetworkPath,
         _ policy: DownloadRequest.NetworkPolicy,
         _ blocker: NetworkBlocker?
@@ -35,7 +35,7 @@ struct NetworkAdmissionTests {
     }
 
     @Test(arguments: DownloadRequest.NetworkPolicy.allCases)
-    func `on a path that is not known everything runs`(_ policy: DownloadRequest.NetworkPolicy) {
+    func `every download runs on an unknown path`(_ policy: DownloadRequest.NetworkPolicy) {
         #expect(NetworkAdmission(path: nil).blocker(for: NetworkRequirement(policy: policy)) == nil)
     }
 
@@ -44,11 +44,11 @@ struct NetworkAdmissionTests {
         ("::1", true), ("[::1]", true), ("::ffff:127.0.0.1", true), ("localhost.example", false), ("", false),
         ("192.0.2.1", false), ("::2", false), ("127.0.0.1.example", false), ("notlocalhost", false),
     ])
-    func `a loopback host is known by its name or its address`(_ host: String, _ isLoopback: Bool) {
+    func `a loopback host is recognized by its name or its address`(_ host: String, _ isLoopback: Bool) {
         #expect(NetworkRequirement.isLoopback(host) == isLoopback)
     }
 
-    /// The paths one after the other, and whether the last one needs other connections.
+    /// Consecutive paths, and whether the last one requires new connections.
     @Test(
         arguments: [
             ([wired, wired], false), ([wired, down], false), ([wired, down, wired], false),
@@ -60,7 +60,7 @@ struct NetworkAdmissionTests {
             ([wired, NetworkPath(isUp: true, interface: .other, origins: ["tun0 198.51.100.1"])], true),
         ] as [([NetworkPath?], Bool)]
     )
-    func `connections are made anew where what they began at is gone`(_ paths: [NetworkPath?], _ needed: Bool) {
+    func `connections are replaced if their local address is gone`(_ paths: [NetworkPath?], _ needed: Bool) {
         var gate = NetworkAdmission()
         let verdicts = paths.map { gate.update($0) }
         #expect(verdicts.last == needed)

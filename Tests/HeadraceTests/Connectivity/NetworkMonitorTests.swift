@@ -3,13 +3,13 @@ import Testing
 
 @testable import Headrace
 
-/// The paths that a monitor tells, and the system behind it.
+/// The paths that a monitor publishes, from a test and from the system.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkMonitorTests {
     private let up = NetworkPath(isUp: true)
     private let down = NetworkPath(isUp: false, interface: .loopback)
 
-    @Test func `each reader gets the present path first, and then the newest`() async {
+    @Test func `each reader receives the current path first and then the newest`() async {
         let monitor = NetworkMonitor(fixed: up)
         var (first, second) = (monitor.paths.makeAsyncIterator(), monitor.paths.makeAsyncIterator())
         #expect(await first.next() == up)
@@ -20,7 +20,7 @@ struct NetworkMonitorTests {
         #expect(monitor.path == down)
     }
 
-    @Test func `the same path again is no news`() async {
+    @Test func `an unchanged path is not published again`() async {
         let monitor = NetworkMonitor(fixed: up)
         let (paths, end) = monitor.follow()
         var reader = paths.makeAsyncIterator()
@@ -31,13 +31,13 @@ struct NetworkMonitorTests {
     }
 
     #if os(Linux)
-    @Test func `the system tells the path before anybody asks, or not at all`() {
-        let told = Locked<[NetworkPath?]>([])
-        guard let watch = NetworkPathObserver({ path in told.withLock { $0.append(path) } }) else { return }
-        #expect(told.withLock { $0.count } == 1)
+    @Test func `the system reports the path before it is read, or never`() {
+        let paths = Locked<[NetworkPath?]>([])
+        guard let watch = NetworkPathObserver({ path in paths.withLock { $0.append(path) } }) else { return }
+        #expect(paths.withLock { $0.count } == 1)
         watch.refresh()
-        // Whatever network this machine has, something is up, or else there is only the loopback.
-        for case let path? in told.withLock({ $0 }) {
+        // Whatever network this machine has, it is up, or there is only the loopback.
+        for case let path? in paths.withLock({ $0 }) {
             #expect(path.isUp ? !path.origins.isEmpty : path.interface == .loopback)
         }
     }

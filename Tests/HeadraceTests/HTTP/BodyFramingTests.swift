@@ -17,7 +17,7 @@ struct BodyFramingTests {
     }
 
     @Test(arguments: [("0", 0), ("42", 42), ("42, 42", 42), (" 42 ", 42), ("9223372036854775807", Int64.max)])
-    func `a length is a number of bytes, also when it is repeated`(_ text: String, _ length: Int64) throws {
+    func `a content length is a number of bytes and may be repeated`(_ text: String, _ length: Int64) throws {
         #expect(try framing([("Content-Length", text)]) == .length(length))
         #expect(try framing([("content-length", text), ("CONTENT-LENGTH", text)]) == .length(length))
     }
@@ -26,30 +26,30 @@ struct BodyFramingTests {
         "-1", "+1", "abc", "12abc", "", "1,", "0x10", "1.5", "٣", "9223372036854775808", "99999999999999999999999",
         "42, 43",
     ])
-    func `anything else is a violation`(_ text: String) {
+    func `any other content length is a violation`(_ text: String) {
         #expect(throws: DownloadError.self) { try framing([("Content-Length", text)]) }
     }
 
-    @Test func `two lengths that differ are a violation`() {
+    @Test func `two different content lengths are a violation`() {
         #expect(throws: DownloadError.self) { try framing([("Content-Length", "1"), ("Content-Length", "2")]) }
     }
 
-    @Test func `chunks take precedence over a length`() throws {
+    @Test func `chunked coding takes precedence over a content length`() throws {
         #expect(try framing([("Transfer-Encoding", "Chunked"), ("Content-Length", "5")]) == .delimited)
     }
 
     @Test(arguments: ["gzip, chunked", "gzip", "identity, gzip", "chunked, chunked"])
-    func `a transfer coding that was not requested for is a violation`(_ coding: String) {
+    func `an unrequested transfer coding is a violation`(_ coding: String) {
         #expect(throws: DownloadError.self) { try framing([("Transfer-Encoding", coding)]) }
     }
 
-    @Test func `a coding that changes nothing is none`() throws {
+    @Test func `the identity coding is ignored`() throws {
         #expect(try framing([("Transfer-Encoding", "Identity"), ("Content-Length", "5")]) == .length(5))
         #expect(try framing([("Transfer-Encoding", "identity")]) == .unverified)
         #expect(try framing([("Transfer-Encoding", "identity, chunked")]) == .delimited)
     }
 
-    @Test func `without a length the connection's or the stream's end is the body's`() throws {
+    @Test func `without a length, the body ends with the connection or the stream`() throws {
         #expect(try framing([]) == .unverified)
         #expect(try framing([], isMultiplexed: true) == .stream)
         #expect(throws: DownloadError.self) { try framing([("Transfer-Encoding", "chunked")], isMultiplexed: true) }

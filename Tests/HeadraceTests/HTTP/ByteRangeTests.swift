@@ -19,7 +19,7 @@ struct ByteRangeTests {
     }
 
     @Test(arguments: [(-1, nil), (-1, 5), (5, 5), (5, 4), (0, 0), (.max, .min)] as [(Int64, Int64?)])
-    func `a negative or empty range is none`(_ start: Int64, _ end: Int64?) {
+    func `a negative or empty range is invalid`(_ start: Int64, _ end: Int64?) {
         #expect(ByteRange(from: start, to: end) == nil)
     }
 }
@@ -42,7 +42,7 @@ struct ContentRangeTests {
             ("bytes: */1000", .unsatisfied(total: 1000)),
         ] as [(String, ContentRange)]
     )
-    func `a valid field is read`(_ text: String, _ range: ContentRange) {
+    func `a valid field is parsed`(_ text: String, _ range: ContentRange) {
         #expect(ContentRange(parsing: text) == range)
     }
 
@@ -55,7 +55,7 @@ struct ContentRangeTests {
         "bytes \u{0661}-99/100", "bytes 0-9223372036854775807/*", "bytes 0-9223372036854775808/*",
         "bytes 0-99/9223372036854775808", "bytes 99999999999999999999-99999999999999999999/*", "bytes 0-0/0",
     ])
-    func `anything else is refused`(_ text: String) {
+    func `any other field is rejected`(_ text: String) {
         #expect(ContentRange(parsing: text) == nil)
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What servers say of the ways to log in.
+/// Parsing of the `WWW-Authenticate` challenges (RFC 9110, section 11.6.1).
 @Suite(.timeLimit(.minutes(4)))
 struct ChallengeTests {
     @Test(arguments: [
@@ -24,7 +24,7 @@ struct ChallengeTests {
         ("Bearer realm=\"r\", error=\"invalid_token\"", ["bearer error=invalid_token realm=r"]),
         ("=x", []), ("", []), ("\"Basic\"", []), ("Ba/sic realm=x", []), ("Basic; realm=x", []),
     ])
-    func `challenges are read as they are meant`(_ text: String, _ expected: [String]) {
+    func `challenges are parsed into schemes and realms`(_ text: String, _ expected: [String]) {
         let found = Challenge.all(in: text).map { challenge in
             ([challenge.scheme] + challenge.parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" })
                 .joined(separator: " ")
@@ -32,14 +32,14 @@ struct ChallengeTests {
         #expect(found == expected)
     }
 
-    @Test func `fields without end are read as far as the bounds go`() {
+    @Test func `endless fields are parsed up to the limits`() {
         #expect(Challenge.all(in: String(repeating: "a,", count: 100_000)).count == Challenge.maxCount)
         let many = Challenge.all(in: "Basic " + (0..<10_000).map { "p\($0)=x" }.joined(separator: ","))
         #expect(many.count == 1)
         #expect(many.first.map { $0.parameters.count <= 32 } == true)
     }
 
-    @Test func `a realm is fit to be shown`() {
+    @Test func `a realm is sanitized for display`() {
         let realm = Challenge.all(in: "Basic realm=\"a\u{1b}[2J\(String(repeating: "x", count: 1000))\"").first?.realm
         #expect(realm?.hasPrefix("a\u{FFFD}[2J") == true)
         #expect(realm?.count == 200)

@@ -24,7 +24,7 @@ struct ContentDispositionTests {
         (#"attachment; filename="""#, ""), ("attachment; xfilename=b; filename=a; filename-x=c", "a"),
         (#"attachment; filename="a"; filename="b""#, "a"), ("attachment; filename=..\\..\\x", "..\\..\\x"),
     ])
-    func `a name is read from a quoted string or a token, and from what is neither`(_ text: String, _ name: String) {
+    func `a name is read from a quoted string, a token or a malformed value`(_ text: String, _ name: String) {
         #expect(names(text) == [name])
     }
 
@@ -44,7 +44,7 @@ struct ContentDispositionTests {
         #"filename="plain"; filename*=UTF-8''%c3%a4"#, #"filename*=UTF-8''%c3%a4; filename="plain""#,
         "filename*=UTF-8''%c3%a4; filename*=UTF-8''b; filename=plain",
     ])
-    func `the extended name comes first, and the plain one is left to fall back on`(_ text: String) {
+    func `the extended name takes precedence, and the plain one is the fallback`(_ text: String) {
         #expect(names("attachment; " + text) == ["ä", "plain"])
     }
 
@@ -53,11 +53,11 @@ struct ContentDispositionTests {
         "filename*=UTF-16''a", "filename*=''a", "filename*=a", "filename*=UTF-8'a", "filename*=", "filename*='",
         "filename *=UTF-8''a",
     ])
-    func `an extended value that is none is passed over`(_ text: String) {
+    func `an invalid extended value is ignored`(_ text: String) {
         #expect(names("attachment; \(text); filename=plain") == ["plain"])
     }
 
-    /// No RFC says so, but browsers do, and so servers rely on it.
+    /// No RFC specifies this, but browsers do it and servers rely on it.
     @Test(arguments: [
         ("%c3%a4.txt", "ä.txt"), ("a%20b.txt", "a b.txt"), ("%2e%2e%2f", "../"), ("100%.txt", "100%.txt"),
         ("%ff.txt", "%ff.txt"), ("%c3.txt", "%c3.txt"), ("%E4%", "%E4%"), ("%25%32%66", "%2f"), ("%4", "%4"),
@@ -73,11 +73,11 @@ struct ContentDispositionTests {
         "attachment; filename; x=filename=a", #"attachment; x="filename=a"#, "attachment filename=a", "filename*0=a",
         "attachment; file name=a", "attachment; filename\0=a", "=filename=a",
     ])
-    func `of anything else comes no name`(_ text: String) {
+    func `any other field yields no name`(_ text: String) {
         #expect(names(text) == [])
     }
 
-    @Test func `the first of several fields is believed most`() {
+    @Test func `the first of several fields takes precedence`() {
         let head = HeadFixture.head(
             200,
             [
@@ -88,17 +88,17 @@ struct ContentDispositionTests {
         #expect(ContentDisposition(of: head).fileNames == ["a", "b"])
     }
 
-    /// With a look at all bytes before for each byte, any of these would run into the time limit.
+    /// Scanning backwards for each byte would run into the time limit with any of these.
     @Test(arguments: ["=", ";", "\"", "\\", "%", "'", "filename=", "filename*=UTF-8''", "x=\"", " ", "🇩🇪"])
-    func `a long field takes a step for each byte`(_ piece: String) {
+    func `parsing a long field takes linear time`(_ piece: String) {
         let text = String(repeating: piece, count: (64 << 10) / piece.utf8.count)
         for text in [text, "filename=" + text, "filename=\"" + text, "filename*=UTF-8''" + text] {
             for name in names(text) { #expect((SafeFileName(name)?.description.utf8.count ?? 0) <= 255) }
         }
     }
 
-    /// Random pieces of the grammar: what is found depends on no byte behind its own parameter.
-    @Test func `parameters behind a name do not change it`() {
+    /// Random pieces of the grammar: the result depends on no byte after its own parameter.
+    @Test func `parameters after a name do not change it`() {
         var random = SeededRandom(seed: 6266)
         let pieces = ["filename", "*", "=", ";", "\"", "\\", "UTF-8''", "%41", "%c3", "a", " ", "é", "'"]
         for _ in 0..<2000 {

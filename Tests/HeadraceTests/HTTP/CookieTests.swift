@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Cookies: whom they are set by, and whom they are told.
+/// The cookies that are accepted, and the URLs they are sent to.
 @Suite(.timeLimit(.minutes(4)))
 struct CookieTests {
     private static let now: Int64 = 784_111_777
@@ -13,7 +13,7 @@ struct CookieTests {
         return try #require(CookieScope(url))
     }
 
-    /// The field for a URL after another one has set cookies.
+    /// The `Cookie` field for `url` after `setter` has set cookies.
     private func field(_ fields: [String], by setter: String, for url: String, later: Int64 = 0) throws -> String? {
         var store = CookieStore()
         store.store(fields, from: try place(setter), at: Self.now)
@@ -22,7 +22,7 @@ struct CookieTests {
 
     @Test(
         arguments: [
-            // The host, and those below it where a domain is named.
+            // The host, and its subdomains if a domain is given.
             ("a=b", "http://h.example/", "http://h.example/x", "a=b"),
             ("a=b", "http://h.example/", "http://H.example:81/x", "a=b"),
             ("a=b", "http://h.example/", "http://x.h.example/", nil),
@@ -51,7 +51,7 @@ struct CookieTests {
             ("a=b; Secure", "https://h.example/", "http://h.example/", nil),
             ("a=b; Secure", "http://h.example/", "https://h.example/", nil),
             ("a=b", "https://h.example/", "http://h.example/", "a=b"),
-            // Names that promise who has set them.
+            // Name prefixes that restrict who may set a cookie.
             ("__Secure-a=b; Secure", "https://h.example/", "https://h.example/", "__Secure-a=b"),
             ("__secure-a=b", "https://h.example/", "https://h.example/", nil),
             ("__Secure-a=b", "http://h.example/", "http://h.example/", nil),
@@ -69,7 +69,7 @@ struct CookieTests {
             ("=b", "http://h.example/", "http://h.example/", nil),
             ("a", "http://h.example/", "http://h.example/", nil),
             ("a=b\u{1}", "http://h.example/", "http://h.example/", nil),
-            // The time, of which the age counts more.
+            // The expiry; `Max-Age` takes precedence over `Expires`.
             ("a=b; Max-Age=0", "http://h.example/", "http://h.example/", nil),
             ("a=b; Max-Age=-5", "http://h.example/", "http://h.example/", nil),
             ("a=b; Max-Age=x", "http://h.example/", "http://h.example/", "a=b"),
@@ -80,7 +80,7 @@ struct CookieTests {
             ("a=b; Expires=never", "http://h.example/", "http://h.example/", "a=b"),
         ] as [(String, String, String, String?)]
     )
-    func `S09 a cookie is told to whom it is for`(
+    func `S09 a cookie is sent only to the URLs it applies to`(
         _ text: String,
         _ setter: String,
         _ url: String,
@@ -89,7 +89,7 @@ struct CookieTests {
         #expect(try field([text], by: setter, for: url) == expected)
     }
 
-    @Test func `a cookie ends when its time has come`() throws {
+    @Test func `a cookie expires`() throws {
         let url = "http://h.example/"
         #expect(try field(["a=b; Max-Age=10"], by: url, for: url, later: 9) == "a=b")
         #expect(try field(["a=b; Max-Age=10"], by: url, for: url, later: 10) == nil)
@@ -103,7 +103,7 @@ struct CookieTests {
     }
 
     @Test(arguments: ["a=c", "a=c; Domain=example.org", "a=c; Path=/x/y"])
-    func `http neither changes nor hides what https has set`(_ text: String) throws {
+    func `http neither changes nor hides a cookie set over https`(_ text: String) throws {
         var store = CookieStore()
         store.store(["a=b; Secure; Path=/x"], from: try place("https://h.example.org/"), at: Self.now)
         store.store([text], from: try place("http://h.example.org/x/y"), at: Self.now)
@@ -112,14 +112,14 @@ struct CookieTests {
         #expect(store.field(for: try place("https://h.example.org/x/y"), at: Self.now) == "a=b; a=c")
     }
 
-    @Test func `http does not push out what https has set`() throws {
+    @Test func `http does not evict cookies set over https`() throws {
         var store = CookieStore()
         store.store(["a=b; Secure"], from: try place("https://h.example/"), at: Self.now)
         store.store((0..<60).map { "c\($0)=x" }, from: try place("http://h.example/"), at: Self.now)
         #expect(store.field(for: try place("https://h.example/"), at: Self.now)?.hasPrefix("a=b; c11=x; ") == true)
     }
 
-    @Test func `there is a bound on how many are kept, and on their size`() throws {
+    @Test func `the number and the size of cookies are limited`() throws {
         var store = CookieStore()
         for host in 0..<62 {
             let place = try place("http://h\(host).example/")
@@ -143,11 +143,11 @@ struct CookieTests {
             ("06 Nov 1994 08:49:37:x", 784_111_777), ("8x:00:00 Nov 1994 08:49:37", 784_284_577),
         ] as [(String, Int64?)]
     )
-    func `a time is read in all the forms that cookies have`(_ text: String, _ seconds: Int64?) {
+    func `a date is parsed in all forms that cookies use`(_ text: String, _ seconds: Int64?) {
         #expect(CookieDate.seconds(parsing: text) == seconds)
     }
 
-    @Test func `a file of cookies is read`() throws {
+    @Test func `a cookie file is read`() throws {
         let text = """
             # Netscape HTTP Cookie File
             .example.org\tTRUE\t/\tFALSE\t0\ta\tb
@@ -175,7 +175,7 @@ struct CookieTests {
         "h\tFALSE\tx\tFALSE\t0\ta\tsecret", "h\tFALSE\t/\tFALSE\tsoon\ta\tsecret", "h\tFALSE\t/\tFALSE\t0\t\tsecret",
         "\tFALSE\t/\tFALSE\t0\ta\tsecret", "{\"json\": \"secret\"}",
     ])
-    func `a file that is none is refused by its line, without what is in it`(_ line: String) {
+    func `an invalid cookie file is rejected with its line number and without its contents`(_ line: String) {
         let error = #expect(throws: DownloadError.self) { try CookieJar().add(netscapeFile: "#\n\(line)\n".utf8) }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("Line 2 ") == true)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is never shown, and where it may go.
+/// Secrets are never shown, and are sent only to their origin.
 @Suite(.timeLimit(.minutes(4)))
 struct CredentialTests {
     @Test(arguments: [
@@ -23,15 +23,15 @@ struct CredentialTests {
         if let url = URL(string: text) { #expect(url.withoutCredentials.absoluteString == shown) }
     }
 
-    /// Nothing has to understand a URL for its password to be left out.
+    /// The password is removed even if the URL cannot be parsed.
     @Test(arguments: [
         "http://user:secret@ b/", "http://user:secret@[", "http://u:se\u{301}cret@\u{301}h:x/", "//u:secret@",
     ])
-    func `D15 what is no URL is shown without a password too`(_ text: String) {
+    func `D15 an invalid URL is shown without a password too`(_ text: String) {
         #expect(!text.withoutUserInfo.contains("cret"))
     }
 
-    @Test func `S10 the value of a secret field is shown nowhere`() throws {
+    @Test func `S10 the value of a secret field is never shown`() throws {
         for field in [
             HeaderField(name: "X-Api-Key", value: "hidden", isSecret: true),
             HeaderField(name: "authorization", value: "Bearer hidden"), HeaderField(name: "Cookie", value: "a=hidden"),
@@ -50,7 +50,7 @@ struct CredentialTests {
         #expect("\(HeaderField(name: "Accept", value: "*/*"))" == "Accept: */*")
     }
 
-    @Test func `S10 the password of a URL is not in what a request and a snapshot of its download show`() throws {
+    @Test func `S10 the password of a URL is not shown in a request or a download snapshot`() throws {
         var request = DownloadRequest(
             try #require(URL(string: "http://user:hidden@a.example/x")),
             to: .directory(URL(filePath: "/folder"))
@@ -105,7 +105,7 @@ struct CredentialTests {
         #expect(chain.request(with: [], DownloadConfiguration()).fields.first?.value == value)
     }
 
-    @Test func `D06 D08 a secret field stays with its origin and does not come back`() throws {
+    @Test func `D06 D08 a secret field stays with its origin and is not sent again after a redirect back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(
             first,
@@ -124,7 +124,7 @@ struct CredentialTests {
         let mirror = try #require(URL(string: "https://b.example/x"))
         chain = RedirectChain(request, at: mirror, DownloadConfiguration())
         #expect(names() == ["X"])
-        // Of one that a server told of, nobody has said that it may know the caller's fields.
+        // An advertised mirror is not trusted with the caller's fields.
         chain = RedirectChain(request, at: mirror, isAdvertised: true, DownloadConfiguration())
         #expect(names() == [])
         chain = RedirectChain(request, at: first, isAdvertised: true, DownloadConfiguration())

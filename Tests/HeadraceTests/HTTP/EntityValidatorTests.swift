@@ -9,7 +9,7 @@ struct EntityTagTests {
         (#""v1""#, false), (#""""#, false), (#""a-b:c/d=""#, false), (#""W/""#, false), (#"W/"v1""#, true),
         (#"W/"""#, true), (#""!#~""#, false),
     ])
-    func `a valid tag is read as it is`(_ text: String, _ isWeak: Bool) throws {
+    func `a valid tag is parsed unchanged`(_ text: String, _ isWeak: Bool) throws {
         let tag = try #require(EntityTag(parsing: text))
         #expect(tag.text == text)
         #expect(tag.isWeak == isWeak)
@@ -20,16 +20,17 @@ struct EntityTagTests {
         "\"a b\"", "\"a\tb\"", "\"a\r\nb\"", "\"a\u{0}b\"", "\"a\u{7f}b\"", "\"\u{e9}\"", "\"e\u{301}\"", " \"v1\"",
         "\"v1\" ", "\"v1\"-gzip", "*",
     ])
-    func `V09 an unquoted or malformed tag is none`(_ text: String) {
+    func `V09 an unquoted or malformed tag is ignored`(_ text: String) {
         #expect(EntityTag(parsing: text) == nil)
     }
 
-    /// RFC 9110, section 8.8.3.2, has this table.
+    /// The table of RFC 9110, section 8.8.3.2.
     @Test(arguments: [
         (#"W/"1""#, #"W/"1""#, false, true), (#"W/"1""#, #"W/"2""#, false, false), (#"W/"1""#, #""1""#, false, true),
         (#""1""#, #"W/"1""#, false, true), (#""1""#, #""1""#, true, true), (#""a""#, #""A""#, false, false),
     ])
-    func `tags compare as the RFC's table says`(_ one: String, _ other: String, _ strong: Bool, _ weak: Bool) throws {
+    func `tags compare as in the table of RFC 9110`(_ one: String, _ other: String, _ strong: Bool, _ weak: Bool) throws
+    {
         let one = try #require(EntityTag(parsing: one))
         let other = try #require(EntityTag(parsing: other))
         #expect(one.provesSameBytes(as: other) == strong)
@@ -66,33 +67,33 @@ struct EntityValidatorTests {
         ("Tue, 15 Nov 1994 13:45:26 GMT", HeadFixture.date),
         ("yesterday", HeadFixture.date),
         (HeadFixture.lastModified, "now"),
-        // Of software that does not know the time.
+        // Sent by software that does not know the time.
         ("Thu, 01 Jan 1970 00:00:00 GMT", HeadFixture.date), ("Thu, 01 Jan 1970 00:00:01 GMT", HeadFixture.date),
     ])
-    func `V07 a date that is younger or unclear proves nothing`(_ lastModified: String, _ date: String) {
+    func `V07 a date that is too recent or invalid is no validator`(_ lastModified: String, _ date: String) {
         #expect(validator(["Last-Modified": lastModified, "Date": date]) == nil)
     }
 
-    @Test func `V07 a date in an response without a date proves nothing`() {
+    @Test func `V07 a date in a response without a Date field is no validator`() {
         #expect(validator(["Last-Modified": HeadFixture.lastModified]) == nil)
     }
 
     @Test(arguments: [#"W/"v1""#, "v1", ""])
-    func `V04 V09 a weak or malformed tag proves nothing and rules the date out`(_ tag: String) {
+    func `V04 V09 a weak or malformed tag is no validator and excludes the date`(_ tag: String) {
         let fields: KeyValuePairs = [
             "ETag": tag, "Last-Modified": HeadFixture.lastModified, "Date": HeadFixture.date,
         ]
         #expect(validator(fields) == nil)
     }
 
-    /// nginx makes the tag of the time and the size, Apache of the size and the time.
+    /// nginx builds the tag from the time and the size, Apache from the size and the time.
     @Test(
         arguments: [
             ("\"1-2dc6c0\"", 3_000_000, nil), ("\"2dc6c0-f4240\"", 3_000_000, nil), ("\"1-2dc6c0\"", 3_000_001, true),
             ("\"v1\"", 3_000_000, true), ("\"1-2dc6c0\"", nil, true),
         ] as [(String, Int64?, Bool?)]
     )
-    func `V07 a tag of a size and a time that is not known proves nothing`(
+    func `V07 a tag built from the size and an unset time is no validator`(
         _ tag: String,
         _ size: Int64?,
         _ proves: Bool?
@@ -105,11 +106,11 @@ struct EntityValidatorTests {
         #expect(EntityValidator(of: RepresentationMetadata(of: HeadFixture.head(200, dated), totalBytes: size)) != nil)
     }
 
-    @Test func `V08 no field proves nothing`() {
+    @Test func `V08 without fields there is no validator`() {
         #expect(validator([:]) == nil)
     }
 
-    @Test func `two tags or dates that differ prove nothing`() {
+    @Test func `two different tags or dates are no validator`() {
         #expect(validator(["ETag": #""v1""#, "etag": #""v2""#]) == nil)
         #expect(validator(["ETag": #""v1""#, "etag": #""v1""#]) != nil)
         let dates: KeyValuePairs = [
@@ -126,7 +127,7 @@ struct EntityValidatorTests {
         #expect((validator(["ETag": #""v1""#, "Content-Encoding": coding]) != nil) == isValid)
     }
 
-    @Test func `a representation survives its record`() throws {
+    @Test func `representation metadata survives encoding and decoding`() throws {
         var representation = HeadFixture.tagged
         representation.contentCoding = "br"
         representation.refusesRanges = true

@@ -20,7 +20,7 @@ struct HTTPDateTests {
         ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
         ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
     ])
-    func `the three forms are read`(_ text: String, _ seconds: Int64) {
+    func `all three date forms are parsed`(_ text: String, _ seconds: Int64) {
         #expect(HTTPDate(parsing: text)?.seconds == seconds)
     }
 
@@ -35,13 +35,13 @@ struct HTTPDateTests {
         "Sun Nov   6 08:49:37 1994", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 0\u{e9} Nov 1994 08:49:37 GMT",
         "1994-11-06T08:49:37Z",
     ])
-    func `anything else is refused`(_ text: String) {
+    func `any other date is rejected`(_ text: String) {
         #expect(HTTPDate(parsing: text) == nil)
     }
 
-    /// Around a leap century and one that is none.
+    /// Around a leap century and a century without a leap day.
     @Test(arguments: [(1970...1973, 0), (1999...2001, 915_148_800), (2099...2101, 4_070_908_800)])
-    func `every day follows the one before`(_ years: ClosedRange<Int>, _ start: Int64) throws {
+    func `consecutive days have consecutive dates`(_ years: ClosedRange<Int>, _ start: Int64) throws {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         var next = start
         for year in years {

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 @testable import Headrace
 
-/// Heads and asks for the tests of what a head means.
+/// Response heads and range requests for the tests of the response evaluation.
 enum HeadFixture {
     static let date = "Tue, 15 Nov 1994 12:45:26 GMT"
     static let lastModified = "Tue, 15 Nov 1994 12:00:00 GMT"
@@ -27,7 +27,7 @@ enum HeadFixture {
     )
 
     static func head(_ status: Int, _ fields: KeyValuePairs<String, String> = [:]) -> ResponseHead {
-        // The verdict does not look at the URL.
+        // The evaluation ignores the URL.
         ResponseHead(
             url: URL(filePath: "/"),
             status: status,
@@ -35,7 +35,7 @@ enum HeadFixture {
         )
     }
 
-    /// A part of the tagged version, with fields that replace or, where empty, remove its own.
+    /// A part of the tagged version, with fields that replace its own, or remove them if empty.
     static func part(_ changes: [String: String] = [:], status: Int = 206) -> ResponseHead {
         let own = [
             "Accept-Ranges": "bytes", "Content-Length": "600", "Content-Range": "bytes 400-999/1000",
@@ -44,7 +44,7 @@ enum HeadFixture {
         return head(status, own, changes)
     }
 
-    /// The tagged version as a whole, with fields that replace or, where empty, remove its own.
+    /// The whole tagged version, with fields that replace its own, or remove them if empty.
     static func whole(_ changes: [String: String] = [:]) -> ResponseHead {
         part(["Content-Length": "1000", "Content-Range": ""].merging(changes) { $1 }, status: 200)
     }
@@ -56,7 +56,7 @@ enum HeadFixture {
         return head
     }
 
-    /// Asks for the bytes from 400 on, of which the first 400 are held.
+    /// A request for the bytes from 400 on, after the first 400 were received.
     static func rest(
         of known: RepresentationMetadata = tagged,
         to end: Int64? = nil,
@@ -71,7 +71,7 @@ enum HeadFixture {
         )
     }
 
-    /// Asks for the whole after a restart, while the first 400 bytes of a version are still held.
+    /// A request for the whole file after a restart, with the first 400 bytes of a version still stored.
     static func again(_ known: RepresentationMetadata = tagged) -> RangeRequest {
         RangeRequest(known: known, heldBytes: 400)
     }
@@ -89,7 +89,7 @@ extension ResponseVerdict {
         if case .accept = self { true } else { false }
     }
 
-    /// Why this body, or any, is to be taken from zero.
+    /// The reason for the restart, if this is one.
     var restartReason: RestartReason? {
         switch self {
         case .restart(let reason), .restartFromThisBody(let reason, _): reason

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Logins by host, from a file.
+/// Logins by host from a netrc file.
 @Suite(.timeLimit(.minutes(4)))
 struct NetrcTests {
     private func login(_ text: String, for host: String) throws -> String? {
@@ -32,7 +32,7 @@ struct NetrcTests {
         ("machine a login machine password login", "a", "machine:login"),
         ("", "a", nil),
     ])
-    func `logins are found by their hosts`(_ text: String, _ host: String, _ expected: String?) throws {
+    func `logins are found by host`(_ text: String, _ host: String, _ expected: String?) throws {
         #expect(try login(text, for: host) == expected)
     }
 
@@ -41,14 +41,14 @@ struct NetrcTests {
         ("machine a\nlogin u\npassword", 3),
         ("machine a password \"secret", 1), ("\nmachine a password secret\0", 2), ("machine", 1),
     ])
-    func `a file that cannot be read is refused by its line, without what is in it`(_ text: String, _ line: Int) {
+    func `an invalid file is rejected with its line number and without its contents`(_ text: String, _ line: Int) {
         let error = #expect(throws: DownloadError.self) { try Netrc(parsing: text.utf8) }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("Line \(line) ") == true)
         #expect(error?.message.contains("secret") == false)
     }
 
-    @Test func `what is in it is shown nowhere`() throws {
+    @Test func `the contents are never shown`() throws {
         let netrc = try Netrc(parsing: "machine a login u password hidden".utf8)
         var shown = "\(netrc) \(String(reflecting: netrc))"
         dump(netrc, to: &shown)

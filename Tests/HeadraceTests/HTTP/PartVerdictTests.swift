@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a 206 means.
+/// Evaluation of a 206.
 @Suite(.timeLimit(.minutes(4)))
 struct PartVerdictTests {
     private func evaluate(_ changes: [String: String], for rangeRequest: RangeRequest? = nil) throws -> ResponseVerdict
@@ -11,7 +11,7 @@ struct PartVerdictTests {
         .evaluate(HeadFixture.part(changes), for: try rangeRequest ?? HeadFixture.rest())
     }
 
-    @Test func `R02 the rest with the same tag is appended`() throws {
+    @Test func `R02 the remaining bytes with the same tag are appended`() throws {
         let body = BodyPlacement(
             offset: 400,
             length: 600,
@@ -23,7 +23,7 @@ struct PartVerdictTests {
         #expect(try evaluate([:]) == .accept(body))
     }
 
-    @Test func `a date proves nothing of a part from another place, and a tag does`() throws {
+    @Test func `a date does not validate a part from another URL, but a tag does`() throws {
         let requested = try #require(URL(string: "http://a.example/x?signature=1"))
         for (known, text, isAccepted) in [
             (HeadFixture.dated, "http://a.example/x?signature=2", true),
@@ -42,7 +42,7 @@ struct PartVerdictTests {
         }
     }
 
-    @Test func `R05 a 206 that starts 100 bytes early is not appended but loses its front`() throws {
+    @Test func `R05 a 206 that starts 100 bytes early is appended without its first bytes`() throws {
         let verdict = try evaluate(["Content-Range": "bytes 300-999/1000", "Content-Length": "700"])
         #expect(verdict.isAccepted)
         #expect(verdict.body?.offset == 400)
@@ -50,13 +50,13 @@ struct PartVerdictTests {
         #expect(verdict.body?.length == 600)
     }
 
-    @Test func `R05 a 206 that starts early and is not proven is not used`() throws {
+    @Test func `R05 a 206 that starts early and fails validation is not used`() throws {
         let changes = ["Content-Range": "bytes 300-999/1000", "Content-Length": "700", "ETag": #""v2""#]
         #expect(try evaluate(changes) == .restart(.changedEntityTag))
     }
 
     @Test(arguments: [("bytes 401-999/1000", 401), ("bytes 999-999/1000", 999), ("bytes 0-399/1000", 0)])
-    func `R06 a 206 that leaves out the first byte requested for is not used`(_ range: String, _ got: Int64) throws {
+    func `R06 a 206 that omits the first requested byte is not used`(_ range: String, _ got: Int64) throws {
         #expect(try evaluate(["Content-Range": range]) == .restart(.rangeMisplaced(requested: 400, got: got)))
     }
 
@@ -76,36 +76,36 @@ struct PartVerdictTests {
         #expect(try evaluate(["Content-Range": range]) == .restart(.invalidContentRange))
     }
 
-    @Test func `R08 a 206 with two ranges that differ is not used`() throws {
+    @Test func `R08 a 206 with two different ranges is not used`() throws {
         var head = HeadFixture.part()
         head.fields.append(HeaderField(name: "content-range", value: "bytes 0-599/1000"))
         #expect(ResponseVerdict.evaluate(head, for: try HeadFixture.rest()) == .restart(.invalidContentRange))
     }
 
-    @Test func `R09 a 206 in another unit is not used`() throws {
+    @Test func `R09 a 206 with another range unit is not used`() throws {
         #expect(try evaluate(["Content-Range": "items 400-999/1000"]) == .restart(.invalidContentRange))
     }
 
-    @Test func `R10 a 206 of unknown total is appended and the recorded total kept`() throws {
+    @Test func `R10 a 206 of unknown total length is appended and the recorded total is kept`() throws {
         let verdict = try evaluate(["Content-Range": "bytes 400-999/*"])
         #expect(verdict.isAccepted)
         #expect(verdict.body?.totalBytes == 1000)
         #expect(verdict.body?.representation.totalBytes == 1000)
     }
 
-    @Test func `R10 a 206 of unknown total that goes beyond the recorded one is another version`() throws {
+    @Test func `R10 a 206 of unknown total length beyond the recorded one is another version`() throws {
         let verdict = try evaluate(["Content-Range": "bytes 400-1000/*", "Content-Length": "601"])
         #expect(verdict == .restart(.changedLength(from: 1000, to: 1001)))
     }
 
-    @Test func `R11 a 206 shorter than requested is taken for what it is`() throws {
+    @Test func `R11 a 206 shorter than requested is accepted as far as it goes`() throws {
         let verdict = try evaluate(["Content-Range": "bytes 400-499/1000", "Content-Length": "100"])
         #expect(verdict.isAccepted)
         #expect(verdict.body?.length == 100)
         #expect(verdict.body?.totalBytes == 1000)
     }
 
-    @Test func `a 206 longer than requested is taken up to the end that was requested for`() throws {
+    @Test func `a 206 longer than requested is used up to the end of the request`() throws {
         let verdict = try evaluate([:], for: HeadFixture.rest(to: 500))
         #expect(verdict.isAccepted)
         #expect(verdict.body?.length == 100)
@@ -113,7 +113,7 @@ struct PartVerdictTests {
     }
 
     @Test(arguments: ["bytes 400-999/1005", "bytes 400-899/900"])
-    func `R12 a 206 of another total is another version, even with the same tag`(_ range: String) throws {
+    func `R12 a 206 of another total length is another version, even with the same tag`(_ range: String) throws {
         let total = try #require(Int64(range.split(separator: "/")[1]))
         #expect(try evaluate(["Content-Range": range]) == .restart(.changedLength(from: 1000, to: total)))
         let rangeRequest = try HeadFixture.rest(deferredVerification: .checksum)
@@ -123,7 +123,7 @@ struct PartVerdictTests {
     }
 
     @Test(arguments: [599, 601, 1000, 0])
-    func `R13 a 206 whose length is not its range's is requested for again`(_ length: Int64) throws {
+    func `R13 a 206 whose length contradicts its range is requested again`(_ length: Int64) throws {
         #expect(
             try evaluate(["Content-Length": "\(length)"])
                 == .retry(.lengthMismatch(announced: length, range: 400..<1000), after: nil)
@@ -131,17 +131,17 @@ struct PartVerdictTests {
     }
 
     @Test(arguments: ["multipart/byteranges; boundary=x", "Multipart/ByteRanges;boundary=x", "multipart/byteranges"])
-    func `R14 a multipart response to one range is not used`(_ type: String) throws {
+    func `R14 a multipart response to a single range is not used`(_ type: String) throws {
         #expect(try evaluate(["Content-Type": type]) == .restart(.multipart))
         #expect(try evaluate(["Content-Type": type, "Content-Range": ""]) == .restart(.multipart))
     }
 
-    @Test func `R15 a 206 to a request without a range is requested for again`() throws {
+    @Test func `R15 a 206 to a request without a range is requested again`() throws {
         #expect(try evaluate([:], for: .whole) == .retry(.unrequestedRange, after: nil))
         #expect(try evaluate([:], for: HeadFixture.again()) == .retry(.unrequestedRange, after: nil))
     }
 
-    @Test func `R24 a 206 without Accept-Ranges is as good as any`() throws {
+    @Test func `R24 a 206 without Accept-Ranges is accepted`() throws {
         #expect(try evaluate(["Accept-Ranges": ""]).isAccepted)
     }
 
@@ -168,17 +168,17 @@ struct PartVerdictTests {
         #expect(verdict.body?.proof == .lastModified)
     }
 
-    @Test func `a 206 with a tag that its 200 did not have is not proven by the date`() throws {
+    @Test func `a 206 with a tag that the 200 lacked is not validated by the date`() throws {
         #expect(try evaluate([:], for: HeadFixture.rest(of: HeadFixture.dated)) == .restart(.changedEntityTag))
     }
 
-    @Test func `V08 a 206 for bytes of which nothing is known is not used`() throws {
+    @Test func `V08 a 206 is not used if the received bytes have no metadata`() throws {
         let rangeRequest = RangeRequest(range: ByteRange(from: 400), heldBytes: 400)
         #expect(try evaluate([:], for: rangeRequest) == .restart(.noValidator))
     }
 
     @Test(arguments: [nil, #"W/"v1""#])
-    func `V04 V08 a 206 for bytes that came without a validator is not used`(_ tag: String?) throws {
+    func `V04 V08 a 206 is not used if the received bytes have no strong validator`(_ tag: String?) throws {
         var rangeRequest = try HeadFixture.rest()
         rangeRequest.known?.entityTag = tag
         rangeRequest.known?.lastModified = nil
@@ -192,7 +192,7 @@ struct PartVerdictTests {
         #expect(try evaluate(["ETag": ""]) == .restart(.validatorMissing))
     }
 
-    @Test func `V12b a 206 without the date alone is appended after If-Range`() throws {
+    @Test func `V12b a 206 that lacks only the date is appended after If-Range`() throws {
         #expect(try evaluate(["Last-Modified": ""]).body?.proof == .entityTag)
         let rangeRequest = try HeadFixture.rest(of: HeadFixture.dated)
         let changes = ["ETag": "", "Last-Modified": ""]
@@ -219,7 +219,7 @@ struct PartVerdictTests {
         )
     }
 
-    @Test func `R35 an overlap is compared where no field speaks against it`() throws {
+    @Test func `R35 an overlap is compared if no field contradicts it`() throws {
         var known = HeadFixture.tagged
         known.entityTag = #"W/"v1""#
         var rangeRequest = try HeadFixture.rest(of: known, deferredVerification: .overlap)
@@ -249,7 +249,7 @@ struct PartVerdictTests {
             ("bytes 390-450/*", 1), ("bytes 400-449/450", 0), ("bytes 400-999/1000", 550),
         ] as [(String, Int64?)]
     )
-    func `R35 an overlap is of use only with new bytes behind it, or with the end`(
+    func `R35 an overlap is used only if it has new bytes or reaches the end`(
         _ range: String,
         _ length: Int64?
     ) throws {
@@ -261,14 +261,14 @@ struct PartVerdictTests {
         #expect(verdict.restartReason == (length == nil ? .overlapMissing : nil))
     }
 
-    @Test func `R35 a 416 has nothing to compare`() throws {
+    @Test func `R35 a 416 has nothing to compare with an overlap`() throws {
         var rangeRequest = try HeadFixture.rest(of: RepresentationMetadata(), deferredVerification: .overlap)
         rangeRequest.heldBytes = 450
         let head = HeadFixture.head(416, ["Content-Range": "bytes */450"])
         #expect(ResponseVerdict.evaluate(head, for: rangeRequest) == .restart(.unsatisfiable(length: 450)))
     }
 
-    @Test func `E03 E05 an encoded 206 is not used, whatever proves it`() throws {
+    @Test func `E03 E05 an encoded 206 is not used, whatever its validator`() throws {
         #expect(try evaluate(["Content-Encoding": "gzip"]) == .restart(.contentCoding))
         let rangeRequest = try HeadFixture.rest(deferredVerification: .checksum)
         #expect(try evaluate(["Content-Encoding": "gzip"], for: rangeRequest) == .restart(.contentCoding))
@@ -282,13 +282,13 @@ struct PartVerdictTests {
         #expect(verdict.body?.framing == .delimited)
     }
 
-    @Test func `with nothing held the first part needs no proof`() throws {
+    @Test func `without received bytes, the first part needs no validator`() throws {
         let verdict = try evaluate([:], for: RangeRequest(range: ByteRange(from: 400)))
         #expect(verdict.body?.proof == .nothingHeld)
         #expect(verdict.body?.representation == HeadFixture.tagged)
     }
 
-    @Test func `Z03 positions beyond 4 GiB and up to the last are taken`() throws {
+    @Test func `Z03 positions beyond 4 GiB are accepted up to the largest`() throws {
         let known = RepresentationMetadata(entityTag: #""v1""#)
         let range = try #require(ByteRange(from: 5_000_000_000))
         let rangeRequest = try RangeRequest(continuing: known, with: range, heldBytes: 5_000_000_000)

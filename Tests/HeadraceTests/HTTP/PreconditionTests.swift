@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a file that is there is asked for under, and what the answers mean (RFC 9110, section 13).
+/// The precondition for an existing file, and the evaluation of the responses (RFC 9110, section 13).
 @Suite(.timeLimit(.minutes(4)))
 struct PreconditionTests {
     private static let now = HeadFixture.date
@@ -33,13 +33,13 @@ struct PreconditionTests {
                 HeaderField(name: "If-None-Match", value: #""v1""#)
             ),
             (["Last-Modified": then, "Date": now], HeaderField(name: "If-Modified-Since", value: then)),
-            // A date beside a tag of no use would be one that the server does not rely on.
+            // The server does not rely on a date next to an unusable tag.
             (["ETag": "v1", "Last-Modified": then, "Date": now], nil), (["Last-Modified": then], nil),
-            // A second change may hide behind a date that is as young as the answer.
+            // A second change within the same second has the same date as the response.
             (["Last-Modified": now, "Date": now], nil), (["Last-Modified": "yesterday", "Date": now], nil), ([:], nil),
         ] as [([String: String], HeaderField?)]
     )
-    func `a version is requested about by its tag, else by a date that is old enough, else not at all`(
+    func `a precondition uses the tag, else a date that is old enough`(
         _ fields: [String: String],
         _ field: HeaderField?
     ) {
@@ -50,7 +50,7 @@ struct PreconditionTests {
     }
 
     @Test(arguments: ["http://b.example/file", "http://a.example/other"])
-    func `a date of one place says nothing of another`(_ text: String) throws {
+    func `a date of one URL is not used for another`(_ text: String) throws {
         let fields = ["Last-Modified": Self.then, "Date": Self.now]
         var rangeRequest = RangeRequest.whole
         rangeRequest.condition = condition(fields)
@@ -62,7 +62,7 @@ struct PreconditionTests {
         )
     }
 
-    @Test func `a condition is not sent with a range`() throws {
+    @Test func `a precondition is not sent with a range`() throws {
         var rangeRequest = try HeadFixture.rest()
         rangeRequest.condition = condition(["ETag": #""v1""#])
         #expect(rangeRequest.fields.map(\.name) == ["Range", "If-Range"])
@@ -79,11 +79,11 @@ struct PreconditionTests {
             (["ETag": #""v1""#], ["Last-Modified": later], .unchanged),
             (["Last-Modified": then, "Date": now], [:], .unchanged),
             (["Last-Modified": then, "Date": now], ["Last-Modified": then], .unchanged),
-            // A server that went back to an older version finds that it was not modified since.
+            // A server that reverted to an older version considers it not modified since.
             (["Last-Modified": later, "Date": now], ["Last-Modified": then], .retryWithoutPrecondition),
         ] as [([String: String], [String: String], ResponseVerdict)]
     )
-    func `a 304 is believed unless it tells of another version`(
+    func `a 304 is accepted unless it identifies another version`(
         _ known: [String: String],
         _ fields: [String: String],
         _ verdict: ResponseVerdict
@@ -103,7 +103,7 @@ struct PreconditionTests {
             (["Last-Modified": then, "Date": now], [:], false),
         ] as [([String: String], [String: String], Bool)]
     )
-    func `an response with a body is of the same version only where it says so`(
+    func `a response with a body is the same version only if a validator matches`(
         _ known: [String: String],
         _ fields: [String: String],
         _ isSame: Bool
@@ -119,7 +119,7 @@ struct PreconditionTests {
             ("Thu, 01 Jan 1970 00:00:01 GMT", 1), ("1994-11-15T12:00:00Z", nil), ("", nil),
         ] as [(String, Int64?)]
     )
-    func `a date that is none or still to come is no time of a file`(_ text: String, _ seconds: Int64?) throws {
+    func `an invalid or future date is not used as a file time`(_ text: String, _ seconds: Int64?) throws {
         let date = try #require(HTTPDate(parsing: Self.now))
         #expect(version(["Last-Modified": text]).plausibleDate(at: date)?.seconds == seconds)
     }

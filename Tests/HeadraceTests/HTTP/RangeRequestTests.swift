@@ -8,28 +8,28 @@ struct RangeRequestTests {
         rangeRequest.fields.map { "\($0.name): \($0.value)" }
     }
 
-    @Test func `R01 the whole is requested for without a range`() {
+    @Test func `R01 the whole file is requested without a range`() {
         #expect(RangeRequest.whole.fields.isEmpty)
     }
 
-    @Test func `R02 the rest is requested for with the range and the strong tag`() throws {
+    @Test func `R02 the remaining bytes are requested with the range and the strong tag`() throws {
         #expect(fields(try HeadFixture.rest()) == ["Range: bytes=400-", #"If-Range: "v1""#])
         #expect(fields(try HeadFixture.rest(to: 500)) == ["Range: bytes=400-499", #"If-Range: "v1""#])
     }
 
-    @Test func `V06 where there is no tag the date is sent byte for byte`() throws {
+    @Test func `V06 without a tag, the date is sent byte for byte`() throws {
         let rangeRequest = try HeadFixture.rest(of: HeadFixture.dated)
         #expect(fields(rangeRequest) == ["Range: bytes=400-", "If-Range: \(HeadFixture.lastModified)"])
     }
 
     @Test(arguments: [#"W/"v1""#, "v1", "", #""a", "b""#])
-    func `V04 V09 a weak or malformed tag asks for no range`(_ tag: String) {
+    func `V04 V09 a weak or malformed tag requests no range`(_ tag: String) {
         var known = HeadFixture.tagged
         known.entityTag = tag
         #expect(throws: RestartReason.weakValidator) { try HeadFixture.rest(of: known) }
     }
 
-    @Test func `V07 V08 without a validator no range is requested for`() {
+    @Test func `V07 V08 without a validator no range is requested`() {
         var known = HeadFixture.dated
         known.date = HeadFixture.lastModified
         #expect(throws: RestartReason.noValidator) { try HeadFixture.rest(of: known) }
@@ -37,7 +37,7 @@ struct RangeRequestTests {
         #expect(throws: RestartReason.noValidator) { try HeadFixture.rest(of: known) }
     }
 
-    @Test func `E02 E03 encoded bytes are not continued, whatever proves them`() {
+    @Test func `E02 E03 encoded bytes are not resumed, whatever their validator`() {
         var known = HeadFixture.tagged
         known.contentCoding = "gzip"
         #expect(throws: RestartReason.contentCoding) { try HeadFixture.rest(of: known) }
@@ -47,7 +47,7 @@ struct RangeRequestTests {
     }
 
     @Test(arguments: [("none", true), ("None", true), ("bytes", false), ("bytes, none", false), ("items", false)])
-    func `R23 R24 only a server that says it has no ranges is not requested for one`(
+    func `R23 R24 only a server that refuses ranges gets no range request`(
         _ units: String,
         _ refuses: Bool
     ) {
@@ -57,12 +57,14 @@ struct RangeRequestTests {
     }
 
     @Test(arguments: [RangeRequest.DeferredVerification.checksum, .overlap])
-    func `R35 a late proof asks for a range without a condition`(_ proof: RangeRequest.DeferredVerification) throws {
+    func `R35 deferred verification requests a range without If-Range`(
+        _ proof: RangeRequest.DeferredVerification
+    ) throws {
         let rangeRequest = try HeadFixture.rest(of: RepresentationMetadata(), deferredVerification: proof)
         #expect(fields(rangeRequest) == ["Range: bytes=400-"])
     }
 
-    @Test func `R17 without If-Range the range stays`() throws {
+    @Test func `R17 the request without If-Range keeps its range`() throws {
         #expect(fields(try HeadFixture.rest().withoutIfRange) == ["Range: bytes=400-"])
     }
 }

@@ -28,11 +28,11 @@ struct RedirectPolicyTests {
     }
 
     @Test(arguments: [200, 206, 304, 305, 404, 500])
-    func `another status is no redirect`(_ status: Int) throws {
+    func `any other status is not a redirect`(_ status: Int) throws {
         #expect(try policy.target(of: try head(status, ["http://b.example/z"]), after: 0) == nil)
     }
 
-    @Test func `a redirect without a location is an response like any other`() throws {
+    @Test func `a redirect without a location is an ordinary response`() throws {
         #expect(try policy.target(of: try head(302, []), after: 0) == nil)
     }
 
@@ -51,7 +51,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(arguments: ["http:us:secret@h/401?sig=secret", "http:\\\\us:secret@h", "http://?@secret#secret@h/?secret"])
-    func `D15 S10 a location that is no URL is told without login and query`(_ location: String) throws {
+    func `D15 S10 an invalid location is shown without login and query`(_ location: String) throws {
         let head = try head(302, [location])
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .redirect)
@@ -68,7 +68,7 @@ struct RedirectPolicyTests {
         #expect(error.code == .redirect)
     }
 
-    @Test func `D04 two locations that differ are a violation`() throws {
+    @Test func `D04 two different locations are a violation`() throws {
         let head = try head(302, ["/a", "/b"])
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .protocolViolation)
@@ -84,7 +84,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(arguments: [false, true])
-    func `of redirects without end it is told that a cookie is set and not sent back`(_ keepsCookies: Bool) throws {
+    func `the error of a redirect loop names a cookie that is set and not sent back`(_ keepsCookies: Bool) throws {
         var head = try head(302, ["/z"])
         head.fields.append(HeaderField(name: "Set-Cookie", value: "seen=1"))
         let policy = RedirectPolicy(maxRedirects: 1, allowsInsecure: false, keepsCookies: keepsCookies)
@@ -93,7 +93,7 @@ struct RedirectPolicyTests {
         #expect(error.remedy == (keepsCookies ? nil : .cookies))
     }
 
-    @Test func `D09 from https to http is followed where it is allowed only`() throws {
+    @Test func `D09 a redirect from https to http is followed only if it is allowed`() throws {
         let head = try head(302, ["http://user:secret@a.example/z"], from: "https://a.example/")
         let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }
         #expect(error.code == .redirect)
@@ -102,7 +102,7 @@ struct RedirectPolicyTests {
         #expect(try lax.target(of: head, after: 0) != nil)
     }
 
-    @Test func `D15 a password in a location that is no URL is in no message`() throws {
+    @Test func `D15 a password in an invalid location is in no message`() throws {
         for location in ["http://user:secret@/x", "//user:secret@:80/", "http://user:sec@ret:secret@"] {
             let head = try head(302, [location])
             let error = try #require(throws: DownloadError.self) { try policy.target(of: head, after: 0) }

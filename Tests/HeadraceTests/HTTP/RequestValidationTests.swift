@@ -17,7 +17,7 @@ struct RequestValidationTests {
         "http://example.org", "https://example.org:8443/a?b#c", "http://[::1]:80/", "HTTP://u:p@h/",
         "http://[fe80::1%25eth0]/", "http://%61b.org/", "http://a_b./", "http://a~b/", "http://xn--mller-kva.invalid/",
     ])
-    func `http and https URLs with a host are taken`(_ url: String) throws {
+    func `http and https URLs with a host are accepted`(_ url: String) throws {
         try request(url).validate()
     }
 
@@ -25,7 +25,7 @@ struct RequestValidationTests {
         "ftp://example.org/", "file:///etc/passwd", "example.org/x", "/x", "http:///x", "http:x", "mailto:a@b",
         "http://example.org:0/", "http://example.org:65536/",
     ])
-    func `other URLs are refused`(_ url: String) throws {
+    func `other URLs are rejected`(_ url: String) throws {
         let request = try request(url)
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)
@@ -40,7 +40,7 @@ struct RequestValidationTests {
         ("http://a'b(c)/x", "is not a valid URL"), ("http://%7Ba%7D/x", "is not a valid URL"),
         ("http://a,b/x", "is not a valid URL"),
     ])
-    func `a host that no server can have is refused, and what to give is told`(_ url: String, message: String) throws {
+    func `an invalid host is rejected with a hint`(_ url: String, message: String) throws {
         let request = try request(url)
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)
@@ -51,7 +51,7 @@ struct RequestValidationTests {
         ("Range", "bytes=0-"), ("hOsT", "x"), ("If-Range", "x"), ("Accept-Encoding", "gzip"), ("X", "a\r\nB: c"),
         ("X", "a\nb"), ("X", "a\0"), ("", "x"), ("X Y", "z"), ("X:", "z"), ("Ä", "z"),
     ])
-    func `S06 a header that cannot be sent is refused`(_ name: String, _ value: String) throws {
+    func `S06 a header that cannot be sent is rejected`(_ name: String, _ value: String) throws {
         let request = try request("http://example.org/", [HeaderField(name: name, value: value)])
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)
@@ -61,7 +61,7 @@ struct RequestValidationTests {
         "ftp://user:secret@example.org/", "user:secret@example.org/f", "http:user:secret@example.org/",
         "http://user:99999/secret@example.org/",
     ])
-    func `a password is in no message`(_ url: String) throws {
+    func `a password is in no error message`(_ url: String) throws {
         let request = try request(url)
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.description.contains("***@example.org/"))
@@ -69,14 +69,14 @@ struct RequestValidationTests {
     }
 
     @Test(arguments: ["file:///", "file:///tmp/..", "file:///tmp/.", "http://example.org/x"])
-    func `a destination that cannot be a file is refused`(_ destination: String) throws {
+    func `a destination that cannot be a file is rejected`(_ destination: String) throws {
         let url = try #require(URL(string: "http://example.org/"))
         let request = DownloadRequest(url, to: .file(try #require(URL(string: destination))))
         let error = try #require(throws: DownloadError.self) { try request.validate() }
         #expect(error.code == .invalidRequest)
     }
 
-    @Test func `a size that cannot be is refused`() throws {
+    @Test func `an invalid size is rejected`() throws {
         let (length, checksum) = (Int64(3), try Checksum(.md5, of: []))
         for (size, pieces, isPossible) in [
             (Int64(0), 0, true), (.max, 0, true), (-1, 0, false), (4, 2, true), (6, 2, true), (3, 2, false),

@@ -34,15 +34,14 @@ struct ResponseHeadParserTests {
         #expect(!head.isMultiplexed)
     }
 
-    @Test func `HTTP/2 has no reason and marks the ends of its streams`() throws {
+    @Test func `HTTP/2 has no reason phrase and marks the ends of its streams`() throws {
         let head = try #require(try head("HTTP/2 404 \r\n\r\n"))
         #expect(head.status == 404)
         #expect(head.isMultiplexed)
     }
 
     @Test(arguments: [("HTTP/2 200", 1), ("HTTP/3 200", 1), ("HTTP/1.1 200 OK", 2), ("HTTP/1.0 200 OK", 2)])
-    func `a status line of another major version than was negotiated is refused`(_ line: String, _ version: Int) throws
-    {
+    func `a status line whose major version was not negotiated is rejected`(_ line: String, _ version: Int) throws {
         for status in [line, line.replacing("200", with: "103")] {
             var parser = ResponseHeadParser(url: try #require(URL(string: "https://example.org/")))
             parser.negotiatedVersion = version
@@ -53,7 +52,7 @@ struct ResponseHeadParserTests {
         }
     }
 
-    @Test func `a second head is another response, and a trailer is none`() throws {
+    @Test func `a second head is another response, and a trailer is not`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
         let steps = ["HTTP/2 200 \r\n", "\r\n", "Checksum: x\r\n", "HTTP/1.1 200 OK\r\n"].map {
             parser.consume(Array($0.utf8))
@@ -62,13 +61,13 @@ struct ResponseHeadParserTests {
         #expect(steps[3] == .repeated)
     }
 
-    @Test func `interim responses are skipped, with their fields`() throws {
+    @Test func `interim responses are skipped with their fields`() throws {
         let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n", count: 50)
         let head = try #require(try head(interim + "HTTP/1.1 200 OK\r\nX: y\r\n\r\n"))
         #expect(head.fields == [HeaderField(name: "X", value: "y")])
     }
 
-    @Test func `the first line of a head puts off a stall, and no other one`() throws {
+    @Test func `only the first line of a head resets the stall timer`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
         let lines = [
             "HTTP/1.1 103 Early Hints\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "X: y\r\n", "\r\n", "Trailer: z\r\n",
@@ -80,7 +79,7 @@ struct ResponseHeadParserTests {
         #expect(putsOff == [true, false, true, false, false, false])
     }
 
-    @Test func `interim responses do not put off a stall without end`() throws {
+    @Test func `interim responses cannot postpone a stall forever`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
         for _ in 0...ResponseHeadParser.maxInterimResponses {
             #expect(parser.extendsStallTimeout)
@@ -92,19 +91,19 @@ struct ResponseHeadParserTests {
         guard case .head = parser.consume(Array("\r\n".utf8)) else { throw DownloadError(.protocolViolation, "none") }
     }
 
-    @Test func `a folded line goes on the field before it`() throws {
+    @Test func `a folded line continues the preceding field`() throws {
         #expect(try head("HTTP/1.1 200 OK\r\nX: a\r\n  b\r\n\r\n")?.fields == [HeaderField(name: "X", value: "a b")])
     }
 
-    /// Once the file was the chunks with their sizes: libcurl does not see the coding.
+    /// Regression: the chunk sizes became part of the file, because libcurl does not recognize a folded coding.
     @Test(arguments: [
         "Transfer-Encoding:\r\n chunked", "transfer-encoding: identity,\r\n\tchunked", "Content-Length: 1\r\n 2",
     ])
-    func `a folded field on which the length of the body depends is invalid`(_ field: String) throws {
+    func `a folded field that determines the body length is invalid`(_ field: String) throws {
         #expect(try head("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n") == nil)
     }
 
-    @Test func `blanks between a name and its colon are left out`() throws {
+    @Test func `whitespace between a name and its colon is ignored`() throws {
         let fields = try head("HTTP/1.1 200 OK\r\nServer : x\r\nX \t: y\r\n\r\n")?.fields
         #expect(fields == [HeaderField(name: "Server", value: "x"), HeaderField(name: "X", value: "y")])
     }
@@ -127,14 +126,14 @@ struct ResponseHeadParserTests {
         "HTTP/1.1 200 OK\r\n : c\r\n", "HTTP/1.1 200 OK\r\nA: \0\r\n", "HTTP/1.1 200 OK\r\nA: b\rc\r\n",
         "HTTP/1.1 200 OK\r\n folded first\r\n",
     ])
-    func `a line that is no field or status is invalid`(_ text: String) throws {
+    func `a line that is neither a field nor a status is invalid`(_ text: String) throws {
         guard case .invalid = try parse(text) else {
             Issue.record("\(text.debugDescription) was accepted")
             return
         }
     }
 
-    @Test func `a header without end is cut off`() throws {
+    @Test func `an endless header is cut off`() throws {
         let lines = ["HTTP/1.1 200 OK\r\n"] + Array(repeating: "X: y\r\n", count: ResponseHeadParser.maxFields + 1)
         #expect(try parse(lines.joined()) == .invalid("The response header has more than 1000 fields."))
         let long = ["HTTP/1.1 200 OK\r\n", "X: " + String(repeating: "y", count: ResponseHeadParser.maxBytes) + "\r\n"]
@@ -144,7 +143,7 @@ struct ResponseHeadParserTests {
         #expect(try parse(interim) == .invalid("The response header is longer than 256 KiB."))
     }
 
-    @Test func `trailers are taken and bounded`() throws {
+    @Test func `trailers are accepted and limited`() throws {
         var parser = ResponseHeadParser(url: try #require(URL(string: "http://example.org/")))
         _ = parser.consume(Array("HTTP/1.1 200 OK\r\n".utf8))
         _ = parser.consume(Array("\r\n".utf8))

@@ -14,12 +14,12 @@ struct RetryAfterTests {
         ("Mon, 01 Jan 0001 00:00:00 GMT", 0),
         ("Fri, 31 Dec 9999 23:59:59 GMT", 21_600),
     ])
-    func `T05 T06 seconds and dates are read and clamped`(_ text: String, _ seconds: Int) {
+    func `T05 T06 seconds and dates are parsed and clamped`(_ text: String, _ seconds: Int) {
         #expect(RetryAfter(parsing: text, now: date)?.delay == .seconds(seconds))
     }
 
     @Test(arguments: ["", "-1", "-5", "+2", "1.5", "2 s", "soon", "0x10", "\u{0662}", "Tue, 15 Nov 1994", "1e3"])
-    func `T06 junk is no delay`(_ text: String) {
+    func `T06 an invalid value is ignored`(_ text: String) {
         #expect(RetryAfter(parsing: text, now: date) == nil)
     }
 
@@ -29,9 +29,9 @@ struct RetryAfterTests {
         #expect(delay == (seconds < 0 ? RetryAfter.maximum : .zero))
     }
 
-    /// A century off or right, it is the server's clock that both dates are of.
+    /// Even if the clock is a century off, both dates come from the server's clock.
     @Test(arguments: ["1894", "1994", "2094", "9994"])
-    func `T15 a date is seen from the response's own date`(_ year: String) {
+    func `T15 a date is relative to the response's own date`(_ year: String) {
         let fields: KeyValuePairs = [
             "Date": "Tue, 15 Nov \(year) 12:45:26 GMT", "Retry-After": "Tue, 15 Nov \(year) 12:45:28 GMT",
         ]
@@ -39,7 +39,7 @@ struct RetryAfterTests {
     }
 
     @Test(arguments: [[:], ["Date": "yesterday"]] as [KeyValuePairs<String, String>])
-    func `a date without a Date field is compared with the time of receipt`(_ fields: KeyValuePairs<String, String>) {
+    func `without a Date field, a date is relative to the time of receipt`(_ fields: KeyValuePairs<String, String>) {
         var head = HeadFixture.head(503, fields)
         head.fields.append(HeaderField(name: "Retry-After", value: "Tue, 15 Nov 1994 12:45:28 GMT"))
         #expect(RetryAfter(of: head) == nil)
@@ -47,11 +47,11 @@ struct RetryAfterTests {
         #expect(RetryAfter(of: head)?.delay == .seconds(2))
     }
 
-    @Test func `D16 the field counts on a redirect`() {
+    @Test func `D16 the field is honoured on a redirect`() {
         #expect(RetryAfter(of: HeadFixture.head(302, ["Location": "/", "Retry-After": "3"]))?.delay == .seconds(3))
     }
 
-    @Test func `the longest of several is waited for`() {
+    @Test func `the longest of several delays is used`() {
         let head = HeadFixture.head(429, ["Retry-After": "2", "retry-after": "junk", "RETRY-AFTER": "9"])
         #expect(RetryAfter(of: head)?.delay == .seconds(9))
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a status other than 200 and 206 means.
+/// Evaluation of a status other than 200 and 206.
 @Suite(.timeLimit(.minutes(4)))
 struct StatusVerdictTests {
     private func evaluate(
@@ -13,13 +13,13 @@ struct StatusVerdictTests {
         .evaluate(HeadFixture.head(status, fields), for: try rangeRequest ?? HeadFixture.rest())
     }
 
-    @Test func `R19 a 416 with the size that is held and recorded is the end`() throws {
+    @Test func `R19 a 416 with the received and recorded size completes the download`() throws {
         var rangeRequest = try HeadFixture.rest()
         rangeRequest.heldBytes = 1000
         #expect(try evaluate(416, ["Content-Range": "bytes */1000"], for: rangeRequest) == .complete(totalBytes: 1000))
     }
 
-    @Test func `R19 a 416 that tells the size first counts if it is about the same version`() throws {
+    @Test func `R19 a 416 that first reveals the size completes only the same version`() throws {
         var known = HeadFixture.tagged
         known.totalBytes = nil
         let rangeRequest = try HeadFixture.rest(of: known)
@@ -28,7 +28,7 @@ struct StatusVerdictTests {
             try evaluate(416, ["Content-Range": size, "ETag": #""v1""#], for: rangeRequest)
                 == .complete(totalBytes: 400)
         )
-        // Of another version than that of If-Range the range would not have been looked at.
+        // With If-Range, the server would have ignored the range for another version.
         #expect(try evaluate(416, ["Content-Range": size], for: rangeRequest) == .complete(totalBytes: 400))
         let unconditional = rangeRequest.withoutIfRange
         #expect(try evaluate(416, ["Content-Range": size], for: unconditional) == .restart(.unsatisfiable(length: 400)))
@@ -47,14 +47,14 @@ struct StatusVerdictTests {
             (1005, .changedLength(from: 1000, to: 1005)),
         ] as [(Int64, RestartReason)]
     )
-    func `R20 a 416 with another size than is held is a restart, for what the size tells`(
+    func `R20 a 416 with a size other than the received one restarts, with the reason`(
         _ size: Int64,
         _ reason: RestartReason
     ) throws {
         #expect(try evaluate(416, ["Content-Range": "bytes */\(size)"]) == .restart(reason))
     }
 
-    @Test func `R21 a 416 without a size is a restart, unless all is held`() throws {
+    @Test func `R21 a 416 without a size restarts, unless all bytes are received`() throws {
         var rangeRequest = try HeadFixture.rest()
         #expect(try evaluate(416, for: rangeRequest) == .restart(.unsatisfiable(length: nil)))
         #expect(
@@ -64,19 +64,19 @@ struct StatusVerdictTests {
         #expect(try evaluate(416, for: rangeRequest) == .complete(totalBytes: 1000))
     }
 
-    @Test func `a 416 of an empty file is requested for again without a range`() throws {
+    @Test func `a 416 of an empty file restarts without a range`() throws {
         let rangeRequest = RangeRequest(range: ByteRange(from: 0))
         #expect(
             try evaluate(416, ["Content-Range": "bytes */0"], for: rangeRequest) == .restart(.unsatisfiable(length: 0))
         )
     }
 
-    @Test func `R22 a 412 is a restart where a range was requested for`() throws {
+    @Test func `R22 a 412 to a range request restarts the download`() throws {
         #expect(try evaluate(412) == .restart(.preconditionFailed))
         #expect(try evaluate(412, for: .whole) == .fail(.status(412)))
     }
 
-    @Test func `V16 a 304 to a request without a condition is refused`() throws {
+    @Test func `V16 a 304 to a request without a precondition is rejected`() throws {
         #expect(try evaluate(304) == .fail(.notModified))
         #expect(try evaluate(304, for: .whole) == .fail(.notModified))
     }
@@ -85,7 +85,7 @@ struct StatusVerdictTests {
         201, 202, 204, 205, 207, 226, 300, 301, 302, 400, 401, 403, 404, 405, 407, 410, 421, 431, 451, 501, 505,
         511,
     ])
-    func `L14 R33 T04 T08 D05 D12 D14 other statuses are refused at once and nothing is lost`(_ status: Int) throws {
+    func `L14 R33 T04 T08 D05 D12 D14 other statuses fail at once and discard no bytes`(_ status: Int) throws {
         #expect(try evaluate(status, ["Retry-After": "1", "ETag": #""v1""#]) == .fail(.status(status)))
         #expect(try evaluate(status, for: .whole) == .fail(.status(status)))
         #expect(ResponseRejection.status(status).statusCode == status)
@@ -97,12 +97,15 @@ struct StatusVerdictTests {
             ("", "basic", .loginRefused), ("Basic realm=x", "basic", .loginRefused),
             ("Digest realm=x", nil, .unsupportedLogin(scheme: "digest")),
             ("Digest realm=x", "basic", .unsupportedLogin(scheme: "digest")),
-            // The caller's own field may be of any kind.
+            // The caller's own field may use any scheme.
             ("Digest realm=x", "digest", .loginRefused),
         ] as [(String, String?, ResponseRejection)]
     )
-    func `D12 D13 a 401 tells what it is for`(_ challenge: String, _ sent: String?, _ refusal: ResponseRejection) throws
-    {
+    func `D12 D13 a 401 reports which login it requires`(
+        _ challenge: String,
+        _ sent: String?,
+        _ refusal: ResponseRejection
+    ) throws {
         var head = HeadFixture.head(401, ["WWW-Authenticate": challenge])
         head.refusedLogin = sent
         #expect(ResponseVerdict.evaluate(head, for: .whole) == .fail(refusal))
@@ -110,12 +113,12 @@ struct StatusVerdictTests {
         #expect((refusal.error().remedy == .login) == (refusal == .status(401)))
     }
 
-    @Test func `a 416 to a plain request is refused`() throws {
+    @Test func `a 416 to a plain request is rejected`() throws {
         #expect(try evaluate(416, ["Content-Range": "bytes */1000"], for: .whole) == .fail(.status(416)))
     }
 
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524])
-    func `R28 T03 T07 a passing failure is tried again and none of its body is used`(_ status: Int) throws {
+    func `R28 T03 T07 a transient failure is retried and its body is not used`(_ status: Int) throws {
         let page: KeyValuePairs = ["Content-Length": "1000000", "Content-Type": "text/html"]
         #expect(try evaluate(status, page) == .retry(.status(status), after: nil))
         #expect(try evaluate(status, for: .whole) == .retry(.status(status), after: nil))
@@ -128,16 +131,16 @@ struct StatusVerdictTests {
             ("-2", nil), ("junk", nil),
         ] as [(String, Int?)]
     )
-    func `T05 T06 the server's time is passed on`(_ text: String, _ seconds: Int?) throws {
+    func `T05 T06 the server's Retry-After is passed on`(_ text: String, _ seconds: Int?) throws {
         let fields: KeyValuePairs = ["Date": HeadFixture.date, "Retry-After": text]
         #expect(try evaluate(503, fields) == .retry(.status(503), after: seconds.map { .seconds($0) }))
     }
 
-    @Test func `T05 T15 a date in an response without a date is no delay`() throws {
+    @Test func `T05 T15 a Retry-After date in a response without a Date field is ignored`() throws {
         #expect(try evaluate(429, ["Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"]) == .retry(.status(429), after: nil))
     }
 
-    @Test func `each reason has a sentence`() {
+    @Test func `each reason has its own sentence`() {
         let reasons: [RestartReason] = [
             .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
             .differentURL,

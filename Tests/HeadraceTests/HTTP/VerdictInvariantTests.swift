@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What holds for every answer, whatever its fields: the rules said once more, over all combinations of a table.
+/// Invariants of the evaluation for every response: the rules restated over all combinations of a table.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct VerdictInvariantTests {
     private static let heads: [ResponseHead] = {
@@ -29,7 +29,7 @@ struct VerdictInvariantTests {
 
     private func only(_ name: String, _ head: ResponseHead) -> String? { head.values(name).first }
 
-    @Test func `V02 R05 R08 nothing is appended that does not carry the recorded tag and position`() throws {
+    @Test func `V02 R05 R08 nothing is appended without the recorded tag and position`() throws {
         let rangeRequest = try HeadFixture.rest()
         var count = 0
         for head in Self.heads {
@@ -49,7 +49,7 @@ struct VerdictInvariantTests {
         #expect(count > 10)
     }
 
-    @Test func `R16 R18 only a 200 that is a whole file replaces what is held`() throws {
+    @Test func `R16 R18 only a 200 with a whole file replaces received bytes`() throws {
         for rangeRequest in [
             try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum), HeadFixture.again(),
         ] {
@@ -61,7 +61,7 @@ struct VerdictInvariantTests {
                 #expect(body.skippedBytes == 0)
                 #expect(body.length == body.framing.length)
                 let range = only("content-range", head)
-                // A plain request's 200 is the whole, and a field that names no part does not make it one.
+                // A 200 to a plain request is the whole file, even with a Content-Range without positions.
                 if let range, rangeRequest.range != nil || range != "bytes */1000" {
                     #expect(body.length == 1000 || body.length == nil && range == "bytes 0-999/1000")
                 }
@@ -69,7 +69,7 @@ struct VerdictInvariantTests {
         }
     }
 
-    @Test func `V10 R17 no response is requested for again without If-Range twice`() throws {
+    @Test func `V10 R17 a request without If-Range is never retried without it again`() throws {
         for rangeRequest in [try HeadFixture.rest(), try HeadFixture.rest(deferredVerification: .checksum)] {
             for head in Self.heads {
                 #expect(ResponseVerdict.evaluate(head, for: rangeRequest.withoutIfRange) != .retryWithoutIfRange)
@@ -77,7 +77,7 @@ struct VerdictInvariantTests {
         }
     }
 
-    @Test func `under a checksum no part of another length or coding is appended`() throws {
+    @Test func `with a checksum, no part of another length or coding is appended`() throws {
         let rangeRequest = try HeadFixture.rest(
             of: RepresentationMetadata(totalBytes: 1000),
             deferredVerification: .checksum

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a 200 means.
+/// Evaluation of a 200.
 @Suite(.timeLimit(.minutes(4)))
 struct WholeVerdictTests {
     private func evaluate(_ changes: [String: String], for rangeRequest: RangeRequest? = nil) throws -> ResponseVerdict
@@ -10,7 +10,7 @@ struct WholeVerdictTests {
         .evaluate(HeadFixture.whole(changes), for: try rangeRequest ?? HeadFixture.rest())
     }
 
-    @Test func `R01 a 200 to a plain request is taken from zero`() throws {
+    @Test func `R01 a 200 to a plain request is accepted from byte zero`() throws {
         let body = BodyPlacement(
             offset: 0,
             length: 1000,
@@ -22,13 +22,13 @@ struct WholeVerdictTests {
         #expect(try evaluate([:], for: .whole) == .accept(body))
     }
 
-    @Test func `R01 a 200 to a request from zero on is taken as the whole`() throws {
+    @Test func `R01 a 200 to a range from byte zero is accepted as the whole file`() throws {
         let verdict = try evaluate([:], for: RangeRequest(range: ByteRange(from: 0, to: 100)))
         #expect(verdict.isAccepted)
         #expect(verdict.body?.length == 1000)
     }
 
-    @Test func `R16 a 200 to a range is a restart from that same body`() throws {
+    @Test func `R16 a 200 to a range request restarts from its own body`() throws {
         let verdict = try evaluate([:], for: HeadFixture.rest().withoutIfRange)
         #expect(verdict.restartReason == .rangeIgnored)
         #expect(verdict.body?.offset == 0)
@@ -36,20 +36,20 @@ struct WholeVerdictTests {
         #expect(verdict.body?.representation == HeadFixture.tagged)
     }
 
-    @Test func `R16 a 200 without ranges to the date in If-Range is not requested for again`() throws {
+    @Test func `R16 a 200 without range support is accepted despite the date in If-Range`() throws {
         let rangeRequest = try HeadFixture.rest(of: HeadFixture.dated)
         #expect(try evaluate(["ETag": "", "Accept-Ranges": ""], for: rangeRequest).restartReason == .rangeIgnored)
         #expect(try evaluate(["ETag": ""], for: rangeRequest) == .retryWithoutIfRange)
     }
 
     @Test(arguments: ["bytes", ""])
-    func `R17 a 200 with the same strong tag after If-Range is requested for once without it`(_ units: String) throws {
+    func `R17 a 200 with the same strong tag after If-Range is retried once without it`(_ units: String) throws {
         let rangeRequest = try HeadFixture.rest()
         #expect(try evaluate(["Accept-Ranges": units], for: rangeRequest) == .retryWithoutIfRange)
         #expect(try evaluate(["Accept-Ranges": units], for: rangeRequest.withoutIfRange).restartReason == .rangeIgnored)
     }
 
-    @Test func `R17 a 200 with another tag of the same length is requested for again only under a checksum`() throws {
+    @Test func `R17 a 200 with another tag and the same length is retried only with a checksum`() throws {
         let rangeRequest = try HeadFixture.rest(deferredVerification: .checksum)
         #expect(try evaluate(["ETag": #""v2""#], for: rangeRequest) == .retryWithoutIfRange)
         #expect(try evaluate(["ETag": #""v2""#], for: rangeRequest.withoutIfRange).restartReason == .changedEntityTag)
@@ -66,7 +66,7 @@ struct WholeVerdictTests {
         ["Content-Type": "application/json", "Content-Length": "399", "ETag": ""],
         ["Content-Type": "", "Content-Length": "20", "ETag": ""],
     ])
-    func `R18 a login page does not replace the bytes that are held`(_ changes: [String: String]) throws {
+    func `R18 a login page does not replace received bytes`(_ changes: [String: String]) throws {
         let type = changes["Content-Type"]?.split(separator: ";").first.map(String.init)
         let refused = ResponseVerdict.fail(.unexpectedContent(mediaType: type))
         #expect(try evaluate(changes) == refused)
@@ -79,18 +79,18 @@ struct WholeVerdictTests {
         ["Content-Type": "Application/ZIP; x=y", "Content-Length": "20", "ETag": #""v2""#],
         ["Content-Type": "application/gzip", "Content-Length": "5000", "ETag": #""v2""#],
     ])
-    func `a file that became shorter or another archive is a restart`(_ changes: [String: String]) throws {
+    func `a shorter file or another archive type restarts the download`(_ changes: [String: String]) throws {
         let verdict = try evaluate(changes)
         #expect(verdict.body?.offset == 0)
         #expect(verdict.restartReason != nil)
         #expect(try evaluate(changes, for: HeadFixture.again()).isAccepted)
     }
 
-    @Test func `another type under the same strong tag is no login page`() throws {
+    @Test func `another media type under the same strong tag is not a login page`() throws {
         #expect(try evaluate(["Content-Type": "text/html"]) == .retryWithoutIfRange)
     }
 
-    @Test func `a page is expected where a page was, or where nothing is held`() throws {
+    @Test func `a page is accepted if a page was received before or nothing was`() throws {
         let page = ["Content-Type": "text/html", "Content-Length": "20", "ETag": #""v2""#]
         var known = HeadFixture.tagged
         known.contentType = "text/html; charset=utf-8"
@@ -98,19 +98,19 @@ struct WholeVerdictTests {
         #expect(try evaluate(page, for: .whole).isAccepted)
     }
 
-    @Test func `R23 a 200 that says it has no ranges is taken`() throws {
+    @Test func `R23 a 200 that refuses ranges is accepted`() throws {
         let verdict = try evaluate(["Accept-Ranges": "none"])
         #expect(verdict.restartReason == .rangeIgnored)
         #expect(verdict.body?.representation.refusesRanges == true)
     }
 
-    @Test func `R26 a 200 to a first segment does not overwrite what its siblings hold unannounced`() throws {
+    @Test func `R26 a 200 to a first segment reports that the range was ignored`() throws {
         let range = try #require(ByteRange(from: 0, to: 100))
         let rangeRequest = try RangeRequest(continuing: HeadFixture.tagged, with: range, heldBytes: 400).withoutIfRange
         #expect(try evaluate([:], for: rangeRequest).restartReason == .rangeIgnored)
     }
 
-    @Test func `R25 R26 a 200 to a later segment says that the range was ignored`() throws {
+    @Test func `R25 R26 a 200 to a later segment reports that the range was ignored`() throws {
         let rangeRequest = RangeRequest(range: ByteRange(from: 500, to: 1000))
         #expect(try evaluate([:], for: rangeRequest).restartReason == .rangeIgnored)
     }
@@ -128,7 +128,7 @@ struct WholeVerdictTests {
         #expect(verdict.body?.offset == 0)
     }
 
-    @Test func `V05 a 200 whose tag became weak is taken from zero`() throws {
+    @Test func `V05 a 200 whose tag became weak is accepted from byte zero`() throws {
         #expect(try evaluate(["ETag": #"W/"v1""#]).restartReason == .validatorBecameWeak)
     }
 
@@ -138,7 +138,7 @@ struct WholeVerdictTests {
         #expect(verdict.body?.length == 2000)
     }
 
-    @Test func `a 203 is the whole, and nothing in it proves anything`() throws {
+    @Test func `a 203 is the whole file and has no validator`() throws {
         var head = HeadFixture.part(["Content-Length": "1000", "Content-Range": ""], status: 203)
         let body = try #require(ResponseVerdict.evaluate(head, for: .whole).body)
         #expect(body.length == 1000 && body.offset == 0)
@@ -149,7 +149,7 @@ struct WholeVerdictTests {
     }
 
     @Test(arguments: [HeadFixture.tagged, HeadFixture.dated])
-    func `a 203 in place of the rest does not replace bytes that can be proven`(_ known: RepresentationMetadata) throws
+    func `a 203 instead of a part does not replace bytes that have a validator`(_ known: RepresentationMetadata) throws
     {
         for changes in [["Content-Length": "1000", "Content-Range": ""], [:]] {
             let head = HeadFixture.part(changes, status: 203)
@@ -159,9 +159,9 @@ struct WholeVerdictTests {
         }
     }
 
-    /// Once a 203 that was cut could not be begun again, in no later run either.
+    /// Regression: a 203 that was cut off could not be restarted, not even by a later run.
     @Test(arguments: [nil, .checksum, .overlap] as [RangeRequest.DeferredVerification?])
-    func `a 203 replaces bytes that nothing proves, as a 200 does`(
+    func `a 203 replaces bytes without a validator, as a 200 does`(
         _ deferredVerification: RangeRequest.DeferredVerification?
     ) throws {
         let known = RepresentationMetadata(totalBytes: 1000, contentType: "application/zip")
@@ -174,13 +174,13 @@ struct WholeVerdictTests {
         let reason: RestartReason? = deferredVerification == nil ? nil : .noValidator
         #expect(verdict.isAccepted == (reason == nil))
         #expect(verdict.restartReason == reason)
-        // The whole may still come, where it has not been asked for.
+        // The whole file may still arrive if it was not requested yet.
         let ofPart: ResponseVerdict = reason.map { ResponseVerdict.restart($0) } ?? .fail(.status(203))
         #expect(ResponseVerdict.evaluate(HeadFixture.part(status: 203), for: rangeRequest) == ofPart)
     }
 
     @Test(arguments: [HeadFixture.tagged, HeadFixture.dated])
-    func `a 203 to a request for the whole replaces bytes that are of no use`(_ known: RepresentationMetadata) throws {
+    func `a 203 to a request for the whole file replaces received bytes`(_ known: RepresentationMetadata) throws {
         let head = HeadFixture.part(["Content-Length": "1000", "Content-Range": ""], status: 203)
         #expect(ResponseVerdict.evaluate(head, for: HeadFixture.again(known)).isAccepted)
         let changes = ["Content-Length": "20", "Content-Range": "", "Content-Type": "text/html"]
@@ -189,7 +189,7 @@ struct WholeVerdictTests {
         #expect(ResponseVerdict.evaluate(page, for: HeadFixture.again(known)) == refused)
     }
 
-    @Test func `E02 E06 E07 encoded bytes are taken as they are where nothing is held`() throws {
+    @Test func `E02 E06 E07 encoded bytes are stored as they are if nothing was received before`() throws {
         for coding in ["gzip", "x-unknown", Array(repeating: "gzip", count: 50).joined(separator: ", ")] {
             let verdict = try evaluate(["Content-Encoding": coding], for: .whole)
             #expect(verdict.isAccepted)
@@ -198,13 +198,13 @@ struct WholeVerdictTests {
         }
     }
 
-    @Test func `E05 an encoded 200 in place of the rest is not used, but taken when requested for again`() throws {
+    @Test func `E05 an encoded 200 instead of a part is not used, but accepted when requested again`() throws {
         #expect(try evaluate(["Content-Encoding": "gzip"]) == .restart(.contentCoding))
         #expect(try evaluate(["Content-Encoding": "gzip"], for: HeadFixture.again()).isAccepted)
     }
 
     @Test(arguments: [["Transfer-Encoding": "gzip, chunked"], ["Content-Length": "12abc"], ["Content-Length": "1, 2"]])
-    func `E08 L05 a 200 or 206 that contradicts itself is refused`(_ changes: [String: String]) throws {
+    func `E08 L05 a 200 or 206 that contradicts itself is rejected`(_ changes: [String: String]) throws {
         for head in [HeadFixture.whole(changes), HeadFixture.part(changes)] {
             for rangeRequest in [RangeRequest.whole, try HeadFixture.rest()] {
                 guard case .fail(.violation(let sentence)) = ResponseVerdict.evaluate(head, for: rangeRequest) else {
@@ -225,7 +225,7 @@ struct WholeVerdictTests {
         #expect(open.body?.framing == .unverified)
     }
 
-    @Test func `a 200 with the exact Content-Range is the part that it is`() throws {
+    @Test func `a 200 with the exact Content-Range is treated as a part`() throws {
         let verdict = try evaluate(["Content-Range": "bytes 400-999/1000", "Content-Length": "600"])
         #expect(verdict.isAccepted)
         #expect(verdict.body?.offset == 400)
@@ -251,7 +251,7 @@ struct WholeVerdictTests {
             (["Content-Type": "multipart/byteranges; boundary=x"], .multipart),
         ] as [([String: String], RestartReason)]
     )
-    func `a 200 that may be a part is used neither as one nor as the whole`(
+    func `a 200 that may be a part is used neither as a part nor as the whole file`(
         _ changes: [String: String],
         _ reason: RestartReason
     ) throws {
@@ -259,12 +259,12 @@ struct WholeVerdictTests {
     }
 
     @Test(arguments: ["bytes 0-999/1000", "bytes 400-999/1000", "bytes */1000", "junk"])
-    func `a 200 as long as the whole is the whole, whatever its Content-Range`(_ range: String) throws {
+    func `a 200 as long as the whole file is the whole file, whatever its Content-Range`(_ range: String) throws {
         #expect(try evaluate(["Content-Range": range]) == .retryWithoutIfRange)
         #expect(try evaluate(["Content-Range": range], for: .whole).isAccepted)
     }
 
-    @Test func `a 200 to a plain request that is a part is requested for again`() throws {
+    @Test func `a partial 200 to a plain request is retried`() throws {
         let part = ["Content-Range": "bytes 0-599/1000", "Content-Length": "600"]
         #expect(try evaluate(part, for: .whole) == .retry(.unrequestedRange, after: nil))
         let chunked = ["Content-Range": "bytes 0-599/1000", "Content-Length": "", "Transfer-Encoding": "chunked"]

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// The comparison of files that are there, and are not only read meanwhile.
+/// Verification of existing files that may change meanwhile.
 @Suite(.timeLimit(.minutes(4)))
 struct ChecksumOfFileTests {
-    /// What somebody does to a file of three bytes after they were read.
+    /// A change to a file of three bytes after they were read.
     enum Change: CaseIterable {
         case longer
         case shorter
@@ -24,9 +24,9 @@ struct ChecksumOfFileTests {
         }
     }
 
-    /// The checksum of what a file had been was told as that of the file.
+    /// Regression: the checksum of the old contents was reported for the changed file.
     @Test(arguments: Change.allCases)
-    func `a file that changes while it is read has no checksum, and is not told as right or wrong`(
+    func `a file that changes while it is read is neither hashed nor verified`(
         _ change: Change
     ) async throws {
         let sum = try Checksum(.md5, of: Array("abc".utf8))
@@ -50,8 +50,8 @@ struct ChecksumOfFileTests {
     }
 
     #if os(Linux)
-    /// They were told as right where the checksum was that of nothing.
-    @Test func `a file that has bytes where its system tells of none is refused`() async throws {
+    /// Regression: such a file matched the checksum of no bytes.
+    @Test func `a file with more bytes than its file system reports is rejected`() async throws {
         let file = URL(filePath: "/proc/version", directoryHint: .notDirectory)
         let pieces = try #require(PieceHashes(length: 3, checksums: [Checksum(.md5, of: [])]))
         for call: () async throws -> Void in [

@@ -31,7 +31,7 @@ enum ChecksumFixture {
 @Suite(.timeLimit(.minutes(4)))
 struct ChecksumTests {
     @Test(arguments: Checksum.Algorithm.allCases)
-    func `every form is read as the same checksum`(_ algorithm: Checksum.Algorithm) throws {
+    func `every form is parsed as the same checksum`(_ algorithm: Checksum.Algorithm) throws {
         let hexadecimal = ChecksumFixture.hexadecimal(algorithm)
         let base64 = ChecksumFixture.base64(algorithm)
         let checksum = try Checksum(parsing: "\(algorithm):\(hexadecimal)")
@@ -54,7 +54,7 @@ struct ChecksumTests {
         "5f8f04f6",
         "sha2:00", "\u{0}", "sha\u{301}256:00", "sha256\u{301}:00",
     ])
-    func `a function that is not known is refused`(_ text: String) {
+    func `an unknown algorithm is rejected`(_ text: String) {
         let error = #expect(throws: DownloadError.self) { try Checksum(parsing: text) }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("it begins with none of md5, sha1, sha256, sha384, sha512") == true)
@@ -74,19 +74,19 @@ struct ChecksumTests {
         ("md5-Sd/dVLAcvNLSq16eXua5uQ==\n", "16 bytes in base64"),
         ("md5-49dfdd54b01cbcd2d2ab5e9e5ee6b9b9", "16 bytes in base64"),
     ])
-    func `another number of bytes is refused`(_ text: String, _ expected: String) {
+    func `a digest of the wrong length is rejected`(_ text: String, _ expected: String) {
         let error = #expect(throws: DownloadError.self) { try Checksum(parsing: text) }
         #expect(error?.code == .invalidRequest && error?.message.contains(expected) == true)
     }
 
-    @Test func `a message never has more of the text than fits in it`() {
+    @Test func `an error message quotes a limited part of the text`() {
         for text in [String(repeating: "x", count: 1 << 20), "sha1:" + String(repeating: "x", count: 1 << 20)] {
             let error = #expect(throws: DownloadError.self) { try Checksum(parsing: text) }
             #expect((error?.message.utf8.count ?? .max) < 300)
         }
     }
 
-    @Test func `bytes make a checksum where their number is right`() {
+    @Test func `bytes make a checksum if their count is right`() {
         #expect(
             Checksum(.sha1, bytes: [UInt8](repeating: 1, count: 20))?.hexadecimal == String(repeating: "01", count: 20)
         )
@@ -103,7 +103,7 @@ struct ChecksumListTests {
 
     private func list(_ text: String) throws -> ChecksumList { try ChecksumList(parsing: text.utf8) }
 
-    /// What the tools themselves wrote.
+    /// Output of the tools themselves.
     @Test(arguments: [
         ("\(a256)  plain\n", "plain"), ("\(a256) *plain\n", "plain"), ("\(a256) plain", "plain"),
         ("\(a256.uppercased())  plain\r\n", "plain"), ("  \(a256)  plain\n", "plain"), ("\(a256)\t*plain\n", "plain"),
@@ -115,7 +115,7 @@ struct ChecksumListTests {
         ("\u{FEFF}\(a256)  plain\n", "plain"), ("\(a256)  ./dir/gr\u{fc}n\n", "./dir/gr\u{fc}n"),
         ("\(a256)\n", nil), ("\(a256)", nil), ("\(a256) \n", nil),
     ])
-    func `a line is read as the tools read it`(_ line: String, _ name: String?) throws {
+    func `a line is parsed as the command-line tools parse it`(_ line: String, _ name: String?) throws {
         let list = try list(line)
         #expect(list.entries.map(\.fileName) == [name])
         #expect(list.entries.map(\.checksum) == [try Checksum(parsing: "sha256:\(Self.a256)")])
@@ -129,12 +129,12 @@ struct ChecksumListTests {
         "SHA256 (plain) = \(a5)", "SHA256 () = \(a256)", "SHA3-256 (plain) = \(a256)", "SHA256 plain = \(a256)",
         ")SHA256( = \(a256)", "\u{0}", "SHA256 (plain) = ",
     ])
-    func `a list without a checksum is refused`(_ text: String) {
+    func `a list without checksums is rejected`(_ text: String) {
         let error = #expect(throws: DownloadError.self) { try list(text) }
         #expect(error?.code == .unexpectedContent)
     }
 
-    @Test func `what is around the checksums is passed over and counted`() throws {
+    @Test func `other lines around the checksums are skipped and counted`() throws {
         let text = """
             -----BEGIN PGP SIGNED MESSAGE-----
             Hash: SHA256
@@ -165,9 +165,9 @@ struct ChecksumListTests {
         #expect(try list("\(Self.a256)  x\n").checksum(forFileNamed: "") == nil)
     }
 
-    /// Once the line of the list's own folder was taken for a file of that name in any.
+    /// Regression: a line for the list's own folder matched a file of that name in any folder.
     @Test(arguments: ["/tmp/b/x", "b//x", "../t/b/x", "./b/./x", "a/../b/x"])
-    func `a file has the line that has the most of the end of its path`(_ path: String) throws {
+    func `the line that shares the longest path suffix with the file applies`(_ path: String) throws {
         let both = try list("\(Self.a256)  ./x\n\(Self.b256)  ./b/x\n")
         #expect(both.checksum(forFileNamed: path)?.hexadecimal == Self.b256)
         #expect(both.checksum(forFileNamed: "/tmp/c/x")?.hexadecimal == Self.a256)
@@ -175,8 +175,9 @@ struct ChecksumListTests {
         #expect(elsewhere.checksum(forFileNamed: path) == nil)
     }
 
-    /// As texts they are equal: composed and decomposed, and with a mark that joins what is before it.
-    @Test func `names of other bytes are those of other files`() throws {
+    /// The names are equal as strings: composed and decomposed, or with a mark that combines with the preceding
+    /// character.
+    @Test func `names with different bytes belong to different files`() throws {
         let (composed, decomposed) = ("gr\u{fc}n", "gru\u{308}n")
         let both = try list("\(Self.a256)  \(composed)\n\(Self.b256)  ./\(decomposed)\n")
         #expect(both.checksum(forFileNamed: composed)?.hexadecimal == Self.a256)
@@ -189,14 +190,14 @@ struct ChecksumListTests {
         }
     }
 
-    @Test func `lines that contradict each other publish nothing`() throws {
+    @Test func `contradictory lines yield no checksum`() throws {
         #expect(try list("\(Self.a256)  x\n\(Self.b256) *x\n").checksum(forFileNamed: "x") == nil)
         #expect(try list("\(Self.a256)  x\n\(Self.a256) *x\n").checksum(forFileNamed: "x") != nil)
         #expect(try list("\(Self.a256)  a/x\n\(Self.b256)  b/x\n").checksum(forFileNamed: "x") == nil)
         #expect(try list("\(Self.a256)\n\(Self.b256)\n").checksum(forFileNamed: "x") == nil)
     }
 
-    @Test func `a list that is too long is refused unread`() {
+    @Test func `a list that is too long is rejected unread`() {
         #expect(throws: DownloadError.self) { try ChecksumList(parsing: [UInt8](repeating: 10, count: 5 << 20)) }
     }
 }

@@ -31,7 +31,7 @@ struct DigestFieldsTests {
             ("sha-256=:\(sha256):, sha-256", []), ("sha-256=:\(sha256):, sha-256=1", []), ("", []), (" ", []),
             ("  sha-256=:\(sha256):  ", [.sha256]), ("sha-256=:\(sha256):\t,\tx", [.sha256]),
             ("sha-256=:\(sha256.dropLast()):", [.sha256]),
-            // What is malformed anywhere is malformed as a whole.
+            // A field that is malformed anywhere is ignored as a whole.
             ("sha-256=:\(sha256):,", []), ("sha-256=:\(sha256):, ,x", []), ("sha-256=\(sha256)", []),
             ("sha-256=:\(sha256)", []),
             ("SHA-256=:\(sha256):", []), ("sha-256=:\(sha256): x", []), ("sha-256 =:\(sha256):", []),
@@ -61,7 +61,7 @@ struct DigestFieldsTests {
             ("SHA-256=\(sha256), sha-256=\(sha256)", [.sha256]),
         ] as [(String, [Checksum.Algorithm])]
     )
-    func `Digest is a list of base64`(_ text: String, _ algorithms: [Checksum.Algorithm]) {
+    func `Digest is a list of base64 values`(_ text: String, _ algorithms: [Checksum.Algorithm]) {
         #expect(digests(["Digest": text]).representation == checksums(algorithms))
         #expect(digests(["Digest": text], status: 206).representation == checksums(algorithms))
         #expect(digests(["Digest": text]).content == [])
@@ -71,13 +71,16 @@ struct DigestFieldsTests {
         arguments: [(md5, 200, [.md5]), (md5, 206, []), ("x", 200, []), (sha1, 200, []), ("", 200, [])]
             as [(String, Int, [Checksum.Algorithm])]
     )
-    func `Content-MD5 is believed of the whole only`(_ text: String, _ status: Int, _ algorithms: [Checksum.Algorithm])
-    {
+    func `Content-MD5 is used for complete responses only`(
+        _ text: String,
+        _ status: Int,
+        _ algorithms: [Checksum.Algorithm]
+    ) {
         #expect(digests(["Content-MD5": text], status: status).content == checksums(algorithms))
         #expect(digests(["Content-MD5": text, "Content-Range": "bytes 0-4/9"], status: status).content == [])
     }
 
-    @Test func `the lines of a field are one`() {
+    @Test func `the lines of a field are combined`() {
         let fields: KeyValuePairs = [
             "repr-digest": "sha-256=:\(Self.sha256):", "REPR-DIGEST": "sha-512=:\(Self.sha512):",
             "Digest": "MD5=\(Self.md5)",
@@ -85,12 +88,12 @@ struct DigestFieldsTests {
         #expect(digests(fields).representation == checksums([.sha512, .sha256, .md5]))
     }
 
-    @Test func `an old and a new field that contradict each other publish nothing`() {
+    @Test func `contradictory old and new fields yield no checksum`() {
         let fields: KeyValuePairs = ["Repr-Digest": "sha-256=:\(Self.sha256):", "Digest": "SHA-256=\(Self.zeros)"]
         #expect(digests(fields).representation == [])
     }
 
-    @Test func `a field that is too long is as good as none`() {
+    @Test func `a field that is too long is ignored`() {
         let padding = String(repeating: "x, ", count: 1400)
         #expect(digests(["Repr-Digest": padding + "sha-256=:\(Self.sha256):"]).representation == [])
         #expect(digests(["Repr-Digest": padding.prefix(3000) + "sha-256=:\(Self.sha256):"]).representation != [])

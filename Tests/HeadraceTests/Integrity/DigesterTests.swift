@@ -42,7 +42,7 @@ struct DigesterTests {
     ]
 
     @Test(arguments: vectors)
-    func `the published vectors come out`(_ algorithm: Checksum.Algorithm, _ text: String, _ hex: String) throws {
+    func `the published test vectors match`(_ algorithm: Checksum.Algorithm, _ text: String, _ hex: String) throws {
         #expect(try Checksum(algorithm, of: Array(text.utf8)).hexadecimal == hex)
     }
 
@@ -50,7 +50,10 @@ struct DigesterTests {
         (Checksum.Algorithm.sha1, "34aa973cd4c4daa4f61eeb2bdbad27316534016f"),
         (.sha256, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
     ])
-    func `a million times the letter a, however it is cut`(_ algorithm: Checksum.Algorithm, _ hex: String) throws {
+    func `a million times the letter a matches, however it is split`(
+        _ algorithm: Checksum.Algorithm,
+        _ hex: String
+    ) throws {
         let bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000)
         var random = SeededRandom(seed: 1)
         let digester = try Digester(algorithm)
@@ -64,7 +67,7 @@ struct DigesterTests {
     }
 
     @Test(arguments: Checksum.Algorithm.allCases)
-    func `the example of RFC 9530 has its checksums`(_ algorithm: Checksum.Algorithm) throws {
+    func `the example of RFC 9530 matches its checksums`(_ algorithm: Checksum.Algorithm) throws {
         let found = try Checksum(algorithm, of: Array(#"{"hello": "world"}"#.utf8))
         #expect(found == ChecksumFixture.checksum(algorithm))
     }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Headrace
 
-/// What several requests of one file tell of it.
+/// Merging the expectations of several requests for one file.
 @Suite(.timeLimit(.minutes(4)))
 struct FileExpectationsTests {
-    @Test func `a size that pieces came with holds for what is told later, whatever pieces take their place`() throws {
+    @Test func `a size that came with piece hashes remains when later piece hashes replace them`() throws {
         let url = try #require(URL(string: "http://h/a"))
         let checksum = try #require(Checksum(.md5, bytes: Array(repeating: 7, count: 16)))
         func pieces(_ count: Int, fileSize: Int64? = nil) -> FileExpectations {

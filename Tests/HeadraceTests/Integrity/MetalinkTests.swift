@@ -21,7 +21,7 @@ struct MetalinkTests {
         #expect(throws: DownloadError.self) { try parse(content) }?.message
     }
 
-    @Test func `what is of use is taken, and all else is passed over`() throws {
+    @Test func `supported elements are read, and all others are ignored`() throws {
         let metalink = try parse(
             """
             <generator>x</generator><file name="iso/a.iso"><size> 5 </size><os>Linux</os>
@@ -48,7 +48,7 @@ struct MetalinkTests {
     }
 
     @Test(arguments: ["/etc/passwd", "../a", "a/../b", "a/..", "./a", "a//b", "", ".", "..", "a/", "a/."])
-    func `S01 a name that leads elsewhere is refused`(_ name: String) throws {
+    func `S01 a name that leads out of the directory is rejected`(_ name: String) throws {
         let file = try #require(try parse("<file name='\(name)'><url>http://h/</url></file>").files.first)
         #expect(file.problem?.contains("points outside") == true)
         #expect(file.name == "unnamed (1)")
@@ -69,7 +69,7 @@ struct MetalinkTests {
         ("<p:file name='a'/>", "prefix"), ("<x></y>", "does not match"), ("<!-- ", "is not terminated"),
         ("<![CDATA[", "is not terminated"), ("<1/>", "name is malformed"), ("<!DOCTYPE a>", "document type"),
     ])
-    func `a malformed document is refused with its reason`(_ content: String, _ part: String) {
+    func `a malformed document is rejected with the reason`(_ content: String, _ part: String) {
         let reason = reason(content)
         #expect(reason?.contains(part) == true, "\(reason ?? "")")
     }
@@ -86,7 +86,7 @@ struct MetalinkTests {
         ("<file name='a'><size>9</size><pieces length='1' type='md5'><hash>\(md5)</hash></pieces></file>", "number"),
         ("<file name='a'><url priority='0'>http://a/</url></file>", "priority"),
     ])
-    func `a file that is described wrongly has a problem, and the others have none`(
+    func `an invalid file entry has a problem, and the others have none`(
         _ file: String,
         _ part: String
     ) throws {
@@ -102,11 +102,11 @@ struct MetalinkTests {
     }
 
     @Test(arguments: ["<metalink/>", "<a/>", "", "x", "<metalink version='3.0' xmlns='http://www.metalinker.org/'/>"])
-    func `another document is refused`(_ text: String) {
+    func `any other document type is rejected`(_ text: String) {
         #expect(throws: DownloadError.self) { try Metalink(parsing: Array(text.utf8)) }
     }
 
-    @Test func `another encoding is refused, and a mark of UTF-8 is none`() throws {
+    @Test func `any other encoding is rejected, and a UTF-8 byte order mark is ignored`() throws {
         let text = "<metalink xmlns='urn:ietf:params:xml:ns:metalink'><file name='\u{e4}'/></metalink>"
         #expect(try Metalink(parsing: [0xef, 0xbb, 0xbf] + Array(text.utf8)).files.map(\.name) == ["\u{e4}"])
         #expect(throws: DownloadError.self) { try Metalink(parsing: Array(text.utf16).map { UInt8($0 & 0xff) }) }
@@ -114,8 +114,8 @@ struct MetalinkTests {
         #expect(throws: DownloadError.self) { try Metalink(parsing: Array(latin.utf8)) }
     }
 
-    /// Each would take memory or time without end where nothing was bounded.
-    @Test func `documents that are made to exhaust are refused, or read in their size`() throws {
+    /// Without limits, each of these would take unbounded memory or time.
+    @Test func `documents built to exhaust resources are rejected or read within limits`() throws {
         let deep = String(repeating: "<a>", count: 100_000)
         #expect(reason(deep)?.contains("deep") == true)
         let attributes = (0..<1000).map { "a\($0)='' " }.joined()
@@ -131,7 +131,7 @@ struct MetalinkTests {
         #expect(throws: DownloadError.self) { try Metalink(parsing: long) }
     }
 
-    @Test func `text is whole whatever parts it`() throws {
+    @Test func `text is joined across comments, CDATA sections and entities`() throws {
         let url = "<url>\n http://m/<!-- > --><![CDATA[a&<]]>&#x3d;<?x ?>b <i>no</i></url>"
         #expect(try file(url.replacing("&<]]", with: "]]")).urls.map(\.absoluteString) == ["http://m/a=b"])
     }

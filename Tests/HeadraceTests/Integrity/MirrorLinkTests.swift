@@ -13,7 +13,7 @@ struct WebLinkTests {
             ("", []), ("a", []), ("<a", []), ("a,<b>", []), ("<a>,b,<c>", ["a"]), ("<a>;;;=;=x,<b>", ["a", "b"]),
         ] as [(String, [String])]
     )
-    func `links are read up to what is none`(_ text: String, _ targets: [String]) {
+    func `links are parsed up to the first invalid one`(_ text: String, _ targets: [String]) {
         #expect(WebLink.all(in: text).map(\.target) == targets)
     }
 
@@ -24,7 +24,7 @@ struct WebLinkTests {
             ("<a>;t=a b ;u", "t", "a b"), ("<a>;t=", "t", ""), ("<a>;t", "u", nil), ("<a>,;t", "t", nil),
         ] as [(String, String, String?)]
     )
-    func `parameters are read by their names`(_ text: String, _ name: String, _ value: String?) {
+    func `parameters are found by name`(_ text: String, _ name: String, _ value: String?) {
         #expect(WebLink.all(in: text).first?.value(name) == value)
     }
 
@@ -32,11 +32,11 @@ struct WebLinkTests {
         ("<a>;rel=duplicate", true), ("<a>;rel=\"next DUPLICATE\"", true), ("<a>;rel=next;rel=duplicate", false),
         ("<a>;rel=duplicates", false), ("<a>;rev=duplicate", false), ("<a>", false),
     ])
-    func `a link is of the kinds of its first rel`(_ text: String, _ isDuplicate: Bool) {
+    func `the first rel parameter determines the link's relations`(_ text: String, _ isDuplicate: Bool) {
         #expect(WebLink.all(in: text).first?.has(relation: "duplicate") == isDuplicate)
     }
 
-    @Test func `there are bounds`() {
+    @Test func `the number and the length of links are limited`() {
         let many = String(repeating: "<a>,", count: 1000)
         #expect(WebLink.all(in: many).count == 256)
         let head = HeadFixture.head(200, ["Link": many, "link": many])
@@ -54,7 +54,7 @@ struct MirrorLinkTests {
         return MirrorLink.all(of: ResponseHead(url: try #require(URL(string: url)), status: 200, fields: fields))
     }
 
-    @Test func `mirrors come in the order of their priorities`() throws {
+    @Test func `mirrors are sorted by priority`() throws {
         let mirrors = try mirrors(
             "<http://c/f>; rel=duplicate; pri=3, <http://z/f>; rel=duplicate, <http://a/f>; rel=duplicate; pri=1; pref; geo=GB",
             "<https://b/f>; rel=\"duplicate\"; pri=1; geo=de, <http://y/f>; rel=duplicate; pri=0; geo=world"
@@ -87,17 +87,17 @@ struct MirrorLinkTests {
         ("1", 1), ("007", 7), ("999999", 999_999), ("1000000", 999_999), ("-1", 999_999), ("x", 999_999),
         ("99999999999999999999", 999_999), ("", 999_999),
     ])
-    func `a priority that is none is the last`(_ text: String, _ priority: Int) throws {
+    func `a mirror with an invalid priority comes last`(_ text: String, _ priority: Int) throws {
         #expect(try mirrors("<http://m/f>; rel=duplicate; pri=\(text)").map(\.priority) == [priority])
     }
 
-    @Test func `a mirror is told once, and no more than 64 are`() throws {
+    @Test func `a mirror is listed once, and at most 64 are used`() throws {
         #expect(try mirrors("<http://m/f>; rel=duplicate, <http://m/f>; rel=duplicate; pri=1").count == 1)
         let many = (0..<200).map { "<http://m\($0)/f>; rel=duplicate; pri=\(300 - $0)" }.joined(separator: ",")
         #expect(try mirrors(many).map(\.priority) == Array(101...164))
     }
 
-    @Test func `D09 from https to http only where it is allowed`() throws {
+    @Test func `D09 a mirror from https to http is used only if it is allowed`() throws {
         for (origin, allows, count) in [("https", false, 1), ("https", true, 2), ("http", false, 2)] {
             let url = try #require(URL(string: "\(origin)://origin/f"))
             let links = "<http://m/f>; rel=duplicate, <https://m/f>; rel=duplicate"

@@ -10,7 +10,7 @@ struct PieceHashesTests {
         numbers.compactMap { Checksum(.md5, bytes: repeatElement($0, count: 16)) }
     }
 
-    @Test func `pieces have a length and one hash function`() throws {
+    @Test func `pieces have a length and one hash algorithm`() throws {
         let other = try #require(ChecksumFixture.checksum(.sha1))
         #expect(PieceHashes(length: 1, checksums: []) == nil)
         #expect(PieceHashes(length: 0, checksums: checksums([1])) == nil)
@@ -24,7 +24,12 @@ struct PieceHashesTests {
         (10, 1, 1, true), (10, 1, 10, true), (10, 1, 11, false), (10, 1, 0, false), (10, 3, 20, false),
         (10, 3, 21, true), (10, 3, 30, true), (10, 3, 31, false), (Int64.max, 3, .max, false),
     ])
-    func `so many pieces fit some sizes only`(_ length: Int64, _ count: Int, _ size: Int64, _ fits: Bool) throws {
+    func `a number of pieces fits only certain file sizes`(
+        _ length: Int64,
+        _ count: Int,
+        _ size: Int64,
+        _ fits: Bool
+    ) throws {
         let pieces = try #require(PieceHashes(length: length, checksums: checksums((0..<count).map { UInt8($0) })))
         #expect(pieces.fit(fileSize: size) == fits)
     }
@@ -35,7 +40,7 @@ struct PieceHashesTests {
             ("abcabcabc", [6..<9]), ("abcabcabcabc", [6..<12]),
         ] as [(String, [Range<Int64>])]
     )
-    func `a file that is there is compared piece by piece`(_ text: String, wrong: [Range<Int64>]) async throws {
+    func `an existing file is verified piece by piece`(_ text: String, wrong: [Range<Int64>]) async throws {
         let sums = try ["abc", "abc", "ab"].map { try Checksum(.md5, of: Array($0.utf8)) }
         let pieces = try #require(PieceHashes(length: 3, checksums: sums))
         try await withTemporaryDirectory { folder in
@@ -54,7 +59,7 @@ struct PieceHashesTests {
             ("abcabc", [6..<8]), ("", [0..<8]),
         ] as [(String, [Range<Int64>])]
     )
-    func `with the size of the file, its end is told from what is behind it`(
+    func `with the file size, bytes after the end are reported as wrong`(
         _ text: String,
         wrong: [Range<Int64>]
     ) async throws {
@@ -68,7 +73,7 @@ struct PieceHashesTests {
     }
 
     @Test(arguments: [nil, 5] as [Int64?])
-    func `an empty file is right by the checksum of nothing, unless its size is told`(_ size: Int64?) async throws {
+    func `an empty file matches the checksum of no bytes, unless the size is known`(_ size: Int64?) async throws {
         let pieces = try #require(PieceHashes(length: 5, checksums: [Checksum(.md5, of: [])], fileSize: size))
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "x")
@@ -77,7 +82,7 @@ struct PieceHashesTests {
         }
     }
 
-    @Test func `the pieces tile the file, and those that differ are bad`() throws {
+    @Test func `pieces cover the file exactly, and those that differ are wrong`() throws {
         var random = SeededRandom(seed: 9)
         for _ in 0..<200 {
             let count = Int.random(in: 1...20, using: &random)

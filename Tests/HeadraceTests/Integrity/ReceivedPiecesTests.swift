@@ -4,13 +4,13 @@ import Testing
 
 @testable import Headrace
 
-/// The digests of a file's pieces as they came.
+/// The digests of a file's pieces, computed as they arrive.
 @Suite(.timeLimit(.minutes(4)))
 struct ReceivedPiecesTests {
     private static let length = ReceivedPieces.leastLength
 
     @Test(arguments: [length + 1, 2 * length, 1_300_000, 1 << 30, (1 << 30) + 1, 1 << 40, .max])
-    func `the pieces tile a file of any size, and are never too many`(_ fileSize: Int64) throws {
+    func `pieces cover a file of any size exactly and are limited in number`(_ fileSize: Int64) throws {
         let pieces = try #require(ReceivedPieces(fileSize: fileSize))
         #expect((2...ReceivedPieces.maxCount).contains(pieces.digests.count))
         #expect(pieces.length >= Self.length)
@@ -24,13 +24,13 @@ struct ReceivedPiecesTests {
     }
 
     @Test(arguments: [0, 1, length])
-    func `a file of one piece has none`(_ fileSize: Int64) {
+    func `a file of one piece has no piece digests`(_ fileSize: Int64) {
         #expect(ReceivedPieces(fileSize: fileSize) == nil)
     }
 
-    /// Chunks of any size, some of them somewhere else.
+    /// Chunks of any size, some of them at another position.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `a piece has a digest when one connection brought all of it in order`(_ seed: UInt64) throws {
+    func `a piece has a digest if one connection received all of it in order`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let bytes = Pattern(seed: seed).bytes(in: 0..<1_000_000)
         var pieces = try #require(ReceivedPieces(fileSize: Int64(bytes.count)))
@@ -61,14 +61,14 @@ struct ReceivedPiecesTests {
         }
     }
 
-    @Test func `a piece of which bytes were given up has no digest any more`() throws {
+    @Test func `a piece with discarded bytes loses its digest`() throws {
         var pieces = try #require(ReceivedPieces(fileSize: 4 * Self.length))
         pieces.keep([(0, 1), (1, 2), (3, 4)])
         pieces.forget(allBut: ByteRangeSet([0..<2 * Self.length - 1, 3 * Self.length..<4 * Self.length]))
         #expect(pieces.digests == [1, 0, 0, 4])
     }
 
-    @Test func `a record keeps the digests, and one that cannot be of the file is passed over`() throws {
+    @Test func `a resume record saves the digests, and digests of another file size are ignored`() throws {
         let url = try #require(URL(string: "http://h/a"))
         let fileSize = 3 * Self.length
         func record(_ total: Int64, _ pieces: ReceivedPieces?) throws -> ControlRecord {
@@ -87,12 +87,12 @@ struct ReceivedPiecesTests {
         pieces.keep([(0, .max), (2, 1)])
         #expect(try record(fileSize, pieces).pieces == pieces)
         #expect(try record(fileSize, nil).pieces == nil)
-        // As a record of another release, or a damaged one, may have it.
+        // A record of another release or a damaged one may contain this.
         #expect(try record(2 * fileSize, pieces).pieces == nil)
         #expect(try record(1, pieces).pieces == nil)
     }
 
-    @Test func `the digests of the largest file fit a record`() throws {
+    @Test func `the digests of the largest file fit in a resume record`() throws {
         var pieces = try #require(ReceivedPieces(fileSize: .max))
         pieces.keep(pieces.digests.indices.map { ($0, .max) })
         var record = ControlRecord(

@@ -4,20 +4,20 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads that find the connections dead which earlier ones left, without a sign of it.
+/// Downloads that reuse connections which have died silently.
 @Suite(.timeLimit(.minutes(4)))
 struct DeadConnectionTests {
     private static let pool = 4
     private static let file = Resource(size: 100_000)
 
-    /// Which connections have served a request.
+    /// The connections that have served a request.
     private final class Pool: Sendable {
         private let served = Locked<Set<Int>>([])
         private let gate: Gate
 
         init() throws { gate = try Gate() }
 
-        /// The first requests are served once all connections of the pool are open; later ones on these are never read.
+        /// The first requests are served once the pool is full; later requests on its connections are never read.
         func isDead(_ connection: Int) -> Bool {
             let (isNew, count) = served.withLock { served in
                 let isNew = served.insert(connection).inserted

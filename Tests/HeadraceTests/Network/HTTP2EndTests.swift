@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bodies without a length over HTTP/2, whose end libcurl does not tell from a reset with NO_ERROR.
+/// Bodies without a length over HTTP/2, whose end libcurl does not distinguish from a reset with NO_ERROR.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: HTTP2Server.isAvailable, "libssl or libnghttp2 could not be loaded"))
 struct HTTP2EndTests {
     private typealias Fixture = HTTP2Fixture
@@ -24,7 +24,7 @@ struct HTTP2EndTests {
         )
     }
 
-    /// A cut of the first response without a length, by a reset with NO_ERROR; then the resource.
+    /// Truncates the first response without a length by a reset with NO_ERROR; later responses are complete.
     @Sendable private static func cut(_ request: RecordedRequest, _ resource: Resource) -> [HTTP2Step] {
         var steps = HTTP2Step.file(resource, for: request, omitsLength: true)
         guard request["Range"] == nil, case .data = steps.last else { return steps }
@@ -41,7 +41,7 @@ struct HTTP2EndTests {
         #expect(outcome.isLengthVerified == true)
     }
 
-    @Test func `a cut stream is resumed by a request for the next byte`() async throws {
+    @Test func `a truncated stream is resumed by a request for the next byte`() async throws {
         let outcome = try await Fixture.run { Self.cut($0, Self.resource()) }
         #expect(outcome.isExact, "\(outcome)")
         #expect(outcome.ranges == [nil, "bytes=\(Fixture.cut)-"])
@@ -65,7 +65,7 @@ struct HTTP2EndTests {
     }
 
     @Test(arguments: [true, false])
-    func `an end that nothing verifies is no file, and its bytes are saved`(_ isCut: Bool) async throws {
+    func `an unverified end fails the download, and its bytes are saved`(_ isCut: Bool) async throws {
         let resource = Self.resource(supportsRanges: false)
         let outcome = try await Fixture.run { request in
             let steps = HTTP2Step.file(resource, for: request, omitsLength: true)
@@ -77,7 +77,7 @@ struct HTTP2EndTests {
         #expect(outcome.names.count == 2 && !outcome.names.contains("file.bin"), "\(outcome.names)")
     }
 
-    @Test func `a server of HTTP 2 alone that announces no ranges may send them`() async throws {
+    @Test func `an HTTP 2 server that does not advertise ranges may still send them`() async throws {
         let outcome = try await Fixture.run {
             HTTP2Step.file(Self.resource(acceptRanges: nil), for: $0, omitsLength: true)
         }
@@ -86,7 +86,7 @@ struct HTTP2EndTests {
     }
 
     @Test(arguments: [403, 404, 410])
-    func `a link for one use fails with its bytes saved`(_ status: Int) async throws {
+    func `a single-use link fails with its bytes saved`(_ status: Int) async throws {
         let outcome = try await Fixture.run(fallback: .status(status)) {
             HTTP2Step.file(Self.resource(acceptRanges: nil), for: $0, omitsLength: true)
         }
@@ -97,7 +97,7 @@ struct HTTP2EndTests {
         #expect(outcome.names.count == 2 && !outcome.names.contains("file.bin"), "\(outcome.names)")
     }
 
-    @Test func `a server that is busy is requested for the end again`() async throws {
+    @Test func `the request for the end is retried if the server is busy`() async throws {
         let outcome = try await Fixture.run { request in
             request.index == 1
                 ? [.head(429, [("retry-after", "0")], endsStream: true)]
@@ -126,7 +126,7 @@ struct HTTP2EndTests {
         }
     }
 
-    @Test func `a file that changed before its end was verified is not mixed`() async throws {
+    @Test func `versions are not mixed if the file changes before its end is verified`() async throws {
         let other = Resource(.pattern(seed: 2, size: Fixture.cut), etag: "\"v2\"")
         let outcome = try await Fixture.run(fallback: .file(Self.resource(etag: "\"v3\""))) { request in
             request.index == 0
@@ -148,7 +148,7 @@ struct HTTP2EndTests {
         #expect(outcome.difference == (isFile ? .size(0) : nil))
     }
 
-    @Test func `a response that breaks the rules of HTTP 2 is refused at once`() async throws {
+    @Test func `a response that breaks the rules of HTTP 2 is rejected at once`() async throws {
         let size = "\(Fixture.size)"
         let broken: [[HTTP2Step]] = [
             [.headers([(":status", "200"), (":status", "200"), ("content-length", size)]), .data(Fixture.file.body)],

@@ -39,7 +39,7 @@ enum HTTP2Fixture {
         200,
         [("etag", "\"v1\""), ("content-length", "\(size)"), ("accept-ranges", "bytes")]
     )
-    /// The first part of the file, after which a script cuts it.
+    /// The first part of the file, after which a script truncates it.
     static let part = HTTP2Step.data(file.body.slice(0..<cut))
 
     static func run(

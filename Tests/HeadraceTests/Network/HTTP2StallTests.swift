@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads over HTTP/2 connections that die without a sign: what is sent on them is never read.
+/// Downloads over HTTP/2 connections that die silently: data sent on them is never read.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: HTTP2Server.isAvailable, "libssl or libnghttp2 could not be loaded"))
 struct HTTP2StallTests {
     private typealias Fixture = HTTP2Fixture
 
-    /// One attempt more than the first, and one connection.
+    /// One retry and, by default, one connection.
     private static func run(
         connections: Int? = 1,
         settings: [(identifier: UInt16, value: UInt32)] = [],
@@ -44,7 +44,7 @@ struct HTTP2StallTests {
         #expect(outcome.requests.map(\.connection) == [0, 1])
     }
 
-    @Test func `a body whose stream never ends is a file if its length is known`() async throws {
+    @Test func `a body of known length is complete even if its stream never ends`() async throws {
         let outcome = try await Self.run { request in
             request.index == 0 ? [Fixture.head, .data(Fixture.file.body), .stall] : [.reset(.internalError)]
         }
@@ -63,7 +63,7 @@ struct HTTP2StallTests {
         #expect(outcome.requests.map(\.connection) == [0, 1])
     }
 
-    @Test func `a server that never sends anything is a stall, and its downloads fail`() async throws {
+    @Test func `a server that never sends anything stalls, and its downloads fail`() async throws {
         let outcome = try await Self.run { _ in [.stall] }
         #expect(outcome.error?.code == .stalled)
         #expect(outcome.requests.map(\.connection) == [0, 1])
@@ -71,12 +71,12 @@ struct HTTP2StallTests {
     }
 
     /// SETTINGS_MAX_CONCURRENT_STREAMS is zero.
-    @Test func `a server that allows no streams is a stall or serves the file`() async throws {
+    @Test func `a server that allows no streams causes a stall or serves the file`() async throws {
         let outcome = try await Self.run(settings: [(3, 0)]) { HTTP2Step.file(Fixture.file, for: $0) }
         #expect(outcome.isExact || outcome.error?.code == .stalled, "\(outcome)")
     }
 
-    @Test func `connections of one download that are all silent cost one time-out and no retry`() async throws {
+    @Test func `silent connections of one download cost one time-out and no retry`() async throws {
         let part = HTTP2Step.data(Fixture.file.body.slice(0..<Fixture.cut / 8))
         let outcome = try await Self.run(connections: 3) { request in
             guard request.index < 3 else { return HTTP2Step.file(Fixture.file, for: request) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads over HTTP/2 from a server that breaks the protocol, or uses what few servers use.
+/// Downloads over HTTP/2 from a server that violates the protocol or uses its rare features.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: HTTP2Server.isAvailable, "libssl or libnghttp2 could not be loaded"))
 struct HTTP2Tests {
     private typealias Fixture = HTTP2Fixture
@@ -17,7 +17,8 @@ struct HTTP2Tests {
 
     @Test(arguments: HTTP2Step.Code.allCases)
     func `a stream reset in the middle of a file is resumed`(_ code: HTTP2Step.Code) async throws {
-        // After HTTP_1_1_REQUIRED, libcurl itself sends the request again, and passes the other response on as if it were this one.
+        // After HTTP_1_1_REQUIRED, libcurl repeats the request itself and returns the second response as if it were the
+        // first.
         let outcome = try await Fixture.run(fallback: .file(Fixture.file)) { request in
             guard request.index == 0 else { return HTTP2Step.file(Fixture.file, for: request) }
             return [Fixture.head, Fixture.part, .reset(code)]
@@ -55,7 +56,7 @@ struct HTTP2Tests {
         #expect(outcome.isExact || outcome.difference != nil)
     }
 
-    @Test func `trailers and interim responses are no part of a file`() async throws {
+    @Test func `trailers and interim responses are not part of a file`() async throws {
         let outcome = try await Fixture.run { _ in
             [
                 .head(103, [("link", "</a>; rel=preload")]), Fixture.head, .data(Fixture.file.body),

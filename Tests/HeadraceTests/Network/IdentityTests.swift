@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Who the server is, and who the client is, over TLS.
+/// TLS identities: pinned server keys and client certificates.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
 struct IdentityTests {
     private static let other = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -35,8 +35,7 @@ struct IdentityTests {
     }
 
     @Test(arguments: [([TestCertificate.pin], true), ([other, TestCertificate.pin], true), ([other], false)])
-    func `a server with another key than the pinned ones is told nothing`(_ pins: [String], _ isFine: Bool) async throws
-    {
+    func `a server whose key is not pinned receives no request`(_ pins: [String], _ isFine: Bool) async throws {
         let (outcome, requests) = try await run { configuration, _ in configuration.pinnedPublicKeys = pins }
         #expect((outcome.bytes == Array("hello".utf8)) == isFine)
         #expect(outcome.error?.code == (isFine ? nil : .tls))
@@ -48,35 +47,35 @@ struct IdentityTests {
         "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha256//", "sha256//AAAA", "sha1//AAAA", "/etc/key.pem",
         "\(other);\(other)", "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
     ])
-    func `what is no pin is refused`(_ text: String) {
+    func `an invalid pin is rejected`(_ text: String) {
         let error = #expect(throws: DownloadError.self) {
             try DownloadConfiguration { $0.pinnedPublicKeys = [text] }.validate()
         }
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func `a client certificate is presented to a server that asks for one`() async throws {
+    @Test func `a client certificate is presented to a server that requests one`() async throws {
         let (outcome, _) = try await run(requiresCertificate: true) { configuration, folder in
             configuration.clientCertificate = ClientCertificate(file: try TestCertificate.writeClient(in: folder))
         }
-        #expect(outcome.bytes == Array("hello".utf8), "\(outcome.told)")
+        #expect(outcome.bytes == Array("hello".utf8), "\(outcome.log)")
     }
 
-    @Test func `a server that asks for a certificate refuses who has none`() async throws {
+    @Test func `a server that requires a certificate refuses a client without one`() async throws {
         let (outcome, requests) = try await run(requiresCertificate: true) { _, _ in }
         #expect(outcome.error != nil)
         #expect(requests == 0)
     }
 
     @Test(arguments: ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
-    func `a certificate that cannot be used is named`(_ text: String) async throws {
+    func `a certificate that cannot be used is named in the error`(_ text: String) async throws {
         let (outcome, requests) = try await run { configuration, folder in
             let file = folder.appending(path: "broken.pem")
             try Data(text.utf8).write(to: file)
             configuration.clientCertificate = ClientCertificate(file: file)
         }
         #expect(outcome.error?.code == .tls)
-        #expect(outcome.error?.message.contains("The client certificate could not be used") == true, "\(outcome.told)")
+        #expect(outcome.error?.message.contains("The client certificate could not be used") == true, "\(outcome.log)")
         #expect(requests == 0)
     }
 }

@@ -4,14 +4,14 @@ import Testing
 
 @testable import Headrace
 
-/// Logins, and where they are sent.
+/// The sources of logins and the servers they are sent to.
 @Suite(.timeLimit(.minutes(4)))
 struct LoginTests {
     private static let hello = Array("hello".utf8)
     private static let good = Credential.basic(user: "user", password: "good")
     private static let basic = "Basic dXNlcjpnb29k"
 
-    /// What was asked for, with an answer to each.
+    /// A credential provider that records its requests.
     private final class Provider: Sendable {
         private let log = Locked<[CredentialRequest]>([])
         private let reply: @Sendable (CredentialRequest) async throws -> Credential?
@@ -28,7 +28,7 @@ struct LoginTests {
         }
     }
 
-    /// A server that lets one login in, and asks others for it.
+    /// A server that accepts one login and challenges all other requests.
     private static func guarded(
         _ login: String = basic,
         _ challenge: String = "Basic realm=\"files\"",
@@ -46,7 +46,7 @@ struct LoginTests {
             ("Negotiate, Basic realm=x", [.basic], "x"), ("", [], nil),
         ] as [(String, [AuthenticationScheme], String?)]
     )
-    func `a server that asks for a login gets the one that the caller gives`(
+    func `a server that requests a login receives the one from the provider`(
         _ challenge: String,
         _ schemes: [AuthenticationScheme],
         _ realm: String?
@@ -54,7 +54,7 @@ struct LoginTests {
         let provider = Provider { _ in Self.good }
         try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
             let outcome = try await NetworkFixture.run(server.url("/a?b")) { $0.credentials = provider.ask }
-            #expect(outcome.bytes == Self.hello, "\(outcome.told)")
+            #expect(outcome.bytes == Self.hello, "\(outcome.log)")
             #expect(
                 provider.requests == [
                     CredentialRequest(url: server.url("/a?b"), schemes: schemes, realm: realm)
@@ -65,7 +65,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `what was let in is sent with each request to its origin, and to no other`() async throws {
+    @Test func `an accepted login is sent with each request to its origin and to no other`() async throws {
         let provider = Provider { _ in .bearer(token: "t") }
         try await withFaultServer(.ok("other")) { other in
             let away = Response.answering { request in
@@ -88,7 +88,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `downloads that are refused at once ask once`() async throws {
+    @Test func `downloads that are refused at the same time request one login`() async throws {
         let count = 8
         let seen = Locked(0)
         let (all, release) = AsyncStream.makeStream(of: Void.self)
@@ -121,7 +121,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `D13 a login that is refused is requested about once more, and not sent again`() async throws {
+    @Test func `D13 a refused login is requested once more and not sent again`() async throws {
         let provider = Provider { _ in .basic(user: "user", password: "bad") }
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = provider.ask }
@@ -132,14 +132,14 @@ struct LoginTests {
         let second = Provider { $0.refused == nil ? .bearer(token: "old") : Self.good }
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.credentials = second.ask }
-            #expect(outcome.bytes == Self.hello, "\(outcome.told)")
+            #expect(outcome.bytes == Self.hello, "\(outcome.log)")
             #expect(server.requests.count == 3)
         }
     }
 
-    /// It was once refused for good by one 401, so that nothing else of that server could be had.
+    /// Regression: one 401 rejected the login for good, and no other file of the server could be downloaded.
     @Test(arguments: [false, true])
-    func `a login that is refused for one file is good for the others`(_ isInFile: Bool) async throws {
+    func `a login refused for one file is still used for others`(_ isInFile: Bool) async throws {
         let response = Response.answering { request in
             request["Authorization"] == Self.basic && request.path != "/closed"
                 ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
@@ -153,7 +153,7 @@ struct LoginTests {
                 try await withDownloadManager(configuration) { manager in
                     for (path, status) in [("/a", nil), ("/closed", 401), ("/b", nil)] as [(String, Int?)] {
                         let outcome = try await NetworkFixture.run(server.url(path), in: manager, folder)
-                        #expect(outcome.error?.statusCode == status, "\(path): \(outcome.told)")
+                        #expect(outcome.error?.statusCode == status, "\(path): \(outcome.log)")
                     }
                 }
             }
@@ -161,7 +161,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `no login, one that cannot be had, and a scheme that is not supported are refusals`() async throws {
+    @Test func `no login, a failing provider and an unsupported scheme are refusals`() async throws {
         struct Offline: Error {}
         try await withFaultServer(Self.guarded()) { server in
             let none = try await NetworkFixture.run(server.url("/a")) { $0.credentials = { _ in nil } }
@@ -185,18 +185,22 @@ struct LoginTests {
     @Test(arguments: [
         ("Basic realm=x", "It rejected the login"), ("Digest realm=x, nonce=y", "by digest, which is not supported"),
     ])
-    func `D13 a login in the URL that is refused is told as that`(_ challenge: String, _ message: String) async throws {
+    func `D13 the error for a refused login in the URL explains why`(
+        _ challenge: String,
+        _ message: String
+    ) async throws {
         try await withFaultServer(Self.guarded(Self.basic, challenge)) { server in
             let url = try server.url("/a").with(login: "user:bad")
             let outcome = try await NetworkFixture.run(url)
-            #expect(outcome.error?.message.contains(message) == true, "\(outcome.told)")
+            #expect(outcome.error?.message.contains(message) == true, "\(outcome.log)")
             #expect(outcome.error?.statusCode == 401)
             #expect(outcome.error?.remedy == nil)
             #expect(server.requests.count == 1)
         }
     }
 
-    @Test func `when the download that asks ends, another one asks`() async throws {
+    @Test func `when the download waiting for the provider is cancelled, another one requests the login`() async throws
+    {
         let (requested, firstAsks) = AsyncStream.makeStream(of: Void.self)
         let isFirst = Locked(true)
         let provider = Provider { _ in
@@ -234,8 +238,8 @@ struct LoginTests {
             try await withFaultServer(response) { server in
                 let url = try server.url("/a").with(login: "us%40er:se%3Acret")
                 let outcome = try await NetworkFixture.run(url)
-                #expect(outcome.bytes == Array("other".utf8), "\(outcome.told)")
-                #expect(!outcome.told.contains("cret"))
+                #expect(outcome.bytes == Array("other".utf8), "\(outcome.log)")
+                #expect(!outcome.log.contains("cret"))
                 #expect(
                     server.requests.map { $0["Authorization"] }
                         == Array(repeating: "Basic dXNAZXI6c2U6Y3JldA==", count: 2)
@@ -246,7 +250,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a field of the request wins over its URL, and is not requested about`() async throws {
+    @Test func `an Authorization field takes precedence over the URL and the provider`() async throws {
         let provider = Provider { _ in Self.good }
         try await withFaultServer(Self.guarded()) { server in
             let field = HeaderField(name: "authorization", value: "Basic other")
@@ -258,7 +262,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a login of a netrc file is sent to its host, the one for all where it is requested for`() async throws {
+    @Test func `a netrc login is sent to its host, and the default login only after a 401`() async throws {
         let own = try Netrc(parsing: "machine 127.0.0.1 login user password good".utf8)
         try await withFaultServer(Self.guarded()) { server in
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.netrc = own }
@@ -284,7 +288,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `a login is tried before a new link is requested for`() async throws {
+    @Test func `a login is tried before a new link is requested`() async throws {
         let links = Locked(0)
         try await withFaultServer(Self.guarded()) { server in
             try await withTemporaryDirectory { folder in
@@ -303,7 +307,7 @@ struct LoginTests {
         }
     }
 
-    @Test func `several connections of a download have the login`() async throws {
+    @Test func `all connections of a download send the login`() async throws {
         let file = Resource(size: 9 << 20, seed: 1, etag: "\"v1\"")
         try await withFaultServer(Self.guarded(Self.basic, "Basic realm=x", .file(file))) { server in
             try await withTemporaryDirectory { folder in

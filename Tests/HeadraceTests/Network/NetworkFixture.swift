@@ -4,15 +4,15 @@ import Testing
 
 @testable import Headrace
 
-/// What came of one download.
+/// The outcome of one download.
 struct NetworkOutcome {
     var error: DownloadError?
     var bytes: [UInt8]?
-    /// All that was told of it.
-    var told: String
+    /// The text of its events and its error.
+    var log: String
 }
 
-/// Runs downloads of small files by all ways to a server.
+/// Runs downloads of small files over various routes to a server.
 enum NetworkFixture {
     static func run(
         _ url: URL,
@@ -43,24 +43,24 @@ enum NetworkFixture {
         _ folder: URL
     ) async throws -> NetworkOutcome {
         let download = try await manager.download(DownloadRequest(url, to: .directory(folder), headers: headers))
-        var told = ""
-        for await event in download.events { told += "\(event)\n" }
+        var log = ""
+        for await event in download.events { log += "\(event)\n" }
         switch download.state {
-        case .finished(let file): return NetworkOutcome(bytes: try FileProbe.bytes(of: file), told: told)
+        case .finished(let file): return NetworkOutcome(bytes: try FileProbe.bytes(of: file), log: log)
         case .failed(let error):
-            return NetworkOutcome(error: error, told: "\(told)\(error)\n\(String(reflecting: error))")
+            return NetworkOutcome(error: error, log: "\(log)\(error)\n\(String(reflecting: error))")
         case let state: throw DownloadError(.cancelled, "\(state)")
         }
     }
 }
 
 extension URL {
-    /// The same with a user and a password.
+    /// The same URL with a user and a password.
     func with(login: String) throws -> URL {
         try #require(URL(string: absoluteString.replacing("://", with: "://\(login)@")))
     }
 
-    /// The same at another host.
+    /// The same URL at another host.
     func at(host: String) throws -> URL {
         try #require(URL(string: absoluteString.replacing("127.0.0.1", with: host)))
     }

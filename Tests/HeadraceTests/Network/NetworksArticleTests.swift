@@ -18,10 +18,10 @@ func configuration(
     }
 }
 
-/// The sample of the page on logins and networks does what it is for.
+/// The sample of the page on logins and networks.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworksArticleTests {
-    @Test func `the sample logs in once, and gives up where it is refused`() async throws {
+    @Test func `the sample logs in once and stops when its login is refused`() async throws {
         let realms = Locked<[String]>([])
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpw" && request.path == "/a"

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Which proxy leads to which URL.
+/// The choice of a proxy for a URL.
 @Suite(.timeLimit(.minutes(4)))
 struct ProxySettingsTests {
     private func proxy(_ environment: [String: String], for url: String) throws -> String? {
@@ -29,7 +29,7 @@ struct ProxySettingsTests {
             ([:], "http://a/", nil),
         ] as [([String: String], String, String?)]
     )
-    func `the variables of the environment say which proxy a URL has`(
+    func `the environment variables determine the proxy of a URL`(
         _ environment: [String: String],
         _ url: String,
         _ address: String?
@@ -70,7 +70,7 @@ struct ProxySettingsTests {
         (",, ,", "http://a.example/", false),
         ("", "http://a.example/", false),
     ])
-    func `hosts that are excepted have no proxy`(_ list: String, _ url: String, _ isExcepted: Bool) throws {
+    func `excluded hosts have no proxy`(_ list: String, _ url: String, _ isExcepted: Bool) throws {
         let address = try proxy(["all_proxy": "http://p:1", "no_proxy": list], for: url)
         #expect((address == nil) == isExcepted)
     }
@@ -80,7 +80,7 @@ struct ProxySettingsTests {
         "http://a b",
         "socks5://u%00:secret@p",
     ])
-    func `what is no proxy is refused, without its password`(_ text: String) {
+    func `an invalid proxy is rejected without showing its password`(_ text: String) {
         let text = text.replacing("://p", with: "://user:secret@p")
         let error = #expect(throws: DownloadError.self) { try ProxySettings(environment: ["all_proxy": text]) }
         #expect(error?.code == .invalidRequest)
@@ -92,13 +92,13 @@ struct ProxySettingsTests {
         "http://us:sec/ret@p:1", "http://us:sec?ret@p:1", "http://us:sec#ret@p", "http//us:secret@p:1",
         "http:/us:secret@p",
     ])
-    func `nor is a password shown of a text in which nobody knows where it ends`(_ text: String) {
+    func `a password is not shown even if its end is ambiguous`(_ text: String) {
         let error = #expect(throws: DownloadError.self) { try ProxySettings(environment: ["all_proxy": text]) }
         #expect(error?.message.contains("p\"") == true || error?.message.contains("p:1\"") == true)
         #expect(error?.message.contains("sec") == false)
     }
 
-    @Test func `the login of a proxy is read, and shown nowhere`() throws {
+    @Test func `the login of a proxy is parsed and never shown`() throws {
         let server = try ProxyServer(parsing: "http://us%40er:se%3Acret@p:3128")
         #expect(server.user == "us@er" && server.password == "se:cret")
         #expect(server.address == "http://p:3128")
@@ -113,7 +113,7 @@ struct ProxySettingsTests {
         #expect(!shown.contains("cret"))
     }
 
-    @Test func `a proxy that is given holds for both schemes, but for its exceptions`() throws {
+    @Test func `a configured proxy applies to both schemes except for its exclusions`() throws {
         let url = try #require(URL(string: "http://u:p@p:1"))
         let configuration = DownloadConfiguration { $0.proxy = .url(url, except: ["b.example"]) }
         let settings = try ProxySettings(configuration, environment: ["http_proxy": "http://other:1", "no_proxy": "*"])
@@ -125,7 +125,7 @@ struct ProxySettingsTests {
         #expect(try address("https://x.b.example/") == nil)
     }
 
-    @Test func `where addresses are requested about there is no proxy, and one that is given is an error`() throws {
+    @Test func `an address filter disables environment proxies and rejects a configured one`() throws {
         var configuration = DownloadConfiguration { $0.allowsAddress = { _ in true } }
         let a = try #require(URL(string: "http://a/"))
         #expect(try ProxySettings(configuration, environment: ["http_proxy": "p"]).proxy(for: a) == nil)

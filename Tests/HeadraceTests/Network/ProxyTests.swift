@@ -9,16 +9,16 @@ import Testing
 struct ProxyTests {
     private let hello = Array("hello".utf8)
 
-    /// A host without an address: only a proxy can have looked it up.
+    /// A host without an address, which only the proxy can resolve.
     private let host = "headrace.invalid"
 
-    @Test func `a file comes through an HTTP proxy, which looks up the name`() async throws {
+    @Test func `a file is downloaded through an HTTP proxy that resolves the name`() async throws {
         let dialogue = ProxyDialogue(.http)
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
                 let url = try server.url("/a?b").at(host: host)
                 let outcome = try await NetworkFixture.run(url) { $0.proxy = .url(proxy.address("http")) }
-                #expect(outcome.bytes == hello, "\(outcome.told)")
+                #expect(outcome.bytes == hello, "\(outcome.log)")
                 #expect(dialogue.requests.map(\.line) == ["GET \(url.absoluteString) HTTP/1.1"])
                 #expect(server.requests.map(\.target) == ["/a?b"])
                 #expect(server.requests.first?["Host"] == "\(host):\(server.port)")
@@ -26,22 +26,22 @@ struct ProxyTests {
         }
     }
 
-    @Test func `a login is for the proxy alone`() async throws {
+    @Test func `a proxy login is sent to the proxy alone`() async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic dXNlcjpzZTpjcmV0")
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
                 let outcome = try await NetworkFixture.run(server.url("/a")) {
                     $0.proxy = .url(proxy.address("http", login: "user:se%3Acret"))
                 }
-                #expect(outcome.bytes == hello, "\(outcome.told)")
-                #expect(!outcome.told.contains("cret"))
+                #expect(outcome.bytes == hello, "\(outcome.log)")
+                #expect(!outcome.log.contains("cret"))
                 #expect(server.requests.allSatisfy { $0["Proxy-Authorization"] == nil && $0["Authorization"] == nil })
             }
         }
     }
 
     @Test(arguments: [nil, "user:secret"], [false, true])
-    func `D14 a proxy that wants another login is named, with what to do`(
+    func `D14 a proxy that requires another login is named with a remedy`(
         _ login: String?,
         _ isTunnel: Bool
     ) async throws {
@@ -65,7 +65,7 @@ struct ProxyTests {
     }
 
     @Test(arguments: [(403, DownloadError.Code.proxy), (502, .connection)])
-    func `a tunnel that is refused is an error that names both ends`(
+    func `the error for a refused tunnel names both ends`(
         _ status: Int,
         _ code: DownloadError.Code
     ) async throws {
@@ -79,49 +79,49 @@ struct ProxyTests {
         }
     }
 
-    @Test func `a proxy that is not there is named`() async throws {
+    @Test func `an unreachable proxy is named in the error`() async throws {
         let port = try await withForwardProxy(ProxyDialogue(.http)) { $0.address("http").effectivePort }
         try await withFaultServer(.ok("hello")) { server in
             for scheme in ["http", "socks5h"] {
                 let proxy = try #require(URL(string: "\(scheme)://user:secret@127.0.0.1:\(port)"))
                 let outcome = try await NetworkFixture.run(server.url("/a")) { $0.proxy = .url(proxy) }
                 #expect(outcome.error?.code == .connection)
-                #expect(outcome.told.contains("the proxy \(scheme)://127.0.0.1:\(port)"), "\(outcome.told)")
-                #expect(!outcome.told.contains("secret"))
+                #expect(outcome.log.contains("the proxy \(scheme)://127.0.0.1:\(port)"), "\(outcome.log)")
+                #expect(!outcome.log.contains("secret"))
             }
             let nowhere = try #require(URL(string: "http://headrace.invalid:1"))
             let outcome = try await NetworkFixture.run(server.url("/a")) { $0.proxy = .url(nowhere) }
             #expect(outcome.error?.code == .nameResolution)
-            #expect(outcome.told.contains("The proxy http://headrace.invalid:1 could not be found"))
+            #expect(outcome.log.contains("The proxy http://headrace.invalid:1 could not be found"))
             #expect(server.requests.isEmpty)
         }
     }
 
     @Test(arguments: [nil, "user:secret"])
-    func `a file comes through a SOCKS proxy, which looks up the name`(_ login: String?) async throws {
+    func `a file is downloaded through a SOCKS proxy that resolves the name`(_ login: String?) async throws {
         let dialogue = ProxyDialogue(.socks5, login: login)
         try await withFaultServer(.ok("hello")) { server in
             try await withForwardProxy(dialogue) { proxy in
                 let outcome = try await NetworkFixture.run(try server.url("/a").at(host: host)) {
                     $0.proxy = .url(proxy.address("socks5h", login: login))
                 }
-                #expect(outcome.bytes == hello, "\(outcome.told)")
+                #expect(outcome.bytes == hello, "\(outcome.log)")
                 #expect(dialogue.requests.map(\.line) == ["SOCKS \(host):\(server.port)"])
                 #expect(dialogue.requests.map(\.login) == [login])
-                #expect(!outcome.told.contains("secret"))
+                #expect(!outcome.log.contains("secret"))
             }
         }
     }
 
-    @Test func `a SOCKS proxy that wants a login says so, and one that fails is tried again`() async throws {
+    @Test func `a SOCKS proxy that requires a login is a proxy error, and one that fails is retried`() async throws {
         try await withForwardProxy(ProxyDialogue(.socks5, login: "a:b")) { proxy in
             for login in [nil, "user:secret"] {
                 let url = try #require(URL(string: "http://\(host)/a"))
                 let outcome = try await NetworkFixture.run(url) {
                     $0.proxy = .url(proxy.address("socks5h", login: login))
                 }
-                #expect(outcome.error?.code == .proxy, "\(outcome.told)")
-                #expect(!outcome.told.contains("secret"))
+                #expect(outcome.error?.code == .proxy, "\(outcome.log)")
+                #expect(!outcome.log.contains("secret"))
             }
         }
         let dialogue = ProxyDialogue(.socks5, refusal: 5)
@@ -132,13 +132,13 @@ struct ProxyTests {
                 $0.retryPolicy.baseDelay = .zero
                 $0.proxy = .url(proxy.address("socks5h"))
             }
-            #expect(outcome.error?.code == .connection, "\(outcome.told)")
+            #expect(outcome.error?.code == .connection, "\(outcome.log)")
             #expect(dialogue.requests.count == 2)
         }
     }
 
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: ["http", "https", "socks5"])
-    func `https goes through a tunnel, whose ends have a login each`(_ scheme: String) async throws {
+    func `https uses a tunnel, and the server and the proxy have separate logins`(_ scheme: String) async throws {
         let login = scheme == "socks5" ? "user:secret" : "Basic dXNlcjpzZWNyZXQ="
         let dialogue = ProxyDialogue(scheme == "socks5" ? .socks5 : .http, login: login)
         try await withTemporaryDirectory { folder in
@@ -151,7 +151,7 @@ struct ProxyTests {
                             $0.certificateAuthorities = authority
                             $0.proxy = .url(proxy.address(scheme, login: "user:secret"))
                         }
-                        #expect(outcome.bytes == hello, "\(outcome.told)")
+                        #expect(outcome.bytes == hello, "\(outcome.log)")
                         #expect(dialogue.requests.map(\.login) == [login])
                         #expect(dialogue.requests.allSatisfy { !$0.fields.contains { $0.contains("Bearer") } })
                         #expect(server.requests.map { $0["Authorization"] } == ["Bearer t"])
@@ -163,7 +163,7 @@ struct ProxyTests {
     }
 
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"), arguments: [true, false])
-    func `an HTTPS proxy is told nothing before its certificate is checked`(_ isTrusted: Bool) async throws {
+    func `an HTTPS proxy receives nothing before its certificate is verified`(_ isTrusted: Bool) async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic dXNlcjpzZWNyZXQ=")
         try await withTemporaryDirectory { folder in
             let authority = try TestCertificate.writeAuthority(in: folder)
@@ -173,17 +173,17 @@ struct ProxyTests {
                         if isTrusted { $0.certificateAuthorities = authority }
                         $0.proxy = .url(proxy.address("https", login: "user:secret"))
                     }
-                    #expect(outcome.bytes == (isTrusted ? hello : nil), "\(outcome.told)")
-                    #expect(outcome.error?.code == (isTrusted ? nil : .tls), "\(outcome.told)")
+                    #expect(outcome.bytes == (isTrusted ? hello : nil), "\(outcome.log)")
+                    #expect(outcome.error?.code == (isTrusted ? nil : .tls), "\(outcome.log)")
                     #expect(dialogue.requests.count == (isTrusted ? 1 : 0))
-                    #expect(!outcome.told.contains("secret"))
+                    #expect(!outcome.log.contains("secret"))
                 }
             }
         }
     }
 
-    /// In a process of its own, whose environment is nobody else's.
-    @Test func `libcurl's own reading of the environment decides nothing`() async {
+    /// Runs in a process of its own, because it changes the environment.
+    @Test func `libcurl's own proxy variables have no effect`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in
                 try await withFaultServer(.ok("hello")) { server in
@@ -204,11 +204,11 @@ struct ProxyTests {
     }
 
     @Test(.enabled(if: FaultServer.hasIPv6, "this machine has no ::1"))
-    func `an address of IPv6 in a URL is connected to`() async throws {
+    func `a URL with an IPv6 address is connected to`() async throws {
         try await withFaultServer(.ok("hello"), onIPv6: true) { server in
             let url = server.url("/a", host: "[::1]")
             let outcome = try await NetworkFixture.run(url)
-            #expect(outcome.bytes == hello, "\(outcome.told)")
+            #expect(outcome.bytes == hello, "\(outcome.log)")
             #expect(server.requests.map { $0["Host"] } == ["[::1]:\(server.port)"])
         }
     }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Cookies on the way, and secrets that are nowhere else.
+/// Cookies across redirects, and the absence of secrets from everything else.
 @Suite(.timeLimit(.minutes(4)))
 struct SecretsTests {
-    @Test func `S09 cookies that responses set are sent on each hop to whom they are for`() async throws {
+    @Test func `S09 cookies set by responses are sent on each hop they apply to`() async throws {
         let other = Response.ok("hello").header("Set-Cookie", "other=1")
         try await withFaultServer(other) { other in
             let routes: [String: Response] = [
@@ -39,7 +39,7 @@ struct SecretsTests {
         }
     }
 
-    @Test func `S10 a list that is read again has no login, and its downloads ask for one`() async throws {
+    @Test func `S10 a reloaded queue stores no login, and its downloads request one`() async throws {
         let login = "Basic dTpoaWRkZW4="
         let response = Response.answering { request in
             guard request["Authorization"] == login else {
@@ -61,7 +61,7 @@ struct SecretsTests {
                 }
                 try await withDownloadManager(configuration) { manager in
                     let outcome = try await NetworkFixture.run(server.url("/file.bin"), in: manager, folder)
-                    #expect(outcome.error?.code == .connectionLost, "\(outcome.told)")
+                    #expect(outcome.error?.code == .connectionLost, "\(outcome.log)")
                 }
                 try await withDownloadManager(configuration) { manager in
                     let download = try #require(await manager.downloads.first)
@@ -76,10 +76,10 @@ struct SecretsTests {
         }
     }
 
-    /// Each secret has this in it, in clear and in base64.
+    /// Each secret contains this word, in clear text or in base64.
     private static let secrets = ["hidden", "aGlkZGVu", "hpZGRlb", "oaWRkZW"]
 
-    @Test func `S10 no secret is in an event, an error, a record or the list on the disk`() async throws {
+    @Test func `S10 no secret is in an event, an error, a resume record or the registry`() async throws {
         let dialogue = ProxyDialogue(.http, login: "Basic cDpoaWRkZW4=")
         let response = Response.answering { request in
             if request.path == "/start" { return .redirect(to: "/file.bin").header("Set-Cookie", "s=hidden") }
@@ -101,15 +101,15 @@ struct SecretsTests {
                         $0.cookies = jar
                         $0.registryDirectory = folder.appending(path: "list", directoryHint: .isDirectory)
                     }
-                    var told = ""
+                    var log = ""
                     try await withDownloadManager(configuration) { manager in
                         let key = HeaderField(name: "X-Key", value: "hidden", isSecret: true)
                         for url in [server.url("/start"), try server.url("/start?2").with(login: "u:hidden")] {
                             let outcome = try await NetworkFixture.run(url, headers: [key], in: manager, files)
-                            #expect(outcome.error?.code == .connectionLost, "\(outcome.told)")
-                            told += outcome.told
+                            #expect(outcome.error?.code == .connectionLost, "\(outcome.log)")
+                            log += outcome.log
                         }
-                        told += "\(manager.environment.configuration)"
+                        log += "\(manager.environment.configuration)"
                         // All of them were sent.
                         let last = try #require(server.requests.last)
                         #expect(last["Authorization"] == "Basic dTpoaWRkZW4=" && last["X-Key"] == "hidden")
@@ -123,10 +123,10 @@ struct SecretsTests {
                             continue
                         }
                         written += 1
-                        told += String(decoding: bytes, as: UTF8.self)
+                        log += String(decoding: bytes, as: UTF8.self)
                     }
                     #expect(written >= 3, "\(names)")
-                    for secret in Self.secrets { #expect(!told.contains(secret), "\(secret)") }
+                    for secret in Self.secrets { #expect(!log.contains(secret), "\(secret)") }
                 }
             }
         }

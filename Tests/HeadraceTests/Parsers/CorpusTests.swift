@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Replays the corpora of the fuzzers: what has to hold for any bytes holds for each of their files.
+/// Replays the fuzzers' corpora: the parser properties must hold for each file.
 @Suite(.timeLimit(.minutes(4)))
 struct CorpusTests {
     private func files(of property: ParserProperty) throws -> [(name: String, bytes: [UInt8])] {
@@ -15,7 +15,7 @@ struct CorpusTests {
     }
 
     @Test(arguments: ParserProperty.allCases)
-    func `what has to hold for any bytes holds for the corpus`(_ property: ParserProperty) throws {
+    func `the parser properties hold for the corpus`(_ property: ParserProperty) throws {
         for (name, bytes) in try files(of: property) {
             let violation = property.violation(of: bytes)
             #expect(violation == nil, "\(name)")
@@ -23,7 +23,7 @@ struct CorpusTests {
     }
 
     @Test(arguments: ParserProperty.allCases)
-    func `a corpus holds what its parser takes and what it refuses`(_ property: ParserProperty) throws {
+    func `a corpus contains accepted and rejected inputs`(_ property: ParserProperty) throws {
         let verdicts = try files(of: property).map { _, bytes in
             let text = String(utf8OrLatin1: bytes)
             return switch property {
@@ -53,7 +53,7 @@ struct CorpusTests {
         return place.flatMap { Cookie(parsing: text, from: $0, at: 0) } != nil
     }
 
-    /// Whether there is nothing to report of a journal with these payloads.
+    /// Whether a journal with these payloads is read without diagnostics.
     private func isRegistry(_ payloads: [UInt8]) -> Bool {
         var reader = RegistryReader()
         guard (try? reader.read(ParserProperty.journal(of: payloads))) != nil, (try? reader.finish()) != nil else {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a fuzzer does for minutes, done for a moment with each run: inputs that are nearly right.
+/// A short fuzzing run with every test run, on nearly valid inputs.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct MutationTests {
     private static let a256 = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"
@@ -53,13 +53,13 @@ struct MutationTests {
     }
 
     @Test(arguments: ParserProperty.allCases.filter { !inputs(for: $0).isEmpty }, 0..<4)
-    func `what has to hold for any bytes holds for inputs that are nearly right`(
+    func `the parser properties hold for nearly valid inputs`(
         _ property: ParserProperty,
         _ seed: UInt64
     ) {
         var random = SeededRandom(seed: seed)
         let seeds = Self.inputs(for: property)
-        // Bytes that mean something to one of the parsers.
+        // Bytes with a meaning to one of the parsers.
         let alphabet = Array(" \t\r\n,;:=<>()\"\\*?-+/_.%@0189afzAFZ\u{e9}".utf8) + [0, 0x7f, 0x80, 0xff]
         for _ in 0..<400 {
             var bytes = seeds.randomElement(using: &random) ?? []

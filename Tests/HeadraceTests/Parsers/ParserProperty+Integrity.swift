@@ -4,7 +4,7 @@ import HeadracePlatform
 @testable import Headrace
 #endif
 
-/// What has to hold of checksums, digests, links and schedules.
+/// Properties of checksums, digests, links and schedules.
 extension ParserProperty {
     // MARK: Checksums
 
@@ -73,11 +73,11 @@ extension ParserProperty {
         return mirrors(written.joined(separator: ", ")) == found ? nil : "\(found) is not read back from \(written)"
     }
 
-    // MARK: Schedules of rates
+    // MARK: Rate schedules
 
     static func scheduleViolation(_ text: String) -> String? {
         guard let schedule = RateSchedule(text) else { return nil }
-        // What is near the longest text may grow beyond it by another spelling.
+        // A text close to the maximum length may exceed it in its canonical spelling.
         guard RateSchedule(schedule.description) == schedule || text.utf8.count > 512 else {
             return "\(schedule) is not read back"
         }

@@ -4,7 +4,7 @@ import HeadracePlatform
 @testable import Headrace
 #endif
 
-/// What has to hold of Metalink documents.
+/// Properties of Metalink documents.
 extension ParserProperty {
     static func metalinkViolation(_ bytes: [UInt8]) -> String? {
         if let violation = eventViolation(bytes) { return violation }
@@ -38,7 +38,7 @@ extension ParserProperty {
         return folder == "/d/" ? nil : "\(place) is elsewhere"
     }
 
-    /// Elements that begin also end, in the reverse order, or the document is refused.
+    /// Elements end in the reverse order of their starts, or the document is rejected.
     private static func eventViolation(_ bytes: [UInt8]) -> String? {
         guard var reader = try? XMLReader(bytes) else { return nil }
         var open: [XMLReader.Name] = []

@@ -2,7 +2,7 @@
 @testable import Headrace
 #endif
 
-/// What has to hold of the kernel's messages about the network.
+/// Properties of the kernel's network messages.
 extension ParserProperty {
     static func netlinkViolation(_ bytes: [UInt8]) -> String? {
         let messages = NetlinkMessage.all(in: bytes)
@@ -36,13 +36,13 @@ extension ParserProperty {
         guard let path = state.path else { return "messages take the path away" }
         guard path.isUp != path.origins.isEmpty else { return "\(path) begins nowhere, or is none and begins" }
         guard path.isUp || path.interface == .loopback else { return "\(path) is none, and goes through something" }
-        // Each link that was told of goes.
+        // Remove each link that was reported.
         apply(messages.compactMap { if case .link(let link) = $0 { .linkGone(link.index) } else { nil } })
         return state.path?.isUp == false ? nil : "without links there is \(String(describing: state.path))"
     }
 }
 
-/// As the kernel writes them; what the parser leaves out is left out.
+/// The message as the kernel writes it, without the parts that the parser ignores.
 extension NetlinkMessage {
     var encoded: [UInt8] {
         switch self {

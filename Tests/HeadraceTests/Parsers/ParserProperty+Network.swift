@@ -4,7 +4,7 @@ import HeadracePlatform
 @testable import Headrace
 #endif
 
-/// What has to hold of challenges, cookies and logins.
+/// Properties of challenges, cookies and logins.
 extension ParserProperty {
     static func challengeViolation(_ text: String) -> String? {
         let found = Challenge.all(in: text)
@@ -74,7 +74,7 @@ extension ParserProperty {
         return nil
     }
 
-    /// By bytes, since a quote can be one character with what is beside it.
+    /// Works on bytes, because a quote can combine with the next scalar into one character.
     private static func quoted(_ text: String) -> String {
         let escaped = text.utf8.flatMap { "\\\"".utf8.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
         return "\"\(String(decoding: escaped, as: UTF8.self))\""

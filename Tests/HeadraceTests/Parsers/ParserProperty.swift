@@ -4,9 +4,9 @@ import HeadracePlatform
 @testable import Headrace
 #endif
 
-/// What has to hold for whatever bytes a parser is given.
+/// Properties of the parsers that must hold for any input.
 ///
-/// The fuzzers in `Tests/HeadraceFuzz` are compiled together with this file and the parsers; the tests replay what they found.
+/// The fuzzers in `Tests/HeadraceFuzz` are compiled with this file and the parsers; the tests replay their corpora.
 enum ParserProperty: String, CaseIterable, Sendable {
     case contentRange = "content-range"
     case contentDisposition = "content-disposition"
@@ -25,7 +25,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case netrc
     case netlink
 
-    /// Says what does not hold; nil where all does.
+    /// Describes the violated property; `nil` if all hold.
     func violation(of bytes: [UInt8]) -> String? {
         switch self {
         case .contentRange: Self.contentRangeViolation(String(utf8OrLatin1: bytes))
@@ -119,7 +119,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         for form in fields.forms {
             guard HTTPDate(parsing: form) == date else { return "\(date) is not read back from \(form)" }
         }
-        // A leap second at the end of the year 9999 is the one time with five digits in its year.
+        // Only a leap second at the end of the year 9999 yields a five-digit year.
         return fields.forms.isEmpty && fields.year != 10_000 ? "\(date) cannot be written" : nil
     }
 
@@ -140,7 +140,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         if case .finalising(let name) = record.state, !SafeFileName.isComponent(name) { return "\(name) is no name" }
         guard record.url.user == nil, record.url.password == nil else { return "\(record.url) has credentials" }
         guard record.written.ranges.count <= ControlRecord.maxRanges else { return nil }
-        // What is near the largest size may grow beyond it by another spelling.
+        // A record close to the maximum size may exceed it in its canonical spelling.
         guard let written = record.encoded() else {
             return bytes.count < ControlRecord.maxBytes / 8 ? "\(record) is not written" : nil
         }
@@ -166,7 +166,7 @@ extension ParserProperty {
         else {
             return "\(reader.goodBytes) good bytes, \(reader.recordCount) downloads told of"
         }
-        // What is cut, and then added to, tells the same and more.
+        // A journal that is truncated and then appended to has the same entries and the new change.
         let added = RegistryChange.priority(1, 1)
         guard let line = try? RegistryEncoder.lines(of: [added]),
             let longer = read(bytes.prefix(Int(reader.goodBytes)) + line, pieceBytes: 1 << 20)
@@ -186,7 +186,7 @@ extension ParserProperty {
         do {
             while let piece = try snapshot.next() { bytes += piece }
         } catch {
-            // What is near the largest size may grow beyond it by another spelling.
+            // An entry close to the maximum size may exceed it in its canonical spelling.
             return isSmall ? "\(image) is not written: \(error)" : nil
         }
         guard let reader = read(bytes, pieceBytes: bytes.count) else { return "what is written is too new" }
@@ -216,7 +216,7 @@ extension ParserProperty {
         return (try? RegistryCommand(decoding: written)) == command ? nil : "\(command) is not read back"
     }
 
-    /// Nil where a later release wrote it.
+    /// `nil` if a later release wrote the journal.
     private static func read(_ bytes: [UInt8], pieceBytes: Int) -> RegistryReader? {
         var reader = RegistryReader()
         do {
@@ -231,7 +231,7 @@ extension ParserProperty {
     }
 }
 
-/// A date as HTTP writes it, by another calculation than the parser's.
+/// A date as HTTP writes it, calculated differently than in the parser.
 private struct DateFields {
     let year: Int64
     private let month: Int
@@ -244,7 +244,7 @@ private struct DateFields {
         let days = (date.seconds - seconds) / 86_400
         time = [seconds / 3600, seconds / 60 % 60, seconds % 60].map { Self.padded($0) }.joined(separator: ":")
         weekday = Int((days % 7 + 11) % 7)
-        // Years that begin in March have their leap day at the end; 400 of them always have the same length.
+        // Years that start in March have their leap day at the end; every 400 of them have the same length.
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
         let dayOfEra = shifted - era * 146_097
@@ -256,7 +256,7 @@ private struct DateFields {
         year = yearOfEra + era * 400 + (month < 2 ? 1 : 0)
     }
 
-    /// In each form that can tell this year.
+    /// The date in each form that can represent its year.
     var forms: [String] {
         guard (1...9999).contains(year) else { return [] }
         let longDays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]

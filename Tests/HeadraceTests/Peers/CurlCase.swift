@@ -3,26 +3,26 @@ import Testing
 
 @testable import Headrace
 
-/// What one test of curl's own suite is about, told anew for a download of `/want/file.bin`.
+/// One test of curl's own suite, adapted to a download of `/want/file.bin`.
 struct CurlCase: Sendable, CustomTestStringConvertible {
     enum Expectation: Sendable {
-        /// A file of this name and content, after so many requests.
+        /// A file of this name and content after this many requests.
         case file(String = "file.bin", Response.Body = ResumeFixture.old.body, requests: Int = 1)
-        /// An error after so many requests, with the bytes so far kept or not.
+        /// An error after this many requests, with the received bytes kept or not.
         case failure(DownloadError.Code, status: Int? = nil, requests: Int = 1, keepsBytes: Bool = false)
     }
 
     /// The test's number in curl's suite.
     let number: Int
     let what: String
-    /// The answers to the requests in their order; the last one to all further ones as well.
+    /// The responses in order; the last one is also sent to all further requests.
     let responses: [Response]
     let expectation: Expectation
-    /// The target of the last request, where it is not that of the first.
+    /// The target of the last request.
     let lastTarget: String
-    /// The names that are taken.
+    /// The names that are already taken.
     let existing: [String]
-    /// What curl does instead, and why it is not done here.
+    /// Curl's different behaviour, and why Headrace does not share it.
     let difference: String?
 
     init(
@@ -57,7 +57,7 @@ extension CurlCase {
     private static let cut = ResumeFixture.cut
     private static let whole = Response.file(old)
     private static let first = whole.truncated(after: cut)
-    /// All of the bytes, and no word that they are all.
+    /// The complete body without its last chunk.
     private static let endless = whole.chunked(hasLastChunk: false)
     private static let bare = Response.ok(old.body)
     private static let page = Response.Body("-foo-\n")

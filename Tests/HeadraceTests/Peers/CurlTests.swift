@@ -4,11 +4,11 @@ import Testing
 
 @testable import Headrace
 
-/// What curl's own suite asks of it, as far as it concerns who downloads files.
+/// Cases from curl's own test suite that concern file downloads.
 @Suite(.timeLimit(.minutes(4)))
 struct CurlTests {
     @Test(arguments: CurlCase.all)
-    func `a case of curl's ends as it should`(_ row: CurlCase) async throws {
+    func `a case from curl's suite has the expected outcome`(_ row: CurlCase) async throws {
         let response = Response.answering { row.responses[min($0.index, row.responses.count - 1)] }
         try await withTemporaryDirectory { folder in
             for name in row.existing { try Data("old".utf8).write(to: folder.appending(path: name)) }
@@ -58,7 +58,7 @@ struct CurlTests {
     }
 
     @Test(.enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"), arguments: again.indices)
-    func `a case of curl's of a file that is there ends as it should`(_ index: Int) async throws {
+    func `a case from curl's suite with an existing file has the expected outcome`(_ index: Int) async throws {
         let row = Self.again[index]
         try await RefetchFixture.run(.sequence([.file(row.first)], then: row.second)) { fixture in
             #expect(try await fixture.fetch().isFinished)

@@ -26,10 +26,10 @@ final class DownloadListModel {
     }
 }
 
-/// The model of the documentation at work, without the view.
+/// Runs the documentation's model without its view.
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadQueueModelTests {
-    @Test func `the model of the sample has a row for each download, and its button works`() async throws {
+    @Test func `the sample model has a row for each download, and its button works`() async throws {
         let gate = try Gate()
         let file = Response.file(Resource(size: 300_000))
         let held = file.held(after: 1000, until: gate)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeadraceFoundation
 
-/// The progress object of Foundation as a mirror of a download, and as its remote control.
+/// A `Progress` object that mirrors and controls a download.
 @Suite(.timeLimit(.minutes(4)))
 struct FoundationProgressTests {
     private let body = Response.Body.pattern(size: 300_000)
@@ -14,7 +14,7 @@ struct FoundationProgressTests {
         $0.stallTimeout = .seconds(3600)
     }
 
-    /// Runs `meanwhile` beside the reporting, which ends by itself with the download.
+    /// Runs `meanwhile` during the reporting, which ends with the download.
     private func reporting(
         _ response: Response,
         meanwhile: (Progress, Download, FaultServer) async throws -> Void = { _, _, _ in }
@@ -34,7 +34,7 @@ struct FoundationProgressTests {
         }
     }
 
-    @Test func `a download that finishes completes its progress, and that of the parent`() async throws {
+    @Test func `a finished download completes its progress and the parent's share`() async throws {
         let parent = Progress(totalUnitCount: 2)
         let (progress, state) = try await reporting(.ok(body)) { progress, _, _ in
             parent.addChild(progress, withPendingUnitCount: 1)
@@ -48,7 +48,7 @@ struct FoundationProgressTests {
         #expect(!progress.isPausable && !progress.isCancellable)
     }
 
-    /// It was complete before the file was, and a file that was fetched again counted twice in the parent.
+    /// Regression: progress completed before the file did, and a re-downloaded file counted twice in the parent.
     @Test(
         arguments: [
             [(0, nil), (0, 0)], [(100, nil), (100, 300), (300, 300), (0, nil), (90, 300)],
@@ -56,12 +56,12 @@ struct FoundationProgressTests {
             [(60, 200), (200, nil), (50, 50)],
         ] as [[(Int64, Int64?)]]
     )
-    func `what is received completes nothing before the download ends, whatever is given up meanwhile`(
-        _ told: [(Int64, Int64?)]
+    func `progress is never complete before the download ends, even if bytes are discarded`(
+        _ reports: [(Int64, Int64?)]
     ) {
         let (parent, progress) = (Progress(totalUnitCount: 4), Progress(totalUnitCount: -1))
         parent.addChild(progress, withPendingUnitCount: 1)
-        for (received, total) in told {
+        for (received, total) in reports {
             progress.show(DownloadProgress(bytesReceived: received, totalBytes: total))
             #expect(progress.completedUnitCount == min(received, max(1, total ?? .max) - 1))
             #expect(progress.totalUnitCount == total.map { max(1, $0) } ?? -1)
@@ -72,12 +72,12 @@ struct FoundationProgressTests {
         #expect(parent.completedUnitCount == 1 && parent.fractionCompleted == 0.25)
     }
 
-    @Test func `an empty file is a complete one`() async throws {
+    @Test func `an empty file completes its progress`() async throws {
         let (progress, _) = try await reporting(.ok(""))
         #expect(progress.isFinished && progress.fractionCompleted == 1)
     }
 
-    @Test func `a size that is not known is indeterminate until the end`() async throws {
+    @Test func `an unknown size is indeterminate until the end`() async throws {
         let gate = try Gate()
         let response = Response.ok(body).chunked().held(after: 100_000, until: gate)
         let (progress, _) = try await reporting(response) { progress, download, _ in
@@ -100,7 +100,7 @@ struct FoundationProgressTests {
         #expect(progress.isCancelled && !progress.isFinished)
     }
 
-    @Test func `a download that is cancelled cancels its progress`() async throws {
+    @Test func `a cancelled download cancels its progress`() async throws {
         let gate = try Gate()
         let (progress, _) = try await reporting(.ok(body).held(after: 1000, until: gate)) { _, download, server in
             try await server.waitForRequests(count: 1)
@@ -109,7 +109,7 @@ struct FoundationProgressTests {
         #expect(progress.isCancelled)
     }
 
-    @Test func `pausing and resuming the progress does so to the download`() async throws {
+    @Test func `pausing and resuming the progress pauses and resumes the download`() async throws {
         let gate = try Gate()
         let file = Response.file(Resource(size: 300_000))
         let response = Response.sequence([file.held(after: 1000, until: gate)], then: file)
@@ -124,7 +124,7 @@ struct FoundationProgressTests {
         #expect(progress.isFinished && !progress.isPaused)
     }
 
-    @Test func `a failure leaves the progress where the bytes end`() async throws {
+    @Test func `a failure leaves the progress at the received bytes`() async throws {
         let (progress, state) = try await reporting(.ok(body).truncated(after: 1000))
         #expect(state.kind == .failed)
         #expect(progress.completedUnitCount == 1000 && progress.totalUnitCount == 300_000)

@@ -8,25 +8,25 @@ struct CheckpointPolicyTests {
 
     private let mebibyte: Int64 = 1 << 20
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
         #expect(actions == expected, sourceLocation: location)
     }
 
-    /// A policy that is past the first second and the first mebibyte, with a record of it on disk.
+    /// A policy past its first second and mebibyte, with a record on disk.
     private func running(_ durability: CheckpointPolicy.Durability) -> CheckpointPolicy {
         var policy = CheckpointPolicy(durability, at: .zero)
         expect(policy.wrote(0..<mebibyte, at: .seconds(1)), [.writeRecord])
         return policy
     }
 
-    @Test func `nothing is recorded in the first half second, however much came`() {
+    @Test func `nothing is recorded in the first half second, however many bytes arrive`() {
         var policy = CheckpointPolicy(.full, at: .seconds(10))
         expect(policy.wrote(0..<1 << 30, at: .milliseconds(10_499)), [])
         expect(policy.wrote(1 << 30..<1 << 31, at: .milliseconds(10_500)), [.writeRecord, .startSync])
     }
 
-    @Test func `a file that comes in bits is recorded like any other`() {
+    @Test func `a file that arrives in small pieces is recorded like any other`() {
         var policy = CheckpointPolicy(.none, at: .zero)
         expect(policy.wrote(0..<1, at: .milliseconds(499)), [])
         for byte in 1..<100 {
@@ -34,7 +34,7 @@ struct CheckpointPolicyTests {
         }
     }
 
-    @Test func `the last bytes cost no record of their own`() {
+    @Test func `the last bytes do not trigger a record of their own`() {
         var policy = CheckpointPolicy(.none, at: .zero)
         expect(policy.wrote(0..<10, isLast: true, at: .seconds(2)), [])
         expect(policy.stopping(.finishing, at: .seconds(2)), [])
@@ -68,21 +68,21 @@ struct CheckpointPolicyTests {
         expect(policy.wrote(128 * mebibyte - 1..<128 * mebibyte, at: .milliseconds(1_301)), [.startSync])
     }
 
-    @Test func `what is written during a sync is not durable by it`() {
+    @Test func `bytes written during a sync are not made durable by it`() {
         var policy = running(.full)
         expect(policy.wrote(10 * mebibyte..<80 * mebibyte, at: .milliseconds(1_100)), [.startSync])
         expect(policy.wrote(mebibyte..<2 * mebibyte, at: .milliseconds(1_200)), [])
         expect(policy.wrote(200 * mebibyte..<300 * mebibyte, at: .milliseconds(2_000)), [.writeRecord])
         #expect(policy.durable.isEmpty)
         #expect(policy.isSyncing)
-        // Two syncs never run at once; the bytes that came meanwhile are enough for the next.
+        // Two syncs never run at once; enough bytes arrived meanwhile for the next one.
         expect(policy.syncEnded(success: true, at: .milliseconds(2_100)), [.startSync])
         #expect(policy.durable == ByteRangeSet([0..<mebibyte, 10 * mebibyte..<80 * mebibyte]))
         expect(policy.syncEnded(success: true, at: .milliseconds(3_000)), [.writeRecord])
         #expect(policy.durable == policy.written)
     }
 
-    @Test func `K06 a failed sync is not retried, and all since the last good one is withdrawn at once`() {
+    @Test func `K06 a failed sync is not retried, and all bytes since the last good one are withdrawn`() {
         var policy = running(.full)
         expect(policy.wrote(mebibyte..<70 * mebibyte, at: .milliseconds(1_100)), [.startSync])
         expect(policy.syncEnded(success: true, at: .milliseconds(1_400)), [])
@@ -98,7 +98,7 @@ struct CheckpointPolicyTests {
         #expect(policy.written == good)
     }
 
-    @Test func `K06 a sync that fails at a stop withdraws what a record claims, where there is one`() {
+    @Test func `K06 a sync that fails at a stop withdraws what an existing record claims`() {
         var recorded = running(.full)
         expect(recorded.stopping(.keeping, at: .seconds(2)), [.startSync])
         expect(recorded.syncEnded(success: false, at: .seconds(3)), [.writeRecord])
@@ -109,7 +109,7 @@ struct CheckpointPolicyTests {
         expect(small.syncEnded(success: false, at: .milliseconds(3)), [])
     }
 
-    @Test func `without durability nothing is synced while bytes come, nor when they are complete`() {
+    @Test func `without durability nothing is synced during the download or at completion`() {
         var policy = running(.none)
         expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
         expect(policy.wrote(1 << 35..<1 << 36, at: .milliseconds(60_400)), [])
@@ -118,8 +118,8 @@ struct CheckpointPolicyTests {
         #expect(policy.durable.isEmpty)
     }
 
-    /// Else a stop before an orderly restart of the system cost all bytes.
-    @Test func `what is left for another start of the system is recorded, and then synced, whatever the durability`() {
+    /// Without this, a stop before an orderly reboot would lose all bytes.
+    @Test func `a final stop writes a record and then syncs, whatever the durability`() {
         var policy = running(.none)
         expect(policy.wrote(mebibyte..<1 << 35, at: .milliseconds(1_100)), [])
         expect(policy.stopping(.leaving, at: .seconds(61)), [.writeRecord, .startSync])
@@ -127,7 +127,7 @@ struct CheckpointPolicyTests {
         #expect(policy.durable == ByteRangeSet([0..<1 << 35]))
     }
 
-    @Test func `without durability a retry costs no sync`() {
+    @Test func `without durability a retry does not sync`() {
         var policy = running(.none)
         expect(policy.wrote(mebibyte..<1 << 35, at: .milliseconds(1_100)), [])
         expect(policy.stopping(.keeping, at: .seconds(61)), [.writeRecord])
@@ -135,14 +135,14 @@ struct CheckpointPolicyTests {
         #expect(!policy.isSyncing)
     }
 
-    @Test func `K06 where the sync of what is left fails, nothing is claimed`() {
+    @Test func `K06 a failed sync at a final stop withdraws all claims`() {
         var policy = running(.none)
         expect(policy.stopping(.leaving, at: .seconds(61)), [.startSync])
         expect(policy.syncEnded(success: false, at: .seconds(62)), [.writeRecord])
         #expect(policy.written.isEmpty)
     }
 
-    @Test func `where there are no syncs what is kept is true as long as the kernel runs`() {
+    @Test func `without sync support, written bytes remain valid until the kernel stops`() {
         var policy = running(.none)
         expect(policy.syncUnavailable(at: .seconds(1)), [])
         expect(policy.wrote(mebibyte..<1 << 35, at: .seconds(60)), [.writeRecord])
@@ -153,7 +153,7 @@ struct CheckpointPolicyTests {
         #expect(!policy.isSyncing)
     }
 
-    @Test func `a pause in the first second is recorded, of a small file as well`() {
+    @Test func `a pause in the first second is recorded, even for a small file`() {
         var small = CheckpointPolicy(.none, at: .zero)
         expect(small.wrote(0..<10, at: .milliseconds(1)), [])
         expect(small.stopping(.leaving, at: .milliseconds(2)), [.writeRecord, .startSync])
@@ -162,14 +162,14 @@ struct CheckpointPolicyTests {
         #expect(!small.isSyncing)
     }
 
-    @Test func `a stop before the first byte leaves nothing`() {
+    @Test func `a stop before the first byte writes nothing`() {
         for stop in [CheckpointPolicy.Stop.keeping, .finishing] {
             var policy = CheckpointPolicy(.full, at: .zero)
             expect(policy.stopping(stop, at: .seconds(9)), [])
         }
     }
 
-    @Test func `a stop during a sync syncs the rest, then writes the last record`() {
+    @Test func `a stop during a sync syncs the remaining bytes, then writes the last record`() {
         var policy = running(.full)
         expect(policy.wrote(mebibyte..<70 * mebibyte, at: .milliseconds(1_100)), [.startSync])
         expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .milliseconds(1_200)), [])
@@ -182,7 +182,7 @@ struct CheckpointPolicyTests {
         expect(policy.syncEnded(success: true, at: .milliseconds(1_700)), [])
     }
 
-    @Test func `a file that is complete within half a second is synced, but costs no record`() {
+    @Test func `a file that is complete within half a second is synced without a record`() {
         var policy = CheckpointPolicy(.full, at: .zero)
         expect(policy.wrote(0..<1 << 30, at: .milliseconds(400)), [])
         expect(policy.stopping(.finishing, at: .milliseconds(401)), [.startSync])
@@ -192,7 +192,7 @@ struct CheckpointPolicyTests {
         expect(unsynced.stopping(.finishing, at: .milliseconds(401)), [])
     }
 
-    @Test func `X03 a record on disk tells that the file is being named`() {
+    @Test func `X03 an existing record is updated before the file is renamed`() {
         for durability in [CheckpointPolicy.Durability.none, .full] {
             var policy = running(durability)
             var actions = policy.stopping(.finishing, at: .seconds(2))
@@ -205,7 +205,7 @@ struct CheckpointPolicyTests {
         }
     }
 
-    @Test func `X01 a resumed download begins with what its record may be trusted with`() {
+    @Test func `X01 a resumed download starts with the trusted ranges of its record`() {
         var policy = CheckpointPolicy(
             .full,
             written: ByteRangeSet([0..<70 * mebibyte]),
@@ -213,13 +213,13 @@ struct CheckpointPolicyTests {
             at: .zero
         )
         #expect(policy.durable == ByteRangeSet([0..<10]))
-        // What the process before wrote and did not sync is as much in need of it.
+        // Bytes that the previous process wrote but did not sync need a sync just as much.
         expect(policy.wrote(70 * mebibyte..<71 * mebibyte, at: .seconds(1)), [.writeRecord, .startSync])
         expect(policy.syncEnded(success: true, at: .seconds(2)), [.writeRecord])
         #expect(policy.durable == ByteRangeSet([0..<71 * mebibyte]))
     }
 
-    @Test func `a resumed download that stops at once still syncs what it found`() {
+    @Test func `a resumed download that stops at once still syncs its ranges`() {
         var policy = CheckpointPolicy(.full, written: ByteRangeSet([0..<50]), at: .zero)
         expect(policy.stopping(.keeping, at: .zero), [.startSync])
         expect(policy.syncEnded(success: true, at: .zero), [.writeRecord])

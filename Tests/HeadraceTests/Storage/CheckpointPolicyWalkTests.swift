@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct CheckpointPolicyWalkTests {
     @Test(arguments: 0..<30)
-    func `X02 in a random walk a record never claims what no sync covered`(_ seed: UInt64) {
+    func `X02 in a random walk a record never claims durable bytes that no sync covered`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var walk = Walk(using: &random)
         for _ in 0..<300 { walk.step(using: &random) }
@@ -14,7 +14,7 @@ struct CheckpointPolicyWalkTests {
     }
 }
 
-/// A download whose disk knows what was written and synced, and checks each record against it.
+/// A download whose disk tracks written and synced bytes and checks each record against them.
 private struct Walk {
     private static let total: Int64 = 4 << 30
 
@@ -23,7 +23,7 @@ private struct Walk {
     private var policy: CheckpointPolicy
     private var now: Duration
     private var written = ByteRangeSet()
-    /// What was written when the last good sync began, and when the one that runs did.
+    /// The bytes written before the last successful sync, and before the running one.
     private var synced = ByteRangeSet()
     private var syncing: ByteRangeSet?
     private var hasSyncFailed = false
@@ -74,7 +74,7 @@ private struct Walk {
         perform(policy.syncEnded(success: succeeds, at: now), isStopping: isStopping || !succeeds)
     }
 
-    /// A record may follow another at once only where the download stops or a claim is withdrawn.
+    /// A record may immediately follow another only if the download stops or a claim is withdrawn.
     private mutating func perform(_ actions: [CheckpointPolicy.Action], isStopping: Bool = false) {
         for action in actions {
             switch action {

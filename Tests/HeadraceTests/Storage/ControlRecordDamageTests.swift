@@ -7,7 +7,7 @@ import Testing
 struct ControlRecordDamageTests {
     typealias Failure = ControlRecord.DecodingFailure
 
-    /// What reading says of bytes; nil where they are a record.
+    /// The failure of decoding these bytes; `nil` if they are a record.
     private func failure(_ bytes: [UInt8]) -> Failure? {
         do throws(Failure) {
             _ = try ControlRecord(decoding: bytes)
@@ -21,7 +21,7 @@ struct ControlRecordDamageTests {
         failure(Array(text.utf8))
     }
 
-    /// What reading says of a payload with a checksum that is right.
+    /// The failure of decoding a payload with a valid checksum.
     private func failure(payload: String) -> Failure? {
         failure(ControlRecord.framed(Array(payload.utf8)))
     }
@@ -33,7 +33,7 @@ struct ControlRecordDamageTests {
         return old.isEmpty ? payload : payload.replacing(old, with: new)
     }
 
-    @Test func `K18 a record cut at any byte is damaged, never a crash`() throws {
+    @Test func `K18 a record truncated at any byte is damaged and never a crash`() throws {
         let bytes = try #require(try ControlRecord.sample().encoded())
         for length in 0..<bytes.count {
             #expect(failure(Array(bytes.prefix(length))) == .damaged(.length), "cut at \(length)")
@@ -41,12 +41,12 @@ struct ControlRecordDamageTests {
         #expect(failure(bytes) == nil)
     }
 
-    @Test func `K18 a record that lost its beginning is none`() throws {
+    @Test func `K18 a record that lost its beginning is not a record`() throws {
         let bytes = try #require(try ControlRecord.sample().encoded())
         for length in 1..<bytes.count { #expect(failure(Array(bytes.dropFirst(length))) == .notARecord) }
     }
 
-    @Test func `K19 a record with one bit flipped anywhere is not taken`() throws {
+    @Test func `K19 a record with any one bit flipped is rejected`() throws {
         let bytes = try #require(try ControlRecord.sample().encoded())
         for bit in 0..<bytes.count * 8 {
             var flipped = bytes
@@ -62,7 +62,7 @@ struct ControlRecordDamageTests {
     }
 
     @Test(arguments: ["2", "10", "999999999999999999"])
-    func `K20 a record from a newer version is told apart, whatever else it holds`(_ version: String) throws {
+    func `K20 a record from a newer version is recognized, whatever else it contains`(_ version: String) throws {
         let number = try #require(Int(version))
         for rest in [" ", "\n", " \0\u{ff}", " 00000000 2\n{}\n", " x" + String(repeating: "y", count: 2 << 20)] {
             #expect(failure("headrace-record " + version + rest) == .tooNew(version: number))
@@ -75,7 +75,7 @@ struct ControlRecordDamageTests {
         "headrace-record 1\n{}\n", "headrace-record 1 00000000 0 0\n\n", "headrace-record 01 00000000 0\n\n",
         "headrace-record 1x00000000 0\n\n", "headrace-record 1 00000000\n\n",
     ])
-    func `a first line that no version has is damaged`(_ text: String) {
+    func `an invalid first line is damaged`(_ text: String) {
         #expect(failure(text) == .damaged(.header))
     }
 
@@ -89,16 +89,16 @@ struct ControlRecordDamageTests {
     }
 
     @Test(arguments: ["x", "\n", "\0\0\0\0", "{}", "HEADRACE-RECORD 1", " headrace-record 1 ", "headrace-journal 1 "])
-    func `another kind of file is no record`(_ text: String) {
+    func `another kind of file is not a record`(_ text: String) {
         #expect(failure(text) == .notARecord)
     }
 
-    @Test func `a record is never read beyond its largest size`() throws {
+    @Test func `a record larger than the limit is damaged`() throws {
         let blanks = String(repeating: " ", count: ControlRecord.maxBytes)
         #expect(failure(payload: try payload() + blanks) == .damaged(.tooLarge))
     }
 
-    @Test func `K22 fields that are unknown are passed over`() throws {
+    @Test func `K22 unknown fields are ignored`() throws {
         let more = #"{"aaa":[{"b":null}],"mirrors":{"x":1e9},"zzz":"\u0000","boot""#
         #expect(failure(payload: try payload(replacing: #"{"boot""#, with: more)) == nil)
     }
@@ -107,7 +107,7 @@ struct ControlRecordDamageTests {
         "", "{}", "[]", "null", "1", "\"\"", "{", "}", "{\"url\"", "\u{FEFF}", "\0", "{}{}", "NaN", "-", "1e",
         "\u{FF}\u{FE}", "\"\\ud800\"",
     ])
-    func `a payload that is no record's is damaged`(_ text: String) {
+    func `an invalid payload is damaged`(_ text: String) {
         #expect(failure(payload: text) == .damaged(.contents))
     }
 
@@ -128,8 +128,7 @@ struct ControlRecordDamageTests {
         (#""inode":18446744073709551615"#, #""inode":18446744073709551616"#), (#""boot":"8f5b","#, ""),
         (#""durable":[[0,100]],"#, ""), (#""boot":"8f5b""#, #""boot":null"#),
     ])
-    func `K18 fields that cannot be true are damaged, though the checksum is right`(_ old: String, _ new: String) throws
-    {
+    func `K18 inconsistent fields are damaged even if the checksum matches`(_ old: String, _ new: String) throws {
         #expect(failure(payload: try payload(replacing: old, with: new)) == .damaged(.contents))
     }
 
@@ -143,7 +142,7 @@ struct ControlRecordDamageTests {
     }
 
     @Test(arguments: [("[", "]"), (#"{"a":"#, "}"), ("[", ""), (#"{"a":"#, "")])
-    func `K18 nesting as deep as a record is large is damaged, never a crash`(_ open: String, _ close: String) throws {
+    func `K18 the deepest possible nesting is damaged and never a crash`(_ open: String, _ close: String) throws {
         for depth in [100, 500, 600, 10_000, 100_000] {
             let nest = String(repeating: open, count: depth) + "1" + String(repeating: close, count: depth)
             for key in ["written", "unknown"] {
@@ -156,7 +155,7 @@ struct ControlRecordDamageTests {
     }
 
     @Test(arguments: 0..<10)
-    func `K18 no garbage is a record, and none is a crash`(_ seed: UInt64) throws {
+    func `K18 random bytes are never a record and never crash`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let record = try #require(try ControlRecord.sample().encoded())
         let payload = Array(try payload().utf8)
@@ -172,7 +171,7 @@ struct ControlRecordDamageTests {
                     failure(Array(record.prefix(.random(in: 0..<40, using: &random))) + garbage(using: &random)) != nil
                 )
             case 2:
-                // A part of the record a second time, in any place.
+                // Repeat a part of the record at a random position.
                 var bytes = record
                 let (from, to) = (
                     bytes.indices.randomElement(using: &random) ?? 0, Int.random(in: 1...60, using: &random)
@@ -181,7 +180,7 @@ struct ControlRecordDamageTests {
                 bytes.insert(contentsOf: part, at: .random(in: 0...bytes.count, using: &random))
                 #expect(failure(bytes) != nil)
             default:
-                // With the checksum set right, so that the bytes reach the innermost checks.
+                // Fix the checksum so that the bytes reach the innermost checks.
                 var bytes = payload
                 for _ in 0..<Int.random(in: 1...3, using: &random) {
                     let index = Int.random(in: 0..<bytes.count, using: &random)

@@ -16,7 +16,7 @@ struct ControlRecordTests {
         #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
     }
 
-    /// The format is a promise to later versions; a change of this text needs a new version number.
+    /// Later versions must read this format; changing this text requires a new version number.
     @Test func `a record is two lines of text`() throws {
         let payload =
             #"{"boot":"8f5b","device":2049,"durable":[[0,100]],"finalName":"näme (1).zip","#
@@ -48,7 +48,7 @@ struct ControlRecordTests {
         "https://secret:@example.org/a", "https://s%65cret:w%40rd@example.org/a", "https://secret:word:x@example.org/a",
         "https://@example.org/a",
     ])
-    func `S10 user and password never get into a record`(_ text: String) throws {
+    func `S10 user and password are never written to a record`(_ text: String) throws {
         let url = try #require(URL(string: text))
         let record = try ControlRecord.sample(url: url)
         #expect(record.url.absoluteString == "https://example.org/a")
@@ -62,7 +62,7 @@ struct ControlRecordTests {
         "http://secret:word@bücher.example/ü?ü", "http://secret:word@h/%zz?a=|b",
         "http://secret:word@[fe80::1%25eth0]/",
     ])
-    func `S10 nor do they with unusual hosts and paths`(_ text: String) throws {
+    func `S10 user and password are not written with unusual hosts and paths either`(_ text: String) throws {
         guard let url = URL(string: text) else { return }
         let record = try ControlRecord.sample(url: url)
         let bytes = String(decoding: try #require(record.encoded()), as: UTF8.self)
@@ -70,25 +70,25 @@ struct ControlRecordTests {
         #expect(try ControlRecord(decoding: Array(bytes.utf8)) == record)
     }
 
-    @Test func `a relative URL is recorded in full`() throws {
+    @Test func `a relative URL is recorded as an absolute URL`() throws {
         for base in ["https://secret:word@example.org/folder/", "https://example.org/folder/"] {
             let url = try #require(URL(string: "../a", relativeTo: URL(string: base)))
             #expect(url.identity == URL(string: "https://example.org/a"))
         }
     }
 
-    @Test func `X01 under the same boot what was written is there`() throws {
+    @Test func `X01 under the same boot ID all written bytes are trusted`() throws {
         let record = try ControlRecord.sample()
         #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file) == record.written)
     }
 
     @Test(arguments: ["other", "", "8f5", "8F5B"])
-    func `X02 after another boot only what was synced is there`(_ bootID: String) throws {
+    func `X02 after a reboot only synced bytes are trusted`(_ bootID: String) throws {
         let record = try ControlRecord.sample()
         #expect(record.trusted(bootID: bootID, fileSize: 1000, file: record.file) == record.durable)
     }
 
-    @Test func `a boot that the system does not publish is never the same`() throws {
+    @Test func `an unknown boot ID never matches`() throws {
         var record = try ControlRecord.sample()
         record.bootID = ""
         #expect(record.trusted(bootID: "", fileSize: 1000, file: record.file) == record.durable)
@@ -98,7 +98,7 @@ struct ControlRecordTests {
         arguments: [(1000, 900), (999, 899), (350, 250), (250, 200), (100, 100), (0, 0), (-1, 0), (Int64.max, 900)]
             as [(Int64, Int64)]
     )
-    func `K14 K15 a record is trusted no further than the file, nor the file further than the record`(
+    func `K14 K15 only bytes inside both the record and the file are trusted`(
         _ fileSize: Int64,
         _ count: Int64
     ) throws {
@@ -108,21 +108,21 @@ struct ControlRecordTests {
         #expect(durable.count == max(0, min(fileSize, 100)))
     }
 
-    @Test func `K16 the size of a preallocated file proves no byte`() throws {
+    @Test func `K16 the size of a preallocated file validates no bytes`() throws {
         var record = try ControlRecord.sample()
         record.written = ByteRangeSet()
         record.durable = ByteRangeSet()
         #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: record.file).isEmpty)
     }
 
-    @Test func `K13 nothing is trusted of another file under the name`() throws {
+    @Test func `K13 another file under the same name is not trusted`() throws {
         let record = try ControlRecord.sample()
         var file = record.file
         file.inode -= 1
         #expect(record.trusted(bootID: "8f5b", fileSize: 1000, file: file).isEmpty)
     }
 
-    @Test func `X02 a disk may get another device number in any boot, and what was synced stays`() throws {
+    @Test func `X02 a disk may change its device number at any boot, and synced bytes stay valid`() throws {
         let record = try ControlRecord.sample()
         var device = record.file
         device.device += 1
@@ -136,7 +136,7 @@ struct ControlRecordTests {
         }
     }
 
-    @Test func `a record of too many ranges claims the first of them`() throws {
+    @Test func `a record with too many ranges saves the first ones`() throws {
         var record = try ControlRecord.sample()
         record.totalBytes = nil
         let far = Int64.max - 1_000_000
@@ -149,14 +149,14 @@ struct ControlRecordTests {
         #expect(decoded.durable.ranges == Array(record.durable.ranges.prefix(ControlRecord.maxRanges)))
         #expect(decoded.durable.isSubset(of: decoded.written))
 
-        // Durable ranges that lie in written ones which found no place.
+        // Durable ranges inside written ranges that were dropped.
         record.durable = ByteRangeSet(record.written.ranges.suffix(15_000))
         let cut = try ControlRecord(decoding: try #require(record.encoded()))
         #expect(cut.durable == cut.written.intersection(record.durable))
         #expect(cut.durable.ranges.count == ControlRecord.maxRanges - 5_000)
     }
 
-    @Test func `a record that cannot be kept small is none`() throws {
+    @Test func `a record that exceeds the size limit is not written`() throws {
         var record = try ControlRecord.sample()
         record.representation.entityTag = String(repeating: "e", count: ControlRecord.maxBytes)
         #expect(record.encoded() == nil)
@@ -166,7 +166,7 @@ struct ControlRecordTests {
 }
 
 extension ControlRecord {
-    /// With every field set, and characters that JSON escapes.
+    /// A record with every field set and characters that JSON escapes.
     static func sample(url: URL? = URL(string: "https://example.org/n%C3%A4me.zip?q=1/2")) throws -> ControlRecord {
         var record = ControlRecord(
             url: try #require(url),

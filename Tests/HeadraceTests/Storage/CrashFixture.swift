@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// A download on a disk in memory that is stopped after each of its changes, and begun again.
+/// A download on an in-memory disk that is stopped after each disk change and resumed.
 struct CrashFixture {
     static let final = "/folder/file.bin"
     static let destination = DownloadRequest.Destination.file(URL(filePath: final))
@@ -12,7 +12,7 @@ struct CrashFixture {
     let expected: [UInt8]
     private let chunkBytes: Int
     private let connections: Int
-    /// Answers a request by its number and itself.
+    /// Returns the reply to a request, given its number.
     private let response: @Sendable (Int, TransportRequest) throws -> FakeTransport.Reply
 
     init(
@@ -31,7 +31,7 @@ struct CrashFixture {
         DestinationPaths(try DiskFixture.request(to: Self.destination)).partialPath
     }
 
-    /// The download, from its first request to its end.
+    /// Runs the download from its first request to its end.
     func run(
         on disk: MemoryDisk,
         _ durability: DownloadConfiguration.Durability = .full
@@ -56,7 +56,7 @@ struct CrashFixture {
             files: disk.calls,
             clock: AnyClock(TestClock())
         )
-        // Without a manager and its threads, of which a crash test would need hundreds.
+        // A manager would add its threads to each of the hundreds of runs of a crash test.
         let record = DownloadRecord(
             id: Download.ID(rawValue: 1),
             request: try DiskFixture.request(to: Self.destination, .overwrite)
@@ -74,7 +74,7 @@ struct CrashFixture {
         return DiskOutcome(error: failure, starts: starts, events: [])
     }
 
-    /// The ranges that a second run would believe, all of which have to be right.
+    /// The ranges that a second run would trust; all of them must be correct.
     private func claims(on disk: MemoryDisk, bootID: String) throws -> ByteRangeSet {
         let path = try partialPath()
         guard let status = try disk.calls.status(path),
@@ -83,8 +83,8 @@ struct CrashFixture {
         return record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
     }
 
-    /// The changes of a run without a crash; which connection is how fast is chance, and with several of them one is looked
-    /// for of which a record tells parts that lie apart.
+    /// The disk changes of a run without a crash; with several connections, of a run in which a record contains
+    /// separate ranges, which depends on their random speeds.
     private func changes(_ durability: DownloadConfiguration.Durability) async throws -> [DiskChange] {
         for _ in 0..<100 {
             let disk = MemoryDisk()
@@ -104,7 +104,7 @@ struct CrashFixture {
         bytes.count == expected.count && Self.isEqual(bytes, expected, bytes.indices)
     }
 
-    /// In a debug build a comparison of arrays takes a hundred times as long.
+    /// Uses `memcmp`, because comparing arrays is a hundred times slower in a debug build.
     private static func isEqual(_ bytes: [UInt8], _ others: [UInt8], _ range: Range<Int>) -> Bool {
         bytes.withUnsafeBytes { bytes in
             others.withUnsafeBytes { others in
@@ -114,7 +114,7 @@ struct CrashFixture {
         }
     }
 
-    /// Stops after each change, and looks at what is left and at what a second run makes of it.
+    /// Stops after each change and checks both the remaining files and the result of a second run.
     func crashEverywhere(_ crash: Crash, _ durability: DownloadConfiguration.Durability) async throws {
         let changes = try await changes(durability)
         let bootID = crash == .kill ? "first" : "second"
@@ -129,7 +129,7 @@ struct CrashFixture {
                 let isTrue = held.count >= range.upperBound && Self.isEqual(held, expected, range)
                 #expect(isTrue, "\(crash) after \(count) changes: \(range) is claimed and wrong")
             }
-            // With the last change, or a moment before, the user may have been told that the file is there.
+            // At the last change or just before it, the file may already have been reported as complete.
             let isWhole = disk.image.bytes(of: Self.final).map(isExpected)
             if crash == .kill || durability == .full {
                 #expect(isWhole != false, "\(crash) after \(count) changes: a final name without its bytes")

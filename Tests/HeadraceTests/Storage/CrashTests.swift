@@ -4,16 +4,16 @@ import Testing
 
 @testable import Headrace
 
-/// Crashes between any two changes of a disk: a second run ends with the exact file, whatever was lost.
+/// Crashes between any two disk changes: a second run ends with the exact file, whatever was lost.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct CrashTests {
     private static let size = 8000
-    /// One download with a cut and a record every three chunks.
+    /// One download that is cut off every three chunks, with a record each time.
     private let stream = CrashFixture(size: size, chunkBytes: 1000, connections: 1) { _, request in
         DiskFixture.response(request, sending: 3000, of: size)
     }
 
-    /// One download over four connections that are cut as well, and refused together now and then.
+    /// One download over four connections that are cut off and sometimes refused together.
     private let parts = CrashFixture(size: 2_200_000, chunkBytes: 100_000, connections: 4) { index, request in
         guard index % 8 < 5 else { throw DownloadError(.connectionLost, "Cut.") }
         return DiskFixture.response(request, sending: 300_000, of: 2_200_000)
@@ -24,20 +24,22 @@ struct CrashTests {
         try await stream.crashEverywhere(crash, .full)
     }
 
-    @Test func `X01 without syncs, a kill at any change costs nothing that was recorded`() async throws {
+    @Test func `X01 without syncs, a kill at any change loses no recorded bytes`() async throws {
         try await stream.crashEverywhere(.kill, .none)
     }
 
     @Test(arguments: Crash.allCases)
-    func `X01 X02 X03 X04 the same with several connections`(_ crash: Crash) async throws {
+    func `X01 X02 X03 X04 after a crash with several connections a second run has the exact file`(
+        _ crash: Crash
+    ) async throws {
         try await parts.crashEverywhere(crash, .full)
     }
 
-    @Test func `X07 fifty crashes in a row leave nothing but the partial and its record`() async throws {
+    @Test func `X07 fifty crashes in a row leave only the partial file and its record`() async throws {
         var image = DiskImage()
         for round in 0..<50 {
             let disk = MemoryDisk(image, bootID: "\(round)")
-            // Each run is cut by its server, and then stopped at another change each time.
+            // Each run is cut off by its server and then stopped at a different change.
             _ = try await DiskFixture.run(to: CrashFixture.destination, files: disk.calls) {
                 DiskFixture.response($0, sending: 100, of: Self.size)
             }

@@ -26,7 +26,7 @@ struct DestinationPathsTests {
         ("http://h/", "attachment; filename=..", "asked.bin"),
         ("http://h/final.bin", "attachment; filename*=UTF-8''..%2F; filename=told.bin", "told.bin"),
     ])
-    func `the server's proposal comes first, then the final URL, then the one that was requested`(
+    func `the server's name comes first, then the final URL, then the requested URL`(
         _ url: String,
         _ disposition: String?,
         _ name: String
@@ -35,14 +35,14 @@ struct DestinationPathsTests {
         #expect(path == "/tmp/d/" + name)
     }
 
-    @Test func `a name that the caller fixed is nobody else's to change`() throws {
+    @Test func `a name given by the caller is never changed`() throws {
         let names = try names(.file(Self.folder.appending(path: "mine")))
         #expect(try names.path(for: head("http://h/final.bin", "attachment; filename=told.bin")) == "/tmp/d/mine")
         #expect(names.knownPath == "/tmp/d/mine")
     }
 
-    /// Once the path was taken apart by characters, of which the slash and the mark are one.
-    @Test func `S01 a name that begins with a combining mark is still a name in the directory`() throws {
+    /// Regression: the path was split into characters, and the slash and the mark are one character.
+    @Test func `S01 a name that starts with a combining mark stays in the directory`() throws {
         let names = try names(.directory(URL(filePath: "/tmp/d.d/", directoryHint: .isDirectory)))
         let path = try names.path(for: head("http://h/x", "attachment; filename*=UTF-8''%CC%81x"))
         #expect(names.name(of: path) == "\u{301}x")
@@ -55,13 +55,13 @@ struct DestinationPathsTests {
         ("/tmp/d/..", false), ("/tmp/d/.", false), ("/tmp/d/x/y", false), ("/tmp/d/../x", false), ("/tmp/x", false),
         ("/tmp/d/x\0", false), ("x", false), ("", false), ("/tmp/d/x/\u{301}", false), ("/tmp/dx", false),
     ])
-    func `S01 a path is one component below its directory or none`(_ path: String, _ isContained: Bool) throws {
+    func `S01 a path is one component below its directory or invalid`(_ path: String, _ isContained: Bool) throws {
         #expect(try names(.directory(Self.folder)).contains(path) == isContained)
     }
 
-    /// Whatever bytes a server puts in the field.
+    /// Random field values from a server.
     @Test(arguments: UInt64(1)...8)
-    func `S01 no field leads out of the directory`(_ seed: UInt64) throws {
+    func `S01 no header field leads out of the directory`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let names = try names(.directory(Self.folder))
         let pieces: [String] = [

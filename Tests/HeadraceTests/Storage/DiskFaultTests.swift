@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Disks that fail in the middle of a download, and what the next run finds.
+/// Disks that fail during a download, and the state the next run finds.
 @Suite(.timeLimit(.minutes(4)))
 struct DiskFaultTests {
-    /// Writes as a file system does that is full from an offset on.
+    /// A file system that is full from an offset on.
     private func full(from limit: Int64) -> FileSystem {
         FileSystemRecorder { call throws(SystemError) in
             if case .write(let offset, let count) = call, offset + Int64(count) > limit {
@@ -16,7 +16,7 @@ struct DiskFaultTests {
         }.fileCalls
     }
 
-    @Test func `K01 a disk that becomes full keeps the bytes, which are gone on with`() async throws {
+    @Test func `K01 bytes received before the disk was full are saved and resumed`() async throws {
         try await withTemporaryDirectory { folder in
             let first = try await DiskFixture.run(to: .directory(folder), files: full(from: 700_000))
             #expect(first.error?.code == .diskFull)
@@ -29,9 +29,9 @@ struct DiskFaultTests {
         }
     }
 
-    /// Once the partial was left without a record, and all of it was fetched again.
+    /// Regression: the partial file was left without a record and downloaded again completely.
     @Test(arguments: [true, false])
-    func `K01 the record gets its room from the last bytes where the disk has no more`(
+    func `K01 a full disk drops the last bytes to make room for the record`(
         _ hasTornWrite: Bool
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -60,7 +60,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: [EMFILE, ENFILE])
-    func `too many open files pass, and the download is tried again`(_ errno: Int32) async throws {
+    func `too many open files is transient, and the download is retried`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let creations = Locked(0)
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -73,17 +73,17 @@ struct DiskFaultTests {
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls, retries: 1)
             #expect(outcome.error == nil)
-            let told = outcome.events.compactMap { if case .retrying(let error, _, _) = $0 { error } else { nil } }
-            #expect(told.map(\.code) == [.fileSystem])
+            let errors = outcome.events.compactMap { if case .retrying(let error, _, _) = $0 { error } else { nil } }
+            #expect(errors.map(\.code) == [.fileSystem])
             #expect(
-                told.first?.message.hasSuffix("Allow more open files (ulimit -n), or run fewer downloads at once.")
+                errors.first?.message.hasSuffix("Allow more open files (ulimit -n), or run fewer downloads at once.")
                     == true
             )
             #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
         }
     }
 
-    @Test func `K02 a record that cannot be written leaves the old one as it was`() async throws {
+    @Test func `K02 a record that cannot be written leaves the old one unchanged`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
                 DiskFixture.response($0, sending: 300_000)
@@ -111,8 +111,8 @@ struct DiskFaultTests {
         }
     }
 
-    /// Once each answer put off the next record, so that a kill cost all of them.
-    @Test func `X01 many short responses put off no record`() async throws {
+    /// Regression: each response delayed the next record, so a kill lost all bytes.
+    @Test func `X01 many short responses do not delay the record`() async throws {
         let (clock, recorder) = (TestClock(), FileSystemRecorder())
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(
@@ -138,12 +138,12 @@ struct DiskFaultTests {
             #expect(outcome.error == nil)
             #expect(outcome.starts.count == 11)
             #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
-            // One when the first answer was cut, and one for each two of the others but the last.
+            // One when the first response is cut off, and one for every two of the others except the last.
             #expect(recorder.calls.count { $0 == .replace } >= 5)
         }
     }
 
-    @Test func `K06 a sync that fails at the end is not tried again, and no file is there`() async throws {
+    @Test func `K06 a sync that fails at the end is not retried and leaves no file`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .sync { throw SystemError(errno: EIO) }
@@ -156,9 +156,9 @@ struct DiskFaultTests {
         }
     }
 
-    /// A body without a length was taken for complete where the failure had thrown its bytes back: a wrong file.
+    /// Regression: after the failure withdrew its bytes, a body without a length counted as complete: a wrong file.
     @Test(arguments: [true, false])
-    func `K06 a sync that fails on the way ends the download, and trust falls back`(_ hasLength: Bool) async throws {
+    func `K06 a sync that fails during the download stops it and leaves no file`(_ hasLength: Bool) async throws {
         let clock = TestClock()
         let disk = DiskFixture.failingToSync(clock)
         let outcome = try await DiskFixture.run(
@@ -177,8 +177,8 @@ struct DiskFaultTests {
         #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
     }
 
-    /// A sync that was due when a record was being written was forgotten if the body ended meanwhile.
-    @Test func `X03 no file has its name before the sync of its last byte`() async throws {
+    /// Regression: a sync that became due while a record was written was skipped if the body ended meanwhile.
+    @Test func `X03 no file gets its final name before its last byte is synced`() async throws {
         for slowRecords in [false, true] {
             let clock = TestClock()
             let gate = RecordGate()
@@ -212,7 +212,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `X03 data, its sync, the record, the name, the folder, in this order`() async throws {
+    @Test func `X03 the order is data, sync, record, rename, directory sync`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try await DiskFixture.run(to: .directory(folder), files: .system) {
                 DiskFixture.response($0, sending: 1_250_000)
@@ -224,9 +224,9 @@ struct DiskFaultTests {
                 chunkBytes: 256 << 10
             )
             #expect(outcome.error == nil)
-            let looks: Set<FileSystemRecorder.Call> = [.status, .openStatus, .read, .close]
-            let order = recorder.calls.filter { !looks.contains($0) }.map { call in
-                // The record's length is not the point.
+            let ignored: Set<FileSystemRecorder.Call> = [.status, .openStatus, .read, .close]
+            let order = recorder.calls.filter { !ignored.contains($0) }.map { call in
+                // Ignore the record's length.
                 if case .write(0, _) = call { FileSystemRecorder.Call.write(offset: 0, count: 0) } else { call }
             }
             #expect(
@@ -240,7 +240,7 @@ struct DiskFaultTests {
         }
     }
 
-    /// Runs with a record from a run before, where a folder's sync fails from some time on.
+    /// Resumes an earlier run on a file system whose directory syncs fail from `begin` on.
     private func runWithoutFolderSync(
         in folder: URL,
         _ errno: Int32,
@@ -259,7 +259,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: [EINVAL, EBADF, ENOTSUP, EOPNOTSUPP])
-    func `a file system that syncs no folders keeps no download from its end`(_ errno: Int32) async throws {
+    func `a file system that cannot sync directories does not fail a download`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let (outcome, calls) = try await runWithoutFolderSync(in: folder, errno)
             #expect(outcome.error == nil)
@@ -270,9 +270,9 @@ struct DiskFaultTests {
         }
     }
 
-    /// Once it was told as a file that could not be renamed, and a record was left beside it.
+    /// Regression: the error said that the file could not be renamed, and a record was left beside it.
     @Test(arguments: [(EIO, DownloadError.Code.fileSystem), (EACCES, .permission), (ENOSPC, .diskFull)])
-    func `X03 a folder that cannot be synced is told with the file, which is complete and alone`(
+    func `X03 the error of a failed directory sync names the complete file`(
         _ errno: Int32,
         _ code: DownloadError.Code
     ) async throws {
@@ -291,8 +291,8 @@ struct DiskFaultTests {
         }
     }
 
-    /// The session had the descriptor of the named file still, whose bytes it would have cut for the next attempt.
-    @Test func `K06 a file that has its name is not written to when the download is tried again`() async throws {
+    /// Regression: the renamed file's descriptor was still open and would have been truncated for the next attempt.
+    @Test func `K06 a renamed file is not written to when the download is retried`() async throws {
         let disk = MemoryDisk { change throws(SystemError) in
             if change == .syncDirectory { throw SystemError(errno: EIO) }
         }
@@ -331,7 +331,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: [0, 300_000])
-    func `K23 a file that is refused its name is kept, unless it is empty`(_ size: Int) async throws {
+    func `K23 a file that cannot be renamed is kept unless it is empty`(_ size: Int) async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .move { throw SystemError(errno: EEXIST) }
@@ -344,13 +344,12 @@ struct DiskFaultTests {
             #expect(error.code == .fileExists)
             #expect(error.message.contains("kept as \(partial.path)") == (size > 0))
             #expect(FileProbe.size(of: partial) == (size > 0 ? Int64(size) : nil))
-            // As private as before.
+            // The permissions are unchanged.
             #expect(size == 0 || FileProbe.permissions(of: partial) == 0o600)
         }
     }
 
-    @Test func `a complete file that cannot be looked at is kept with its record, and the reason is told`() async throws
-    {
+    @Test func `a complete file whose status cannot be read is kept with its record`() async throws {
         try await withTemporaryDirectory { folder in
             let isWritten = Locked(false)
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -371,7 +370,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K24 a name on another file system keeps the bytes, which need no second body`() async throws {
+    @Test func `K24 a rename across file systems keeps the bytes, which are not downloaded again`() async throws {
         try await withTemporaryDirectory { folder in
             for policy in [DownloadRequest.ConflictPolicy.rename, .overwrite] {
                 let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -379,7 +378,7 @@ struct DiskFaultTests {
                 }
                 var calls = recorder.fileCalls
                 calls.replace = { path, newPath throws(SystemError) in
-                    // The record's replacement stays within the folder.
+                    // The replacement of the record stays within the folder.
                     guard path.hasSuffix(".new") else { throw SystemError(errno: EXDEV) }
                     try FileSystem.system.replace(path, newPath)
                 }
@@ -398,7 +397,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K24 the partial and its record lie in the folder of the file`() throws {
+    @Test func `K24 the partial file and its record are in the directory of the file`() throws {
         let url = try #require(URL(string: "http://example.org/a/..%2Fb/c.bin?d=/e/f"))
         for destination in [
             DownloadRequest.Destination.directory(URL(filePath: "/folder/")), .directory(URL(filePath: "/folder")),
@@ -412,7 +411,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K12 a partial that is removed under the download is never called complete`() async throws {
+    @Test func `K12 a partial file removed during the download is never reported as complete`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
@@ -424,7 +423,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K08 a process without descriptors fails this download, and the next run has the file`() async throws {
+    @Test func `K08 running out of descriptors fails the download, and the next run completes it`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .create || call == .open { throw SystemError(errno: EMFILE) }
@@ -436,7 +435,7 @@ struct DiskFaultTests {
         }
     }
 
-    @Test func `K26 a folder that is removed under the download is an error`() async throws {
+    @Test func `K26 a directory removed during the download is an error`() async throws {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "folder")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)

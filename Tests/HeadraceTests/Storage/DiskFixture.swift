@@ -4,20 +4,20 @@ import Testing
 
 @testable import Headrace
 
-/// What came of one run over fake connections.
+/// The outcome of one run over fake connections.
 struct DiskOutcome {
     var error: DownloadError?
-    /// Where each request began.
+    /// The first byte of each request.
     var starts: [Int64]
     var events: [DownloadEvent]
 }
 
-/// Runs downloads over fake connections, for tests of what happens on the disk.
+/// Runs downloads over fake connections to test disk behaviour.
 enum DiskFixture {
     static let size = 1_300_000
     static let bytes = Pattern(seed: 5).bytes(in: 0..<2_200_000)
 
-    /// Answers as an origin with a strong entity tag does; sends so many bytes and then loses the connection.
+    /// The reply of an origin with a strong entity tag, whose connection is lost after `most` bytes.
     static func response(
         _ request: TransportRequest,
         sending most: Int = .max,
@@ -41,7 +41,7 @@ enum DiskFixture {
         return Int(range.dropFirst("bytes=".count).prefix { $0 != "-" }) ?? 0
     }
 
-    /// The byte after the last one that is asked for; nil for all there are.
+    /// The end of the requested range, exclusive; `nil` if it is open.
     private static func end(of request: TransportRequest) -> Int? {
         let range = request.fields.first { $0.name == "Range" }?.value
         return range?.split(separator: "-").dropFirst().first.flatMap { Int($0) }.map { $0 + 1 }
@@ -93,7 +93,7 @@ enum DiskFixture {
         )
     }
 
-    /// A disk on which no sync of the file succeeds, and each piece of the body takes a second, so that syncs become due.
+    /// A disk whose file syncs fail and whose writes take a second each, so that syncs become due.
     static func failingToSync(_ clock: TestClock) -> MemoryDisk {
         MemoryDisk { change throws(SystemError) in
             switch change {
@@ -114,10 +114,10 @@ enum DiskFixture {
         return request
     }
 
-    /// What ``withLeftovers(_:)`` leaves of the file.
+    /// The bytes of the file that ``withLeftovers(_:)`` leaves behind.
     static let held: Int64 = 400_000
 
-    /// Leaves a partial and its record, as a run does that was cut.
+    /// Leaves the partial file and record of an interrupted run.
     static func withLeftovers(
         _ body: (_ folder: URL, _ partial: URL, _ record: URL) async throws -> Void
     ) async throws {
@@ -129,7 +129,7 @@ enum DiskFixture {
         }
     }
 
-    /// Leaves what a process does that is killed when its file, of ``held`` bytes, has got its name.
+    /// Leaves the state of a process that was killed just after it renamed its file of ``held`` bytes.
     static func withNamedLeftovers(_ body: (_ folder: URL, _ final: URL) async throws -> Void) async throws {
         try await withLeftovers { folder, partial, _ in
             let final = folder.appending(path: "file.bin")
@@ -138,7 +138,7 @@ enum DiskFixture {
         }
     }
 
-    /// Gives a partial its name, and its record the state that it has then, as if it were complete.
+    /// Renames a partial file and sets its record to the state it has at that moment, as if the file were complete.
     static func nameLeftovers(_ partial: URL, _ final: URL) throws {
         let recordFile = RecordFile(of: partial.path, calls: .system)
         guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
@@ -147,7 +147,7 @@ enum DiskFixture {
         try FileSystem.system.move(partial.path, final.path)
     }
 
-    /// The partial's name for a download into a folder.
+    /// The partial file of a download into a folder.
     static func partial(in folder: URL) throws -> URL {
         URL(filePath: DestinationPaths(try request(to: .directory(folder))).partialPath)
     }

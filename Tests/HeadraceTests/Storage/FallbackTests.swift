@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// File systems that do not have what is asked of them.
+/// File systems that lack a system call.
 @Suite(.timeLimit(.minutes(4)))
 struct FallbackTests {
-    /// The calls of a file system whose calls for a free name answer this; 0 stands for success.
+    /// A file system whose exclusive rename and link fail with these errors; 0 means success.
     private func calls(_ recorder: FileSystemRecorder, renaming: Int32, linking: Int32) -> FileSystem {
         let recorded = recorder.fileCalls
         var calls = recorded
@@ -23,9 +23,9 @@ struct FallbackTests {
         return calls
     }
 
-    /// Once no download with the default policy could be named on exFAT, nor on many mounts of FUSE.
+    /// Regression: with the default policy, no download could be renamed on exFAT and many FUSE mounts.
     @Test(arguments: [EINVAL, ENOTSUP], [0, EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP, EMLINK])
-    func `K23 a file system without the calls for it gives free names, and no others`(
+    func `K23 without exclusive renames, a file still gets only a free name`(
         _ renaming: Int32,
         _ linking: Int32
     ) async throws {
@@ -56,8 +56,7 @@ struct FallbackTests {
     ]
 
     @Test(arguments: otherFailures)
-    func `another failure to take a name is one, and nothing else is tried`(_ renaming: Int32, _ linking: Int32) throws
-    {
+    func `any other rename failure is reported, and no fallback is tried`(_ renaming: Int32, _ linking: Int32) throws {
         let recorder = FileSystemRecorder()
         let error = #expect(throws: SystemError.self) {
             try calls(recorder, renaming: renaming, linking: linking).move("/missing/a", "/missing/b")
@@ -67,8 +66,7 @@ struct FallbackTests {
     }
 
     @Test(arguments: [ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP])
-    func `a file system without locks takes files, and goes on with those of earlier runs`(_ errno: Int32) async throws
-    {
+    func `a file system without locks works for new and resumed downloads`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 if call == .lock { throw SystemError(errno: errno) }
@@ -86,9 +84,10 @@ struct FallbackTests {
         }
     }
 
-    /// Once each attempt left an empty partial.
+    /// Regression: each attempt left an empty partial file.
     @Test(arguments: [EIO, EINTR])
-    func `a new partial whose lock fails is told with the reason, and does not stay`(_ errno: Int32) async throws {
+    func `a new partial file that cannot be locked is removed, and the reason is reported`(_ errno: Int32) async throws
+    {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .lock { throw SystemError(errno: errno) }
@@ -100,9 +99,9 @@ struct FallbackTests {
         }
     }
 
-    /// Two processes without a lock would write one journal.
+    /// Without a lock, two processes would write to one journal.
     @Test(arguments: [ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP])
-    func `a list on a file system without locks is refused with that reason`(_ errno: Int32) async throws {
+    func `a registry on a file system without locks is rejected with the reason`(_ errno: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 if call == .lock { throw SystemError(errno: errno) }

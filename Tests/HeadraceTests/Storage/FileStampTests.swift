@@ -10,7 +10,7 @@ struct FileStampTests {
         FileStamp(try #require(try FileSystem.system.status(file.path)))
     }
 
-    @Test func `a file has its stamp under every name, and no other file has it`() async throws {
+    @Test func `a file has the same stamp under every name, and no other file has it`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "a")
             let moved = folder.appending(path: "b")

@@ -4,17 +4,17 @@ import Testing
 
 @testable import Headrace
 
-/// Disks that went away and came back within one boot, without some of the bytes that were written.
+/// Disks that were unmounted and remounted within one boot and lost some of the written bytes.
 @Suite(.timeLimit(.minutes(4)))
 struct HolesTests {
     private static let written = 1_000_000
-    /// What the disk has lost, and where it is gone on with: before the block that was half written.
+    /// The lost range; the download resumes one block earlier, because that block may be half written.
     private static let hole: Range<Int64> = 600_000..<700_000
     private static let start: Int64 = 600_000 - 65_536
-    /// Where the bytes begin that are missing then, which several connections may fetch at once.
+    /// The first missing bytes, which several connections may request at once.
     private static let starts = [start, Int64(written) - 65_536]
 
-    /// In blocks; each gives what is left of what was written.
+    /// Ranges in blocks: written, durable, found on disk, and the expected remainder.
     struct Finding: Sendable {
         var written: [Range<Int64>] = [0..<10]
         var durable: [Range<Int64>] = []
@@ -27,7 +27,7 @@ struct HolesTests {
         Finding(data: [0..<99], found: [0..<10]),
         Finding(written: [], data: [], found: []),
         Finding(written: [2..<4, 6..<8], data: [1..<8], found: [2..<4, 6..<8]),
-        // At the end, in the middle, and at the start.
+        // Lost blocks at the end, in the middle and at the start.
         Finding(data: [0..<6], found: [0..<5]),
         Finding(data: [0..<4, 6..<10], found: [0..<3, 7..<9]),
         Finding(data: [2..<10], found: [3..<9]),
@@ -35,7 +35,7 @@ struct HolesTests {
         Finding(written: [0..<4, 6..<10], data: [0..<10], found: [0..<4, 6..<10]),
         Finding(written: [0..<4, 6..<10], data: [0..<8], found: [0..<3]),
         Finding(data: [], found: []),
-        // What is durable may be zeros.
+        // Durable blocks may be zeros.
         Finding(durable: [0..<5], data: [0..<2, 3..<10], found: [0..<10]),
         Finding(durable: [0..<5], data: [0..<6], found: [0..<5]),
         Finding(durable: [0..<5], data: [0..<8], found: [0..<5, 6..<7]),
@@ -44,7 +44,7 @@ struct HolesTests {
     ]
 
     @Test(arguments: findings)
-    func `where bytes are lost, the durable ones stay, and the others that lie away from an edge`(_ finding: Finding) {
+    func `after a loss, durable blocks and those away from a hole's edge are trusted`(_ finding: Finding) {
         let (written, durable) = (Self.blocks(finding.written), Self.blocks(finding.durable))
         #expect(written.found(in: Self.blocks(finding.data), durable: durable) == Self.blocks(finding.found))
     }
@@ -55,7 +55,7 @@ struct HolesTests {
 
     // MARK: A disk in memory
 
-    /// A disk that has lost what is in the hole, and what came last to the block before it.
+    /// A disk that has lost the bytes in the hole and some of the block before it.
     private func damagedDisk(
         _ durability: DownloadConfiguration.Durability = .none,
         intercept: @escaping @Sendable (DiskChange) throws(SystemError) -> Void = { _ throws(SystemError) in }
@@ -76,7 +76,7 @@ struct HolesTests {
         return MemoryDisk(image, intercept: intercept)
     }
 
-    /// The calls of a disk that reports the hole until the bytes are written again.
+    /// A file system that reports the hole while `isThere` is true and until the bytes are written again.
     private func calls(_ disk: MemoryDisk, while isThere: @escaping @Sendable () -> Bool = { true }) -> FileSystem {
         let system = disk.calls
         var calls = system
@@ -123,8 +123,8 @@ struct HolesTests {
         #expect(disk.image.names.keys.sorted() == [CrashFixture.final])
     }
 
-    /// Once they were trusted for as long as the system ran, and the file had zeros there.
-    @Test func `bytes that were written and not synced are fetched again where the file has a hole`() async throws {
+    /// Regression: these bytes were trusted until the next boot, and the file had zeros there.
+    @Test func `unsynced bytes are downloaded again if the file has a hole`() async throws {
         let disk = try await damagedDisk()
         let outcome = try await run(calls(disk))
         #expect(outcome.error == nil)
@@ -132,11 +132,11 @@ struct HolesTests {
         let told = outcome.events.filter {
             if case .fellBack(let what) = $0 { what.contains("no longer on the disk") } else { false }
         }
-        #expect(told.count == 1)
+        #expect(notices.count == 1)
         expectExact(disk)
     }
 
-    @Test func `a hole in bytes that were synced is one that was downloaded`() async throws {
+    @Test func `a hole in synced bytes counts as downloaded zeros`() async throws {
         let disk = try await damagedDisk(.full)
         let outcome = try await run(calls(disk), .full)
         #expect(outcome.starts == [Int64(Self.written)])
@@ -144,7 +144,7 @@ struct HolesTests {
     }
 
     @Test(arguments: [EINVAL, ENOTSUP, EOPNOTSUPP, ENOSYS, ENOTTY])
-    func `a file system that does not publish of holes has none`(_ errno: Int32) async throws {
+    func `a file system that does not report holes has none`(_ errno: Int32) async throws {
         let disk = MemoryDisk()
         _ = try await run(disk.calls.withoutSync, sending: Self.written)
         var calls = disk.calls
@@ -154,7 +154,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a file that cannot be requested for holes fails its download, and stays`() async throws {
+    @Test func `a file whose holes cannot be read fails its download and stays`() async throws {
         let disk = try await damagedDisk()
         var failing = disk.calls
         failing.dataRange = { _, _ throws(SystemError) in throw SystemError(errno: EIO) }
@@ -165,7 +165,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a hole that is none after a sync was bytes that waited to be written`() async throws {
+    @Test func `a hole that disappears after a sync was unwritten cache`() async throws {
         let isSynced = Locked(false)
         let disk = MemoryDisk { change throws(SystemError) in
             if case .sync = change { isSynced.withLock { $0 = true } }
@@ -177,7 +177,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `K06 where that sync fails nothing is trusted that was not synced before`() async throws {
+    @Test func `K06 if that sync fails, only previously synced bytes are trusted`() async throws {
         let disk = try await damagedDisk { change throws(SystemError) in
             if case .sync = change { throw SystemError(errno: EIO) }
         }
@@ -188,8 +188,8 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    /// The hole may be filled, and the block before it not yet, when the process ends.
-    @Test func `what a hole has told outlives it`() async throws {
+    /// When the process ends, the hole may be filled but the block before it not yet.
+    @Test func `bytes found missing stay missing after the hole is filled`() async throws {
         let disk = try await damagedDisk()
         let second = try await run(calls(disk), sending: 0)
         #expect(second.error?.code == .connectionLost)
@@ -199,7 +199,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a retry of the same process looks for holes as well`() async throws {
+    @Test func `a retry in the same process also checks for holes`() async throws {
         let disk = MemoryDisk()
         let outcome = try await run(calls(disk), retries: 2, sending: Self.written)
         #expect(outcome.error == nil)
@@ -207,7 +207,7 @@ struct HolesTests {
         expectExact(disk)
     }
 
-    @Test func `a file that is too short has lost the end of what it has too`() async throws {
+    @Test func `a file that is too short also loses the last block before its end`() async throws {
         let disk = try await damagedDisk()
         var image = disk.image
         for node in image.files.keys where image.files[node]?.count == Self.written {
@@ -219,7 +219,7 @@ struct HolesTests {
         expectExact(short)
     }
 
-    /// The name outlived the bytes.
+    /// The rename survived, but not the bytes.
     @Test func `X03 a file with a hole is not complete because it has its final name`() async throws {
         for isDamaged in [true, false] {
             let disk = MemoryDisk()
@@ -243,7 +243,7 @@ struct HolesTests {
 
     // MARK: The file system
 
-    /// A file of a hundred bytes, some of which are holes, and how its system seeks in it.
+    /// A file of a hundred bytes with holes, and the seek behaviour of its system.
     struct SparseFile: Sendable {
         let size: Int64 = 100
         let data: [Range<Int64>]
@@ -261,12 +261,12 @@ struct HolesTests {
         }
     }
 
-    /// On APFS a file without a hole had no data, and all of it was fetched again.
+    /// Regression: on APFS a file without a hole had no data and was downloaded again completely.
     @Test(
         arguments: [[0..<100], [], [0..<40], [40..<100], [0..<10, 20..<30, 50..<100], [10..<20, 30..<40]],
         [true, false]
     )
-    func `data is found by seeks of every system`(_ data: [Range<Int64>], isOnAPFS: Bool) throws {
+    func `data ranges are found with each system's seek behaviour`(_ data: [Range<Int64>], isOnAPFS: Bool) throws {
         let file = SparseFile(data: data, isOnAPFS: isOnAPFS)
         var calls = FileSystem.system
         calls.dataRange = { _, offset throws(SystemError) in
@@ -275,7 +275,7 @@ struct HolesTests {
         #expect(try calls.dataRanges(-1, size: file.size).ranges == data)
     }
 
-    /// Nil where the folder's file system does not tell of holes.
+    /// `nil` if the folder's file system does not report holes.
     private func holes(of file: URL) throws -> [Range<Int64>]? {
         let descriptor = try FileSystem.system.open(file.path)
         defer { try? FileSystem.system.close(descriptor) }
@@ -284,7 +284,7 @@ struct HolesTests {
         return holes.isEmpty ? nil : holes
     }
 
-    @Test func `the system tells of the hole that a cut and a growth leave`() async throws {
+    @Test func `truncating and extending a file leaves a hole that is found`() async throws {
         try await withTemporaryDirectory { folder in
             let calls = FileSystem.system.withoutSync
             let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, durability: .none) {
@@ -305,7 +305,7 @@ struct HolesTests {
         }
     }
 
-    @Test func `the system tells of an empty file that it has nothing`() async throws {
+    @Test func `an empty file has no data ranges`() async throws {
         try await withTemporaryDirectory { folder in
             let file = try FileSystem.system.create(folder.appending(path: "empty").path)
             defer { try? FileSystem.system.close(file) }
@@ -315,7 +315,7 @@ struct HolesTests {
 }
 
 extension FileSystem {
-    /// What is written without being synced at the stop, as by a process that is killed.
+    /// A file system whose syncs fail, as if the process were killed before them.
     fileprivate var withoutSync: FileSystem {
         var calls = self
         calls.sync = { _ throws(SystemError) in throw SystemError(errno: ENOTSUP) }

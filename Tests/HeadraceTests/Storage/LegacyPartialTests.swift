@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// What became of a partial and its record between two runs.
+/// The state of a partial file and its record between two runs.
 @Suite(.timeLimit(.minutes(4)))
 struct LegacyPartialTests {
     private static let held = DiskFixture.held
 
-    /// Runs again, which has to fetch what is behind `start`.
+    /// Runs again and expects a single request from `start`.
     private func expectExact(in folder: URL, from start: Int64) async throws {
         let outcome = try await DiskFixture.run(to: .directory(folder), files: .system)
         #expect(outcome.error == nil)
@@ -18,7 +18,7 @@ struct LegacyPartialTests {
         #expect(try FileProbe.names(in: folder) == ["file.bin"])
     }
 
-    /// Runs again, which has to ask nobody and name nothing.
+    /// Runs again and expects no request and no renamed file.
     private func expectRefusal(in folder: URL) async throws -> DownloadError? {
         let outcome = try await DiskFixture.run(to: .directory(folder), files: .system)
         #expect(outcome.error?.code == .fileSystem)
@@ -27,13 +27,13 @@ struct LegacyPartialTests {
         return outcome.error
     }
 
-    @Test func `X01 bytes and record left by another run are gone on with`() async throws {
+    @Test func `X01 bytes and record left by another run are resumed`() async throws {
         try await DiskFixture.withLeftovers { folder, _, _ in try await expectExact(in: folder, from: Self.held) }
     }
 
-    /// As after Ctrl-C, and a restart of the machine in the evening.
+    /// The state after Ctrl-C followed by a reboot.
     @Test(arguments: [DownloadConfiguration.Durability.none, .full])
-    func `bytes that were kept at a stop are gone on with after another start of the system`(
+    func `bytes saved at a stop are resumed after a reboot`(
         _ durability: DownloadConfiguration.Durability
     ) async throws {
         let first = MemoryDisk(bootID: "first")
@@ -51,21 +51,21 @@ struct LegacyPartialTests {
         #expect(next.image.bytes(of: CrashFixture.final) == Array(DiskFixture.bytes.prefix(8000)))
     }
 
-    @Test func `S05 the record is for its owner only`() async throws {
+    @Test func `S05 only the owner can read the partial file and its record`() async throws {
         try await DiskFixture.withLeftovers { _, partial, record in
             #expect(FileProbe.permissions(of: partial) == 0o600)
             #expect(FileProbe.permissions(of: record) == 0o600)
         }
     }
 
-    @Test func `K11 a partial that was removed is fetched from the start`() async throws {
+    @Test func `K11 a removed partial file is downloaded from the start`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, _ in
             try FileManager.default.removeItem(at: partial)
             try await expectExact(in: folder, from: 0)
         }
     }
 
-    @Test func `K11 without its record a partial proves nothing`() async throws {
+    @Test func `K11 a partial file without its record is not trusted`() async throws {
         try await DiskFixture.withLeftovers { folder, _, record in
             try FileManager.default.removeItem(at: record)
             try await expectExact(in: folder, from: 0)
@@ -73,14 +73,14 @@ struct LegacyPartialTests {
     }
 
     @Test(arguments: [100_000, 500_000, 5_000_000])
-    func `K14 K15 K16 of a partial of another size the record and the size decide`(_ size: Int) async throws {
+    func `K14 K15 K16 the record and the file size limit what is resumed`(_ size: Int) async throws {
         try await DiskFixture.withLeftovers { folder, partial, _ in
             #expect(truncate(partial.path, off_t(size)) == 0)
             try await expectExact(in: folder, from: min(Int64(size), Self.held))
         }
     }
 
-    @Test func `K13 another file under the partial's name is not trusted`() async throws {
+    @Test func `K13 another file under the partial file's name is not trusted`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, _ in
             let other = URL(filePath: partial.path + ".other")
             try Data(repeating: 7, count: Int(Self.held)).write(to: other)
@@ -90,7 +90,7 @@ struct LegacyPartialTests {
     }
 
     @Test(arguments: ["link", "pipe", "directory"])
-    func `K13 S03 what is no file is not touched, followed or waited for`(_ kind: String) async throws {
+    func `K13 S03 a link, pipe or directory is not touched, followed or waited for`(_ kind: String) async throws {
         try await DiskFixture.withLeftovers { folder, partial, _ in
             let target = folder.appending(path: "precious")
             try Data("precious".utf8).write(to: target)
@@ -105,7 +105,7 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `K18 K19 a damaged record costs its own download a start from zero`() async throws {
+    @Test func `K18 K19 a damaged record restarts only its own download`() async throws {
         try await DiskFixture.withLeftovers { folder, _, record in
             var bytes = try FileProbe.bytes(of: record)
             bytes[bytes.count / 2] ^= 4
@@ -114,7 +114,7 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `K20 a record of a later release is untouched, and so are its bytes`() async throws {
+    @Test func `K20 a record of a later release and its bytes are left untouched`() async throws {
         let text = "headrace-record 2 00000000 2\n{}\n"
         try await DiskFixture.withLeftovers { folder, partial, record in
             try Data(text.utf8).write(to: record)
@@ -125,7 +125,7 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `bytes that are given up because resuming is off are said to be so`() async throws {
+    @Test func `bytes discarded because resuming is off are reported`() async throws {
         try await DiskFixture.withLeftovers { folder, _, _ in
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, resumes: false)
             #expect(outcome.error == nil)
@@ -135,8 +135,8 @@ struct LegacyPartialTests {
         }
     }
 
-    /// Killed after the file got its name and before its record was removed; and then told to skip what is there.
-    @Test func `X03 a record without its partial goes when the file is skipped`() async throws {
+    /// The process was killed after the rename and before the record was removed; the next run skips existing files.
+    @Test func `X03 a record without its partial file is removed when the file is skipped`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let names = DestinationPaths(try DiskFixture.request(to: .file(file)))
@@ -155,7 +155,7 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `K20 what a later release has left stays where the file is skipped as well`() async throws {
+    @Test func `K20 files of a later release stay even if the file is skipped`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             _ = try await DiskFixture.run(to: .file(file), files: .system) {
@@ -172,7 +172,7 @@ struct LegacyPartialTests {
     }
 
     @Test(arguments: [true, false])
-    func `X03 of an interrupted download that is skipped nothing is left`(_ isNamed: Bool) async throws {
+    func `X03 skipping removes the files of an interrupted download`(_ isNamed: Bool) async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let destination = isNamed ? DownloadRequest.Destination.file(file) : .directory(folder)
@@ -187,9 +187,7 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `X03 a file that has its name already is the result, where it is what is requested for now`()
-        async throws
-    {
+    @Test func `X03 a file that was already renamed is the result if it matches the request`() async throws {
         let right = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(Int(Self.held)))))
         for checksums in [[], [right]] {
             try await DiskFixture.withNamedLeftovers { folder, final in
@@ -203,9 +201,9 @@ struct LegacyPartialTests {
         }
     }
 
-    /// Once it was the result, also with another checksum than the one that was asked for.
+    /// Regression: it was the result even if another checksum was requested.
     @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .overwrite])
-    func `X03 a file that has its name already is fetched again, where it is not what is requested for now`(
+    func `X03 a renamed file that does not match the request is downloaded again`(
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         let other = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(DiskFixture.size))))
@@ -224,7 +222,7 @@ struct LegacyPartialTests {
     }
 
     @Test(arguments: [true, false])
-    func `X03 a file that has its name is compared with the checksums of its pieces`(_ isRight: Bool) async throws {
+    func `X03 a renamed file is verified against its piece hashes`(_ isRight: Bool) async throws {
         let (bytes, half) = (Array(DiskFixture.bytes.prefix(Int(Self.held))), Int(Self.held) / 2)
         let checksums = try [bytes.prefix(half), bytes.suffix(half)].map { try Checksum(of: .bytes(Array($0))) }
         let pieces = try #require(PieceHashes(length: Int64(half), checksums: checksums))
@@ -242,13 +240,15 @@ struct LegacyPartialTests {
         }
     }
 
-    /// Once the file was lost as the result, and what had stopped its check was told as an error.
+    /// Regression: the file was lost as the result, and the reason for stopping was reported as an error.
     @Test(
         arguments: [
             .paused, .cancelled, .demoted, .networkChanged, .shutDown, .timedOut(after: .seconds(1)),
         ] as [StopSignal.Reason]
     )
-    func `X03 a file whose check is stopped is the result of the next run`(_ reason: StopSignal.Reason) async throws {
+    func `X03 a file whose verification is stopped is the result of the next run`(
+        _ reason: StopSignal.Reason
+    ) async throws {
         let right = try Checksum(of: .bytes(Array(DiskFixture.bytes.prefix(Int(Self.held)))))
         try await DiskFixture.withNamedLeftovers { folder, final in
             var request = try DiskFixture.request(to: .directory(folder))
@@ -257,7 +257,7 @@ struct LegacyPartialTests {
             let stop = StopSignal()
             var files = FileSystem.system
             files.status = { path throws(SystemError) in
-                // It is looked up just before it is read.
+                // The status is read just before the file.
                 if path.hasSuffix("/file.bin") { stop.stop(reason) }
                 return try FileSystem.system.status(path)
             }
@@ -267,7 +267,7 @@ struct LegacyPartialTests {
                 files: files,
                 clock: AnyClock(TestClock())
             )
-            // A task of its own, which is the one that is cancelled.
+            // A separate task, which is the one that is cancelled.
             async let stopped = stop.cancellingTask {
                 await TransferOutcome(of: DownloadTransfer(record, stop, in: environment))
             }
@@ -285,8 +285,8 @@ struct LegacyPartialTests {
         }
     }
 
-    /// What was no file before was also one that could not be looked up.
-    @Test func `X03 a record whose partial cannot be looked up stays`() async throws {
+    /// Regression: a file whose status could not be read was treated as missing.
+    @Test func `X03 a record stays if the status of its partial file cannot be read`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let partialPath = DestinationPaths(try DiskFixture.request(to: .file(file))).partialPath
@@ -305,27 +305,27 @@ struct LegacyPartialTests {
         }
     }
 
-    @Test func `K27 of two downloads on one partial the second is refused, until the first is gone`() async throws {
+    @Test func `K27 a second download on the same partial file is rejected until the first is gone`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, _ in
-            // Another process holds the lock, as its own descriptor does here.
+            // Another process holds the lock; here a second descriptor does.
             let file = open(partial.path, O_RDWR | O_CLOEXEC)
             #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
             let error = #expect(throws: DownloadError.self) {
                 try PartialFile.existing(partial.path, calls: .system)
             }
             #expect(error?.code == .busy)
-            // What the kernel does with the descriptors of a killed process.
+            // The kernel closes the descriptors of a killed process in the same way.
             close(file)
             try await expectExact(in: folder, from: Self.held)
         }
     }
 
-    @Test func `K27 a download whose partial is being written fails and leaves it alone`() async throws {
+    @Test func `K27 a download whose partial file is being written fails and leaves it alone`() async throws {
         try await withTemporaryDirectory { folder in
             let gate = try Gate()
             try await withFaultServer(.ok(.pattern(size: 200_000)).held(after: 100_000, until: gate)) { server in
                 let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))
-                // The wait of this test is no stall, however busy the machine is.
+                // A long time-out, so that waiting is no stall even on a busy machine.
                 try await withDownloadManager(.init { $0.stallTimeout = .seconds(600) }) { one in
                     let first = try await one.download(request)
                     for await progress in first.progress where progress.bytesReceived > 0 { break }

@@ -7,7 +7,7 @@ import Testing
 /// Partial files that another program truncates while they are written.
 @Suite(.timeLimit(.minutes(4)))
 struct LostBytesTests {
-    /// The system's calls, with the file cut to a size by another program after some of the writes.
+    /// A file system on which another program truncates the file after some of the writes.
     private static func calls(cuttingTo size: Int64, after writes: Set<Int>) -> FileSystem {
         var calls = FileSystem.system
         let count = Locked(0)
@@ -55,7 +55,7 @@ struct LostBytesTests {
         Cut(size: 100, connections: 4, isChecked: true),
         Cut(size: 70_000, isChecked: true, durability: .full),
     ])
-    func `bytes that another program cuts off during the download are fetched again`(_ cut: Cut) async throws {
+    func `bytes truncated by another program during the download are downloaded again`(_ cut: Cut) async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
             let outcome = try await DiskFixture.run(
@@ -73,10 +73,10 @@ struct LostBytesTests {
         }
     }
 
-    @Test func `only the lost bytes are fetched again`() async throws {
+    @Test func `only the lost bytes are downloaded again`() async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
-            // The hole reaches from the cut to the end of the eighth chunk.
+            // The hole reaches from the truncation to the end of the eighth chunk.
             let outcome = try await DiskFixture.run(
                 to: .directory(folder),
                 files: Self.calls(cuttingTo: 300_000, after: [8]),
@@ -89,7 +89,7 @@ struct LostBytesTests {
         }
     }
 
-    @Test func `a file that is truncated again and again gets no name`() async throws {
+    @Test func `a file that is truncated repeatedly never gets its final name`() async throws {
         try await withTemporaryDirectory { folder in
             guard try Self.reportsHoles(folder) else { return }
             let outcome = try await DiskFixture.run(
@@ -105,7 +105,7 @@ struct LostBytesTests {
     }
 
     /// Some file systems store zeros as a hole.
-    @Test func `a hole is no loss where zeros were written`() async throws {
+    @Test func `a hole where zeros were written is not a loss`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileSystem.system
             calls.dataRange = { _, offset throws(SystemError) in
@@ -116,7 +116,7 @@ struct LostBytesTests {
                 let path = folder.appending(path: "\(isZeros)").path
                 let file = try PartialFile.create(path, calls: SharedFileSystem(calls))
                 defer { file.close() }
-                // No write begins or ends at a block.
+                // No write starts or ends on a block boundary.
                 let bytes = (0..<262_144).map { UInt8(isZeros && (60_000..<140_000).contains($0) ? 0 : 1) }
                 for start in stride(from: 0, to: bytes.count, by: 30_001) {
                     try bytes[start..<min(bytes.count, start + 30_001)].withUnsafeBytes {
@@ -129,17 +129,17 @@ struct LostBytesTests {
         }
     }
 
-    @Test func `a file that is written at once is not checked for holes`() async throws {
+    @Test func `a file written in one go is not checked for holes`() async throws {
         try await withTemporaryDirectory { folder in
-            let looks = Locked(0)
+            let scans = Locked(0)
             var calls = FileSystem.system
             calls.dataRange = { file, offset throws(SystemError) in
-                looks.withLock { $0 += 1 }
+                scans.withLock { $0 += 1 }
                 return try FileSystem.system.dataRange(file, offset)
             }
             let sizes = [(1_000, 0), (DiskFixture.size, 1)]
             for (size, expected) in sizes {
-                looks.withLock { $0 = 0 }
+                scans.withLock { $0 = 0 }
                 let outcome = try await DiskFixture.run(
                     to: .directory(folder),
                     files: calls,
@@ -147,7 +147,7 @@ struct LostBytesTests {
                     connections: 1
                 ) { DiskFixture.response($0, of: size) }
                 #expect(outcome.error == nil)
-                #expect(looks.withLock { $0 } == expected)
+                #expect(scans.withLock { $0 } == expected)
             }
         }
     }

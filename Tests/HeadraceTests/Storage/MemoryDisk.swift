@@ -3,7 +3,7 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// A disk in memory that keeps a list of all its changes, so that it can be put back to what a crash would leave.
+/// An in-memory disk that logs its changes, so that a test can reconstruct what a crash would leave.
 final class MemoryDisk: Sendable {
     private struct State {
         var image: DiskImage
@@ -18,9 +18,9 @@ final class MemoryDisk: Sendable {
     private let intercept: @Sendable (DiskChange) throws(SystemError) -> Void
 
     /// - Parameters:
-    ///   - image: What is on the disk.
-    ///   - bootID: What the disk's machine says of its boot.
-    ///   - intercept: Runs before each change on its thread; what it throws is the call's result.
+    ///   - image: The initial contents.
+    ///   - bootID: The boot ID that the machine reports.
+    ///   - intercept: Called before each change; an error it throws becomes the result of the call.
     init(
         _ image: DiskImage = DiskImage(),
         bootID: String = "first",
@@ -135,7 +135,7 @@ final class MemoryDisk: Sendable {
         }
     }
 
-    /// Makes a change, unless the test fails it.
+    /// Makes a change unless the test makes it fail.
     private func change(_ make: (inout State) throws(SystemError) -> DiskChange) throws(SystemError) {
         let change = try state.withLock { state throws(SystemError) in try make(&state) }
         try intercept(change)
@@ -161,7 +161,7 @@ final class MemoryDisk: Sendable {
     }
 }
 
-/// One change of a disk; files are known by number, as names may move.
+/// One change of a disk; files are identified by number, because names may move.
 enum DiskChange: Sendable, Equatable {
     case create(String, Int)
     case write(Int, at: Int64, [UInt8])
@@ -172,7 +172,7 @@ enum DiskChange: Sendable, Equatable {
     case syncDirectory
 }
 
-/// Names and bytes as they are at one moment.
+/// The names and bytes at one moment.
 struct DiskImage: Sendable {
     var names: [String: Int] = [:]
     var files: [Int: [UInt8]] = [:]
@@ -207,7 +207,7 @@ struct DiskImage: Sendable {
     }
 }
 
-/// What of a disk's changes is on it for certain, and what is not yet.
+/// The changes of a disk, separated into synced and unsynced ones.
 struct UnsyncedDisk {
     private(set) var synced = DiskImage()
     private(set) var bytes: [DiskChange] = []
@@ -229,25 +229,25 @@ struct UnsyncedDisk {
     }
 }
 
-/// How a machine stops, and what of the changes that were not synced is on its disk afterwards.
+/// How a machine stops, and which unsynced changes remain on its disk.
 enum Crash: Sendable, CaseIterable {
-    /// The process ends, the kernel goes on: nothing is lost.
+    /// The process ends, but the kernel continues: nothing is lost.
     case kill
-    /// Nothing that was not synced is there.
+    /// No unsynced changes remain.
     case cutOfAll
-    /// All names are there, and no bytes that were not synced.
+    /// All names remain, but no unsynced bytes.
     case cutOfBytes
-    /// The bytes are there, and no names that were not synced.
+    /// All bytes remain, but no unsynced names.
     case cutOfNames
-    /// By chance, each write is there, missing or torn, and the names are those of some moment since the last sync.
+    /// Each write remains, is missing or is torn at random; the names are those of some moment since the last sync.
     case cutByChance
 
-    /// What is left of the disk after these changes.
+    /// The contents of the disk if the machine stops after these changes.
     func image(after changes: some Sequence<DiskChange>, seed: UInt64) -> DiskImage {
         image(of: changes.reduce(into: UnsyncedDisk()) { $0.apply($1) }, seed: seed)
     }
 
-    /// What is left of a disk.
+    /// The contents of a disk after the crash.
     func image(of disk: UnsyncedDisk, seed: UInt64) -> DiskImage {
         var random = SeededRandom(seed: seed)
         var image = disk.synced
@@ -275,7 +275,7 @@ enum Crash: Sendable, CaseIterable {
             case (1, .write(let node, let offset, let bytes)):
                 return .write(node, at: offset, Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random))))
             case (2, .write(let node, let offset, let bytes)):
-                // The length was on the disk before the bytes.
+                // The length reached the disk before the bytes.
                 return .write(node, at: offset, [UInt8](repeating: 0, count: bytes.count))
             default: return change
             }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// From the first byte to the final name: the order of the file calls, their failures, and the conflict policies.
+/// From the first byte to the rename: the order of the file calls, their failures, and the conflict policies.
 @Suite(.timeLimit(.minutes(4)))
 struct PartialFileTests {
     private let url = "http://example.org/file.bin"
@@ -46,7 +46,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `the name comes last, after all bytes`() async throws {
+    @Test func `the rename comes last, after all bytes`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder()
             _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
@@ -60,7 +60,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `X01 a kill before the first record leaves nothing behind in the end`() async throws {
+    @Test func `X01 files left by a kill before the first record are removed in the end`() async throws {
         try await withTemporaryDirectory { folder in
             let request = DownloadRequest(try #require(URL(string: url)), to: .directory(folder))
             let partial = DestinationPaths(request).partialPath
@@ -72,7 +72,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `S05 a partial is for its owner only`() async throws {
+    @Test func `S05 only the owner can read a partial file`() async throws {
         try await withTemporaryDirectory { folder in
             let mode = Locked<UInt16?>(nil)
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -84,7 +84,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `K09 short writes are gone on with`() async throws {
+    @Test func `K09 short writes are continued`() async throws {
         try await withTemporaryDirectory { folder in
             let system = FileSystem.system
             var calls = system
@@ -101,7 +101,7 @@ struct PartialFileTests {
         (ENOSPC, DownloadError.Code.diskFull), (EDQUOT, .diskFull), (EACCES, .permission), (EROFS, .permission),
         (EIO, .fileSystem), (EFBIG, .fileSystem), (ENODEV, .fileSystem),
     ])
-    func `K03 K04 K05 K07 K08 K10 a call that fails says what, where and why, and leaves no file`(
+    func `K03 K04 K05 K07 K08 K10 a failed call reports what, where and why, and leaves no file`(
         _ errno: Int32,
         _ code: DownloadError.Code
     )
@@ -125,9 +125,9 @@ struct PartialFileTests {
         }
     }
 
-    /// Once every download ended at its last byte there, and could not be named.
+    /// Regression: every download on such a mount failed at the rename.
     @Test(arguments: [EPERM, ENOSYS, ENOTSUP, EOPNOTSUPP], [DownloadRequest.ConflictPolicy.rename, .overwrite])
-    func `a mount that lets no mode be set fails no download`(
+    func `a mount without file modes does not fail a download`(
         _ errno: Int32,
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
@@ -142,7 +142,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: [0o600, 0o640, 0o604, 0o444, 0o666, 0o755] as [UInt32], [true, false])
-    func `a file that replaces another is for nobody to read who could not before`(
+    func `a replaced file becomes readable to no additional user`(
         _ mode: UInt32,
         _ hasGroup: Bool
     ) async throws {
@@ -164,7 +164,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: [true, false])
-    func `a file in the place of one with an access list gets that, or is its owner's alone`(
+    func `a replacement gets the old file's access list, or only its owner can read it`(
         _ isTaken: Bool
     ) async throws {
         var calls = FileSystem.system
@@ -187,7 +187,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `L17 a file that does not fit is refused before its first byte`() async throws {
+    @Test func `L17 a file that does not fit is rejected before its first byte`() async throws {
         try await withTemporaryDirectory { folder in
             var calls = FileSystem.system
             calls.freeSpace = { _ in 1 }
@@ -200,7 +200,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: [Int64?.none, 5])
-    func `L17 a file that fits after the system has purged what it can is written, and so is one if that is not known`(
+    func `L17 a file that may fit after the system purges caches is written`(
         _ space: Int64?
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -223,7 +223,7 @@ struct PartialFileTests {
     }
     #endif
 
-    @Test func `K23 a taken name is counted up, between stem and extension`() async throws {
+    @Test func `K23 a taken name gets a counter between stem and extension`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["file.bin", "file (1).bin", "file (2).bin"] {
                 let file = try await download(to: .directory(folder), .rename)
@@ -232,7 +232,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `overwriting replaces the file, and not a directory`() async throws {
+    @Test func `overwriting replaces a file but not a directory`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try Data("old content".utf8).write(to: file)
@@ -244,7 +244,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `skipping takes the file that is there, and asks nobody`() async throws {
+    @Test func `skipping uses the existing file and sends no request`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try Data("old".utf8).write(to: file)
@@ -266,7 +266,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `K23 a name that is taken meanwhile is not overwritten`() async throws {
+    @Test func `K23 a name that is taken during the download is not overwritten`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -278,7 +278,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `K23 a name that is taken meanwhile is skipped where the policy says so`() async throws {
+    @Test func `K23 a name that is taken during the download is skipped if the policy says so`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
@@ -294,7 +294,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `K23 what is no file is not skipped to, though it came meanwhile`() async throws {
+    @Test func `K23 a directory that appears during the download is not skipped to`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 guard case .write = call else { return }
@@ -308,9 +308,9 @@ struct PartialFileTests {
         }
     }
 
-    /// Once the file lay beside the directory, as `d (1)`.
+    /// Regression: the file was placed beside the directory as `d (1)`.
     @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
-    func `a directory that is given as the file is refused before anything is requested for`(
+    func `a directory given as the file is rejected before any request`(
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -340,7 +340,7 @@ struct PartialFileTests {
         (DownloadRequest.ConflictPolicy.rename, DownloadRequest.RefetchPolicy.always), (.overwrite, .always),
         (.overwrite, .unlessCurrent), (.rename, .ifChanged), (.skip, .ifChanged),
     ])
-    func `a device, a pipe or a socket is neither replaced nor passed by`(
+    func `a device, pipe or socket is neither replaced nor bypassed`(
         _ policy: DownloadRequest.ConflictPolicy,
         _ refetchPolicy: DownloadRequest.RefetchPolicy
     ) async throws {
@@ -358,7 +358,7 @@ struct PartialFileTests {
         #expect(try FileSystem.system.status("/dev/null")?.kind == .other)
     }
 
-    @Test func `a pipe of the server's name, or one that comes with the bytes, is not replaced`() async throws {
+    @Test func `a pipe at the server's name is not replaced, even if it appears late`() async throws {
         for comesLate in [false, true] {
             try await withTemporaryDirectory { folder in
                 let pipe = folder.appending(path: "file.bin")
@@ -374,7 +374,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .skip, .fail])
-    func `S03 a link at the final name is refused unless it may be replaced`(
+    func `S03 a link at the final name is rejected unless it may be replaced`(
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -388,7 +388,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: ["../x", "in/x", "in/\u{301}x", "..", ".", ""])
-    func `S01 no file gets a name out of its directory, whoever decided it`(_ name: String) async throws {
+    func `S01 no file is renamed out of its directory, wherever the name came from`(_ name: String) async throws {
         try await withTemporaryDirectory { folder in
             let out = folder.appending(path: "out")
             try FileManager.default.createDirectory(at: out.appending(path: "in"), withIntermediateDirectories: true)
@@ -412,7 +412,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `a directory that is missing is made with all above it, and outlives a power cut`() async throws {
+    @Test func `a missing directory is created with its parents and survives a power cut`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder()
             let missing = folder.appending(path: "a/b")
@@ -428,7 +428,7 @@ struct PartialFileTests {
         }
     }
 
-    @Test func `K26 a file is no directory for others, and no directory below it`() async throws {
+    @Test func `K26 a file in the place of a directory is an error`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "taken")
             try Data().write(to: file)
@@ -443,7 +443,7 @@ struct PartialFileTests {
     }
 
     @Test(arguments: [EACCES, ENOSPC, EROFS])
-    func `K26 a directory that cannot be made is told with the reason`(_ number: Int32) async throws {
+    func `K26 the error for a directory that cannot be created includes the reason`(_ number: Int32) async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .createDirectory { throw SystemError(errno: number) }
@@ -456,7 +456,7 @@ struct PartialFileTests {
 }
 
 extension Result where Failure == any Error {
-    /// Keeps what an asynchronous closure returned or threw.
+    /// Captures the result or the error of an asynchronous closure.
     fileprivate init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())

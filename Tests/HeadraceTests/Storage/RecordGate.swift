@@ -1,11 +1,11 @@
 import Dispatch
 
-/// Holds a thread until another one lets it, and all that come later, through.
+/// Blocks a thread until another one opens the gate for it and all later threads.
 struct RecordGate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
     func wait() {
-        // Longer than any test: a gate that nobody opens fails the test and does not hang it.
+        // Longer than any test, so that an unopened gate fails the test instead of hanging it.
         _ = semaphore.wait(timeout: .now() + 30)
         semaphore.signal()
     }

@@ -12,10 +12,10 @@ struct SafeFileNameTests {
         ("a\u{202E}txt.exe", "atxt.exe"), ("a:b*c?.txt", "abc.txt"), ("größe 日本.zip", "größe 日本.zip"),
         ("console", "console"), ("a;b", "a;b"), ("con .txt", "_con .txt"), ("..%2Fx", "%2Fx"),
         (". -~ a", "a"), ("a.\u{A0}\u{3000}.", "a"), ("\u{2028}a\u{85}", "a"), ("\u{301}a", "\u{301}a"),
-        // A slash with a combining mark behind it is another character, and still a slash.
+        // A slash followed by a combining mark is another character, but still a slash.
         ("a/\u{301}b", "\u{301}b"), ("..\\\u{301}", "\u{301}"), ("a.\u{301}/x", "x"), ("x/\r\n/y\r\n", "y"),
     ])
-    func `S01 a proposal becomes one harmless component`(_ proposal: String, _ name: String) {
+    func `S01 a proposed name becomes one harmless component`(_ proposal: String, _ name: String) {
         #expect(SafeFileName(proposal)?.description == name)
     }
 
@@ -24,7 +24,7 @@ struct SafeFileNameTests {
         "A.b.0123456789ABCDEF.Part.Record", "registry.journal", "registry.journal.new", "Registry.Lock",
         "registry.versions", String(repeating: "n", count: 233) + ".0123456789abcdef.part",
     ])
-    func `S01 what a server calls like a partial, a record or a list gets another name`(_ proposal: String) throws {
+    func `S01 a name like that of a partial file, record or registry is changed`(_ proposal: String) throws {
         let name = try #require(SafeFileName(proposal)).description
         #expect(name != proposal && name.hasSuffix("_") && name.utf8.count <= 255)
         #expect(SafeFileName(name)?.description == name)
@@ -40,7 +40,7 @@ struct SafeFileNameTests {
     }
 
     @Test(arguments: ["", ".", "..", "/", "a/", "\\", "...", " . ", "\0", "-", "~", "x/.."])
-    func `S01 of some proposals nothing is left`(_ proposal: String) {
+    func `S01 some proposed names leave nothing usable`(_ proposal: String) {
         #expect(SafeFileName(proposal) == nil)
     }
 
@@ -66,14 +66,14 @@ struct SafeFileNameTests {
         String(repeating: "n", count: 254) + "é", "a.tar" + String(repeating: "\u{301}", count: 200) + ".gz",
         String(repeating: "日", count: 84) + ".b.ext", "CON\u{301}" + String(repeating: "\u{302}", count: 200) + ".txt",
     ])
-    func `K25 a name that was cut is still safe`(_ proposal: String) throws {
+    func `K25 a shortened name is still safe`(_ proposal: String) throws {
         let name = try #require(SafeFileName(proposal)).description
         #expect((1...255).contains(name.utf8.count))
         #expect(SafeFileName(name)?.description == name)
         #expect((1...255).contains(SafeFileName.numbered(name, 10_000).utf8.count))
     }
 
-    @Test func `K25 a name of one character is cut between its marks`() {
+    @Test func `K25 a name of one character is cut between its combining marks`() {
         let name = SafeFileName("a" + String(repeating: "\u{301}", count: 300) + ".txt")?.description
         #expect(name == "a" + String(repeating: "\u{301}", count: 125) + ".txt")
     }
@@ -83,11 +83,11 @@ struct SafeFileNameTests {
         (String(repeating: "n", count: 255), true), (String(repeating: "n", count: 256), false), ("", false),
         (".", false), ("..", false), ("/", false), ("a/b", false), ("/\u{301}a", false), ("a\0", false),
     ])
-    func `S01 a component is no path`(_ name: String, _ isComponent: Bool) {
+    func `S01 a component is not a path`(_ name: String, _ isComponent: Bool) {
         #expect(SafeFileName.isComponent(name) == isComponent)
     }
 
-    @Test func `K25 a numbered name is not longer than a name may be`() {
+    @Test func `K25 a numbered name does not exceed the maximum length`() {
         let name = String(repeating: "n", count: 251) + ".txt"
         let numbered = SafeFileName.numbered(name, 12)
         #expect(numbered.utf8.count == 255)
@@ -104,7 +104,7 @@ struct SafeFileNameTests {
         ("http://h/a?b/c", "http://h/x", "a"),
         ("http://h/%E2%80%AEtxt.exe", "http://h/x", "txt.exe"), ("http://h/a/%CC%81b", "http://h/x", "\u{301}b"),
     ])
-    func `S02 the final URL names the file, else the one that was requested`(
+    func `S02 the file is named after the final URL, else the requested one`(
         _ final: String,
         _ requested: String,
         _ name: String
@@ -119,7 +119,7 @@ struct SafeFileNameTests {
     @Test(arguments: [
         (["a", "b"], "a"), (["..", "b"], "b"), (["../", ""], "final"), ([], "final"),
     ])
-    func `S01 a proposal comes before the URLs, if something safe is left of it`(
+    func `S01 a proposed name takes precedence over the URLs if something safe is left`(
         _ proposals: [String],
         _ name: String
     )

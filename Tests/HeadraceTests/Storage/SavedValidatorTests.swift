@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The line that a finished file keeps of its version.
+/// The attribute line with which a finished file saves its validator.
 @Suite(.timeLimit(.minutes(4)))
 struct SavedValidatorTests {
     private static let dated = Precondition.modifiedSince("Wed, 01 Jan 2025 00:00:00 GMT", place: "0123abcd")
@@ -41,7 +41,7 @@ struct SavedValidatorTests {
         }
     }
 
-    @Test func `the requester of a line is known again, and each line has another salt`() throws {
+    @Test func `the requester of a line is recognized, and each line has its own salt`() throws {
         let ada = try requester("ada")
         let prints = try (0..<2).map { _ in try #require(RequesterFingerprint(ada)) }
         #expect(prints[0] != prints[1])
@@ -56,15 +56,15 @@ struct SavedValidatorTests {
         #expect(line.encoded == Array("3 0ff462f914f4fa47 \(salted.text) \"v1\"".utf8))
     }
 
-    /// What releases have written has to be read by later ones.
-    @Test func `a line is as it has always been`() throws {
+    /// Later releases must read the lines of earlier ones.
+    @Test func `the format of a line has not changed`() throws {
         let version = try version(tag(#""v1""#))
         #expect(version.encoded == Array(#"1 0ff462f914f4fa47 "v1""#.utf8))
         let dated = Array("1 0ff462f914f4fa47 0123abcdWed, 01 Jan 2025 00:00:00 GMT".utf8)
         #expect(try self.version().encoded == dated)
     }
 
-    @Test func `a line with a date or the longest usual tag has room in an inode of ext4`() throws {
+    @Test func `a line with a date or the longest usual tag fits in an ext4 inode`() throws {
         let tag = try tag("W/\"" + String(repeating: "0", count: 32) + "\"")
         for condition in [tag, Self.dated] {
             #expect(try #require(try version(condition, bootID: "8f5b-1").encoded).count <= 56)
@@ -79,14 +79,14 @@ struct SavedValidatorTests {
         "1 h \"" + String(repeating: "x", count: 1024) + "\"",
         "1 h 0123abcdThu, 01 Jan 1970 00:00:00 GMT", "1 h Wed, 01 Jan 2025 00:00:00 GMT",
         "1 h 0123abcxWed, 01 Jan 2025 00:00:00 GMT", "1 h 0123abcd Wed, 01 Jan 2025 00:00:00 GMT",
-        // As lines of other contents were, before the first release.
+        // Lines as they were before the first release.
         "1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"", "2 8f5b-1 4b0fcd5ea7d2b4a3 5000 -7 tag \"v1\"",
     ])
-    func `what is no line says nothing`(_ text: String) {
+    func `an invalid line is ignored`(_ text: String) {
         #expect(SavedValidator(decoding: Array(text.utf8)) == nil)
     }
 
-    @Test func `bytes at random are a field that may be sent, or nothing`() throws {
+    @Test func `a mutated line yields a field that can be sent, or nothing`() throws {
         var random = SeededRandom(seed: 304)
         let requester = RequesterFingerprint(try requester("ada"))
         let lines = try [version(), version(tag(#""v1""#)), version(requester: requester)].map {
@@ -101,20 +101,20 @@ struct SavedValidatorTests {
         }
     }
 
-    @Test func `a tag that makes the line too long is not kept`() throws {
+    @Test func `a tag that makes the line too long is not saved`() throws {
         #expect(try version(tag("\"" + String(repeating: "x", count: 1024) + "\"")).encoded == nil)
         #expect(try version(tag("\"" + String(repeating: "x", count: 900) + "\"")).encoded != nil)
     }
 
     @Test(arguments: ["http://h/a?b=c", "http://user:word@h/a?b=c"])
-    func `a file that is as it was is the version, whoever fetched it`(_ text: String) throws {
+    func `an unchanged file is the saved version, whoever downloaded it`(_ text: String) throws {
         #expect(try version().matches(status, from: source(text)) { "" })
         var copy = status
         (copy.inode, copy.device, copy.linkCount) = (3, 4, 2)
         #expect(try version().matches(copy, from: source(text)) { "" })
     }
 
-    @Test func `a file whose bytes may not be on the disk is the version until the system starts again`() throws {
+    @Test func `a file that may not be on disk is the saved version only until the next boot`() throws {
         let version = try version(bootID: "8f5b-1")
         #expect(try version.matches(status, from: source()) { "8f5b-1" })
         #expect(try !version.matches(status, from: source()) { "8f5b-2" })
@@ -122,11 +122,11 @@ struct SavedValidatorTests {
     }
 
     @Test(arguments: ["http://h/a?b=d", "http://h/a", "https://h/a?b=c", "http://g/a?b=c", "http://h/b?b=c"])
-    func `a file from elsewhere is not the version`(_ text: String) throws {
+    func `a file from another URL is not the saved version`(_ text: String) throws {
         #expect(try !version().matches(status, from: source(text)) { "" })
     }
 
-    @Test func `a file of another size, time, kind or owner is not the version`() throws {
+    @Test func `a file of another size, time, kind or owner is not the saved version`() throws {
         for change: (inout FileStatus) -> Void in [
             { $0.size += 1 }, { $0.modified += 1 }, { $0.kind = .other }, { $0.kind = .link }, { $0.kind = .directory },
             { $0.mode = 0o646 }, { $0.owner = 1 },

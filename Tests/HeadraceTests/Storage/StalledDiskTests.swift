@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// A disk that does not answer for a while, and what goes on meanwhile.
+/// A disk that does not respond for a while.
 @Suite(.timeLimit(.minutes(4)))
 struct StalledDiskTests {
-    /// A manager with downloads whose disk does not answer until the gate is opened.
+    /// A manager with downloads whose disk does not respond until the gate is opened.
     private struct Scene {
         let manager: DownloadManager
         let clock: TestClock
@@ -18,14 +18,14 @@ struct StalledDiskTests {
         var inbox: CommandSpool { CommandSpool(in: folder.appending(path: "registry").path) }
     }
 
-    /// The length of the files whose writes wait; nothing else is that long.
+    /// The length of the files whose writes block; no other write has this length.
     private static let size = 12_345
 
     private func request(_ name: String, to folder: URL) throws -> DownloadRequest {
         DownloadRequest(try #require(URL(string: "http://example.org/\(name)")), to: .directory(folder))
     }
 
-    /// What a manager needs whose list is in a folder; one with a limit of 0 starts nothing.
+    /// The environment of a manager with a registry in `folder`; with a limit of 0 it starts no downloads.
     private func environment(
         _ folder: URL,
         limit: Int,
@@ -48,7 +48,7 @@ struct StalledDiskTests {
         )
     }
 
-    /// Runs so many downloads whose disk does not answer, in a manager with a list on another disk.
+    /// Runs `count` downloads on a stalled disk, in a manager whose registry is on another disk.
     private func withStalled(_ count: Int, _ body: (Scene) async throws -> Void) async throws {
         try await withTemporaryDirectory { folder in
             let (gate, clock) = (RecordGate(), TestClock())
@@ -82,8 +82,8 @@ struct StalledDiskTests {
         }
     }
 
-    /// Once eight writes took all threads, and everything else of the manager waited for the disk.
-    @Test func `downloads whose disk does not response hold up no other one, nor the list`() async throws {
+    /// Regression: eight writes took all threads, and everything else in the manager waited for the disk.
+    @Test func `downloads on a stalled disk delay neither other downloads nor the queue`() async throws {
         try await withStalled(20) { scene in
             _ = try await scene.manager.download(try request("other", to: scene.folder)).value
             let paused = try await paused(in: scene)
@@ -94,14 +94,14 @@ struct StalledDiskTests {
         }
     }
 
-    /// A download on the disk that answers, which waits to be resumed.
+    /// A paused download on the responsive disk.
     private func paused(_ name: String = "paused", in scene: Scene) async throws -> Download {
         var request = try request(name, to: scene.folder)
         request.startsPaused = true
         return try await scene.manager.download(request)
     }
 
-    /// Takes commands, the last of which resumes a download, and has the disk answer after that and `check`.
+    /// Takes commands, the last of which resumes `last`, runs `check`, and then lets the stalled disk respond.
     private func take(in scene: Scene, until last: Download, _ check: () async throws -> Void) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             group.addTask { try await scene.manager.takeCommands() }
@@ -116,8 +116,8 @@ struct StalledDiskTests {
         #expect(try !scene.inbox.hasCommands)
     }
 
-    /// Once all later commands waited for the end of the transfer that a pause had stopped.
-    @Test func `a command whose transfer cannot end holds up only those about the same download`() async throws {
+    /// Regression: all later commands waited for the transfer that a pause had stopped.
+    @Test func `a command whose transfer cannot stop delays only those about the same download`() async throws {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let paused = try await paused(in: scene)
@@ -130,13 +130,13 @@ struct StalledDiskTests {
             }
             #expect(stuck.state != .running)
             #expect(stuck.priority == DownloadPriority(rawValue: 7))
-            // For the manager to become idle with its file, whether or not the pause was in time.
+            // Lets the manager become idle with the file complete, whether or not the pause was in time.
             await stuck.resume()
         }
     }
 
-    /// Once it was done at once, and undone by the next process, which does the earlier one again.
-    @Test func `a command about one of many waits for the end of an earlier one about all`() async throws {
+    /// Regression: it was executed at once and undone by the next process, which repeated the earlier one.
+    @Test func `a command about one download waits for an earlier one about several`() async throws {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let (paused, other) = (try await paused(in: scene), try await paused("other", in: scene))
@@ -149,13 +149,13 @@ struct StalledDiskTests {
         }
     }
 
-    /// Once the move was lost.
-    @Test func `a move behind a download that an earlier command has yet to add waits for that`() async throws {
+    /// Regression: the move was lost.
+    @Test func `a move after a download that has yet to be added waits for the addition`() async throws {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let (moved, other) = (try await paused("moved", in: scene), try await paused("other", in: scene))
             let bases = try #require(scene.manager.list.journal?.bases)
-            // The first of them is the one whose disk does not answer.
+            // The first entry is the download on the stalled disk.
             let entries = [stuck.request, try request("new", to: scene.folder)].enumerated().map { index, request in
                 RegistryEntry(id: UInt64(index + 1), RegistryRequest(request, bases: bases), label: 0)
             }
@@ -170,8 +170,8 @@ struct StalledDiskTests {
         }
     }
 
-    /// Once the start waited for the transfer as well, and no later command was taken.
-    @Test func `a manager starts where a command was left whose transfer cannot end`() async throws {
+    /// Regression: the start waited for the transfer too, and no later command was taken.
+    @Test func `a manager starts even if the transfer of a pending command cannot stop`() async throws {
         try await withTemporaryDirectory { folder in
             let (gate, isStalled, clock) = (RecordGate(), RecordGate(), TestClock())
             defer { gate.open() }
@@ -185,7 +185,7 @@ struct StalledDiskTests {
             try inbox.post(.resume([ids[1]]), at: 2)
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
                 switch call {
-                // The commands are looked for when the disk does not answer any more.
+                // The spool is scanned only when the disk has stalled.
                 case .names: isStalled.wait()
                 case .write(_, Self.size):
                     isStalled.open()
@@ -201,7 +201,7 @@ struct StalledDiskTests {
             #expect(downloads[0].state == .running)
             _ = try await downloads[1].value
             gate.open()
-            // Once it stayed for the next start, which would have done it again.
+            // Regression: the command stayed for the next start, which would have repeated it.
             while try inbox.hasCommands { await Task.yield() }
             #expect(downloads[0].state != .running)
             await manager.shutdown()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files under the names of our own that another user has put into a folder which all may write to.
+/// Another user's files under our names in a world-writable folder.
 @Suite(.timeLimit(.minutes(4)))
 struct StrangersFileTests {
     private static let held = DiskFixture.held
@@ -14,7 +14,7 @@ struct StrangersFileTests {
         case ownerOfFolder
     }
 
-    /// The system's calls, to which these files, and no later ones of their names, are another user's.
+    /// A file system on which these files, but no later ones of the same names, belong to another user.
     private func calls(_ owner: Owner, of files: [URL], in folder: URL) throws -> FileSystem {
         let inodes = Set(try files.map { try #require(try FileSystem.system.status($0.path)).inode })
         let folderInode = try #require(try FileSystem.system.status(folder.path)).inode
@@ -30,7 +30,7 @@ struct StrangersFileTests {
         return calls
     }
 
-    @Test func `a partial of a stranger is in the way, and is not touched`() async throws {
+    @Test func `another user's partial file is reported and not touched`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, record in
             let before = try FileProbe.bytes(of: partial)
             let files = try calls(.stranger, of: [partial, record], in: folder)
@@ -42,7 +42,7 @@ struct StrangersFileTests {
         }
     }
 
-    @Test func `a record of a stranger vouches for nothing`() async throws {
+    @Test func `another user's record is not trusted`() async throws {
         try await DiskFixture.withLeftovers { folder, _, record in
             let files = try calls(.stranger, of: [record], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
@@ -52,7 +52,7 @@ struct StrangersFileTests {
         }
     }
 
-    @Test func `what is the folder owner's is gone on with`() async throws {
+    @Test func `files of the directory's owner are resumed`() async throws {
         try await DiskFixture.withLeftovers { folder, partial, record in
             let files = try calls(.ownerOfFolder, of: [partial, record], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
@@ -62,9 +62,9 @@ struct StrangersFileTests {
         }
     }
 
-    /// As on a disk of a server that has files of root belong to nobody.
+    /// Some servers map root to the user `nobody`.
     @Test(arguments: [12_345, 65_534] as [UInt32])
-    func `what has the owner that a file of ours gets there is ours`(_ owner: UInt32) async throws {
+    func `files whose owner is the one our new files get are ours`(_ owner: UInt32) async throws {
         try await DiskFixture.withLeftovers { folder, _, _ in
             let folderInode = try #require(try FileSystem.system.status(folder.path)).inode
             let seen: @Sendable (FileStatus) -> FileStatus = { status in
@@ -82,9 +82,9 @@ struct StrangersFileTests {
         }
     }
 
-    /// What a process leaves that is killed after its file got its name.
+    /// The state of a process that was killed just after it renamed its file.
     @Test(arguments: [true, false])
-    func `a finished file with the record of its naming is taken over, unless it is a stranger's`(
+    func `a renamed file with its record is accepted unless it is another user's`(
         _ isOwn: Bool
     ) async throws {
         try await DiskFixture.withNamedLeftovers { folder, final in
@@ -97,7 +97,7 @@ struct StrangersFileTests {
     }
 
     @Test(arguments: [false, true])
-    func `where it cannot be told now whose a file is, nothing is thrown away`(_ isRecord: Bool) async throws {
+    func `if the owner cannot be determined, nothing is discarded`(_ isRecord: Bool) async throws {
         try await DiskFixture.withLeftovers { folder, partial, record in
             var files = try calls(.stranger, of: [isRecord ? record : partial], in: folder)
             files.create = { _ throws(SystemError) in throw SystemError(errno: EMFILE) }

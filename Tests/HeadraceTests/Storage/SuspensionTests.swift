@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// What an app finds that was suspended and ended, moved or robbed of files while it was away.
+/// The state of an app that was suspended and then terminated, moved or purged.
 @Suite(.timeLimit(.minutes(4)))
 struct SuspensionTests {
     private static let cut = 60_000
 
-    /// Runs a manager whose server falls silent in the middle of the first file while `isSilent`.
+    /// Runs a manager whose server, if `isSilent`, falls silent in the middle of the first file.
     private func withManager(
         _ container: URL,
         isSilent: Bool,
@@ -28,7 +28,7 @@ struct SuspensionTests {
                     return FakeTransport.Reply(DiskFixture.response(request, sending: Self.cut), end: .silence)
                 },
                 files: files,
-                // No time passes, so that no record is written but the one that is asked for.
+                // No time passes, so only the requested record is written.
                 clock: AnyClock(TestClock())
             )
         )
@@ -55,9 +55,7 @@ struct SuspensionTests {
 
     private func isHeld(_ ranges: ByteRangeSet?) -> Bool { ranges?.ranges == [0..<Int64(Self.cut)] }
 
-    @Test func `before a suspension every byte of a running download is recorded, and the list is on the disk`()
-        async throws
-    {
+    @Test func `before a suspension all received bytes are recorded and the registry is synced`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder()
             try await withManager(folder, isSilent: true, files: recorder.fileCalls) { manager in
@@ -68,12 +66,12 @@ struct SuspensionTests {
                 let record = try record(of: download)
                 #expect(isHeld(record?.written))
                 #expect(isHeld(record?.durable))
-                // What outlives a kill comes before what takes the disk's time.
+                // The record, which survives a kill, comes before the slow sync.
                 let calls = recorder.calls.dropFirst(before).filter { $0 == .replace || $0 == .sync }
                 #expect(calls.contains(.sync))
                 #expect(calls.first == .replace)
                 #expect(download.state == .running)
-                // A record of another state must not come after the end.
+                // A late record must not follow the end.
                 await download.pause()
                 await manager.prepareForSuspension()
                 #expect(isHeld(try self.record(of: download)?.durable))
@@ -84,7 +82,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test func `a download that was recorded before a suspension leaves no record behind when it ends`() async throws {
+    @Test func `a download recorded before a suspension leaves no record when it completes`() async throws {
         try await withTemporaryDirectory { folder in
             let gate = RecordGate()
             let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -102,7 +100,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test func `a container that was moved as a whole is gone on with where it was`() async throws {
+    @Test func `downloads in a container that was moved resume where they were`() async throws {
         try await withTemporaryDirectory { folder in
             let (old, new) = (folder.appending(path: "old"), folder.appending(path: "new"))
             let documents = old.appending(path: "Documents/films", directoryHint: .isDirectory)
@@ -123,7 +121,7 @@ struct SuspensionTests {
         }
     }
 
-    @Test func `a partial file that was purged meanwhile is told, with the bytes that it cost`() async throws {
+    @Test func `a partial file that was purged is reported with the re-downloaded bytes`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder, isSilent: true) { _ = try await download($0, to: folder) }
             try FileManager.default.removeItem(at: DiskFixture.partial(in: folder))

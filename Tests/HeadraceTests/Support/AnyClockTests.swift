@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct AnyClockTests {
-    @Test func `a time that no clock has is waited for like one that never comes`() async {
+    @Test func `waiting for a time beyond the clock's range never ends`() async {
         let clock = AnyClock(ContinuousClock())
         await withTaskGroup(of: Bool.self) { group in
             group.addTask {

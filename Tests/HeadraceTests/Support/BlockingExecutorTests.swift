@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct BlockingExecutorTests {
-    @Test func `a job that is stuck does not keep the others waiting for ever`() async throws {
+    @Test func `a stuck job does not block the others forever`() async throws {
         let executor = try BlockingExecutor(name: "test", maxThreads: 2, maxWorking: 1)
         let isOver = DispatchSemaphore(value: 0)
         await withDiscardingTaskGroup { group in
@@ -15,7 +15,7 @@ struct BlockingExecutorTests {
         await executor.shutdown()
     }
 
-    @Test func `many jobs are all run, and the threads end`() async throws {
+    @Test func `many jobs all run, and the threads end`() async throws {
         let executor = try BlockingExecutor(name: "test", maxThreads: 4, maxWorking: 2)
         let count = await withTaskGroup { group in
             for _ in 0..<1000 {
@@ -31,7 +31,7 @@ struct BlockingExecutorTests {
     }
 }
 
-/// Blocks the thread, as a slow file call does.
+/// Blocks the thread like a slow file call.
 private func blocked(on semaphore: DispatchSemaphore) async {
     func wait() { semaphore.wait() }
     wait()

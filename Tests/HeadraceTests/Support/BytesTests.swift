@@ -9,7 +9,7 @@ struct BytesTests {
         (1_048_575, "1023.9 KiB"),
         (1_048_576, "1.0 MiB"), (5 << 30, "5.0 GiB"), (Int64.max, "7.9 EiB"),
     ])
-    func `bytes are told in the unit that a person reads`(_ bytes: Int64, text: String) {
+    func `byte counts are formatted in readable units`(_ bytes: Int64, text: String) {
         #expect(bytes.inBytes == text)
     }
 }

@@ -12,11 +12,11 @@ struct CRC32CTests {
             (Array(0..<32), 0x46dd_794e), (Array((0..<32).reversed()), 0x113f_db5c),
         ] as [([UInt8], UInt32)]
     )
-    func `a checksum is the one that others compute`(_ bytes: [UInt8], _ checksum: UInt32) {
+    func `checksums match the published values`(_ bytes: [UInt8], _ checksum: UInt32) {
         #expect(CRC32C.checksum(of: bytes) == checksum)
     }
 
-    @Test func `each bit counts`() {
+    @Test func `each bit changes the checksum`() {
         let bytes = Array("a record of some length, to be changed".utf8)
         var seen: Set<UInt32> = [CRC32C.checksum(of: bytes)]
         for bit in 0..<bytes.count * 8 {

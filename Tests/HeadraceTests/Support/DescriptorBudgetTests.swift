@@ -4,13 +4,13 @@ import Testing
 
 @testable import Headrace
 
-/// How the descriptors that are left are divided.
+/// The division of the free descriptors.
 @Suite(.timeLimit(.minutes(4)))
 struct DescriptorBudgetTests {
     private let a = Download.ID(rawValue: 1)
     private let b = Download.ID(rawValue: 2)
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func admitted(_ budget: inout DescriptorBudget, upTo limit: Int) -> Int {
         var count = 0
         while count < limit, budget.admit(isOnly: count == 0) { count += 1 }
@@ -21,19 +21,19 @@ struct DescriptorBudgetTests {
         (free: -3, transfers: 1), (0, 1), (7, 1), (8, 1), (15, 1), (16, 2), (24, 3), (64, 8), (1000, 64),
         (.max / 4, 100),
     ])
-    func `as many transfers are admitted as there are descriptors for, and one in any case`(
+    func `as many transfers are admitted as descriptors allow, and at least one`(
         _ free: Int,
         _ transfers: Int
     ) {
         var budget = DescriptorBudget(free: free)
         #expect(admitted(&budget, upTo: free == 1000 ? 64 : 100) == transfers)
-        // All that they, the idle connections and the rest of the process may have open.
+        // The maximum that they, the idle connections and the rest of the process can open.
         let most = transfers * DescriptorBudget.perTransfer + DescriptorBudget.idleConnections(free: free)
         #expect(transfers == 1 || most + DescriptorBudget.reserve <= free)
     }
 
     @Test(arguments: [(free: -1, idle: 1), (8, 1), (15, 2), (47, 10), (263, 64), (100_000, 64)])
-    func `idle connections get a quarter of what is left, at least one and at most 64`(_ free: Int, _ idle: Int) {
+    func `idle connections get a quarter of the free descriptors, from 1 to 64`(_ free: Int, _ idle: Int) {
         #expect(DescriptorBudget.idleConnections(free: free) == idle)
     }
 
@@ -46,7 +46,7 @@ struct DescriptorBudgetTests {
         #expect(isRefused && isAdmitted)
     }
 
-    @Test func `connections share what the transfers leave, and release it`() {
+    @Test func `connections share what the transfers leave and release it`() {
         var budget = DescriptorBudget(free: 40)
         #expect(admitted(&budget, upTo: 2) == 2)
         let shares = [
@@ -59,7 +59,7 @@ struct DescriptorBudgetTests {
         #expect(budget.isFull)
     }
 
-    @Test func `a download has one connection in any case`() {
+    @Test func `a download always has one connection`() {
         var budget = DescriptorBudget(free: 2)
         _ = budget.admit(isOnly: true)
         let share = budget.share(of: a, wanting: 16)
@@ -77,14 +77,14 @@ struct DescriptorBudgetTests {
         #expect(waits && isRefused && isAdmitted)
     }
 
-    @Test func `a transfer that gets no descriptor although it is alone has failed`() {
+    @Test func `a lone transfer that gets no descriptor fails`() {
         var budget = DescriptorBudget(free: 1000)
         _ = budget.admit(isOnly: true)
         let waits = budget.ranOut()
         #expect(!waits)
     }
 
-    @Test func `a later count adds what others have closed, and admits none while they have left too few`() {
+    @Test func `a later count adds released descriptors, and admits nothing if there are too few`() {
         var budget = DescriptorBudget(free: 10)
         #expect(admitted(&budget, upTo: 9) == 1)
         budget.measured(free: 100)
@@ -93,8 +93,8 @@ struct DescriptorBudgetTests {
         #expect(budget.isFull)
     }
 
-    @Test func `no more downloads run than there are descriptors for, and all of them finish`() async throws {
-        // For two of them.
+    @Test func `no more downloads run than descriptors allow, and all of them finish`() async throws {
+        // Enough for two of them.
         try await QueueFixture.with(limit: 10, descriptors: DescriptorShare { 16 }) { list in
             let silent = try await list.add("silent")
             let files = try await list.manager.download((0..<8).map { try list.request("\($0)") })
@@ -106,7 +106,7 @@ struct DescriptorBudgetTests {
     }
 
     @Test(arguments: [EMFILE, ENFILE])
-    func `a download that cannot open its file waits for another one to end, and spends no retry`(
+    func `a download that cannot open its file waits for another to end and uses no retry`(
         _ errno: Int32
     ) async throws {
         let creations = Locked(0)

@@ -13,12 +13,12 @@ struct ThreadPoolStateTests {
         case ended
     }
 
-    /// Threads that do what they are told, in any order.
+    /// Simulated threads that follow the pool's instructions in any order.
     private struct Crew {
         var pool: ThreadPoolState<Int>
         var threads: [Thread] = []
         var jobsRun: [Int] = []
-        /// Wakes that no waiting thread has taken yet.
+        /// Wakes that no waiting thread has received yet.
         var wakes = 0
 
         init(maxThreads: Int, maxWorking: Int) {
@@ -51,7 +51,7 @@ struct ThreadPoolStateTests {
             wakes += threads.count
         }
 
-        /// Lets a thread do what it can; false where it can do nothing but go on with its wait or job.
+        /// Advances a thread; returns `false` if it can only continue to wait or work.
         mutating func go(_ index: Int, timeIsOver: Bool, jobEnds: Bool) -> Bool {
             switch threads[index] {
             case .ended: return false
@@ -84,7 +84,7 @@ struct ThreadPoolStateTests {
         }
     }
 
-    @Test func `a burst of jobs is for as many threads as there are pool, and one that watches`() {
+    @Test func `a burst of jobs starts the working threads and one that watches`() {
         var crew = Crew(maxThreads: 4, maxWorking: 2)
         for job in 0..<10 { _ = crew.add(job) }
         for _ in 0..<4 {
@@ -94,7 +94,7 @@ struct ThreadPoolStateTests {
         #expect(crew.threads.count <= 3)
     }
 
-    @Test func `where those that work are stuck, one more works at a time, up to all threads`() {
+    @Test func `if the working threads are stuck, one more starts at a time, up to the maximum`() {
         var crew = Crew(maxThreads: 4, maxWorking: 2)
         var running: [Int] = []
         for job in 0..<10 {
@@ -106,16 +106,16 @@ struct ThreadPoolStateTests {
         #expect(zip(running, running.dropFirst()).allSatisfy { $1 - $0 <= 1 })
     }
 
-    /// Each job waited for the watching thread to lose its patience while another was stuck.
-    @Test func `beside one that is stuck another one works without delay, until it is back`() {
+    /// Regression: while one job was stuck, each other job waited until the watching thread lost patience.
+    @Test func `beside a stuck thread another one works without delay until it returns`() {
         var crew = Crew(maxThreads: 4, maxWorking: 1)
         func settle(stuck: [Int], timeIsOver: Bool = false) {
-            var goesOn = true
-            while goesOn {
-                goesOn = false
+            var hasProgress = true
+            while hasProgress {
+                hasProgress = false
                 for index in crew.threads.indices {
                     let jobEnds = stuck.allSatisfy { !crew.isRunning($0, in: index) }
-                    if crew.go(index, timeIsOver: timeIsOver, jobEnds: jobEnds) { goesOn = true }
+                    if crew.go(index, timeIsOver: timeIsOver, jobEnds: jobEnds) { hasProgress = true }
                 }
             }
         }
@@ -134,7 +134,7 @@ struct ThreadPoolStateTests {
         settle(stuck: [])
         #expect(crew.jobsRun.last == 0)
         #expect(crew.pool.limit == 1)
-        // Nobody who works beside another outlasts it.
+        // A helper does not stay longer than the thread it stands in for.
         _ = crew.add(6)
         _ = crew.add(7)
         settle(stuck: [6])
@@ -142,7 +142,7 @@ struct ThreadPoolStateTests {
     }
 
     @Test(arguments: 0..<20)
-    func `in any order of events each job is run once, and all threads end`(_ seed: UInt64) {
+    func `in any order of events each job runs once and all threads end`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let maxWorking = Int.random(in: 1...3, using: &random)
         var crew = Crew(maxThreads: Int.random(in: maxWorking...6, using: &random), maxWorking: maxWorking)
@@ -160,7 +160,7 @@ struct ThreadPoolStateTests {
         let threadCount = crew.threads.count
         let takesMore = crew.add(-1)
         #expect(!takesMore)
-        // Time does not pass any more: nothing may depend on it to end.
+        // No more time passes, so no thread may depend on it to end.
         while crew.threads.indices.contains(where: { crew.go($0, timeIsOver: false, jobEnds: true) }) {}
         #expect(crew.jobsRun.sorted() == Array(0..<added))
         #expect(crew.pool.limit == maxWorking)

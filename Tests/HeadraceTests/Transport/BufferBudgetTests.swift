@@ -2,10 +2,10 @@ import Testing
 
 @testable import Headrace
 
-/// How much of each transfer may wait in memory.
+/// The memory that each transfer may buffer.
 @Suite(.timeLimit(.minutes(4)))
 struct BufferBudgetTests {
-    @Test func `one transfer has plenty, and a thousand do not have a thousand times as much`() {
+    @Test func `one transfer has a large buffer, and a thousand share a bounded total`() {
         let budget = BufferBudget()
         let shares = (0..<1000).map { _ in budget.admit() }
         #expect(shares.first == 1 << 20)
@@ -14,7 +14,7 @@ struct BufferBudgetTests {
         #expect(shares.reduce(0, +) <= 92 << 20)
     }
 
-    @Test func `what a transfer had is for later ones`() {
+    @Test func `the buffer of an ended transfer is available to later ones`() {
         let budget = BufferBudget()
         let shares = (0..<100).map { _ in budget.admit() }
         for share in shares.shuffled() { budget.dismiss(share) }

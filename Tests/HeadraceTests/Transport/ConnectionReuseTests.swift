@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The connections that a request may take after one has stalled or failed.
+/// The connections that a request may reuse after another one stalled or failed.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectionReuseTests {
     private static let start = SuspendingClock.now
@@ -22,7 +22,7 @@ struct ConnectionReuseTests {
         (3.9, .idle(atMostSeconds: 1)), (60.5, .idle(atMostSeconds: 58)), (117.9, .idle(atMostSeconds: 115)),
         (118, .any), (1000, .any),
     ])
-    func `only connections that were used since a suspicion are reused`(
+    func `only connections used since a suspicion are reused`(
         _ elapsed: Double,
         _ expected: ConnectionReuse.Rule
     ) throws {
@@ -33,7 +33,7 @@ struct ConnectionReuseTests {
         #expect(reuse.rule(for: server, at: Self.time(elapsed)) == expected)
     }
 
-    @Test func `the last suspicion counts`() throws {
+    @Test func `the latest suspicion applies`() throws {
         let server = try Self.server("https://example.org/a")
         var reuse = ConnectionReuse()
         reuse.suspect(server, at: Self.start)
@@ -49,7 +49,7 @@ struct ConnectionReuseTests {
             ("https://www.example.org/", nil, false), ("https://example.org/", "http://proxy.example:3128", false),
         ] as [(String, String?, Bool)]
     )
-    func `a failure counts for the connections to its server alone`(
+    func `a failure affects only the connections to its server`(
         _ url: String,
         _ proxy: String?,
         _ isSame: Bool
@@ -60,14 +60,14 @@ struct ConnectionReuseTests {
         #expect(rule == (isSame ? .none : .any))
     }
 
-    @Test func `a stall counts for the connections to other servers that were not used since it began`() throws {
+    @Test func `a stall affects connections to other servers that were not used since it began`() throws {
         var reuse = ConnectionReuse()
         reuse.stalled(try Self.server("https://example.org/a"), for: .seconds(30), at: Self.start)
         let other = try Self.server("https://example.com/a")
         #expect(reuse.rule(for: other, at: Self.start) == .idle(atMostSeconds: 28))
         #expect(reuse.rule(for: other, at: Self.time(80)) == .idle(atMostSeconds: 108))
         #expect(reuse.rule(for: other, at: Self.time(88)) == .any)
-        // A shorter silence began later; a longer one is known of already.
+        // A shorter silence started later; a longer one is already covered.
         reuse.stalled(try Self.server("https://example.org/a"), for: .seconds(3), at: Self.time(1))
         #expect(reuse.rule(for: other, at: Self.time(1)) == .idle(atMostSeconds: 1))
         reuse.stalled(try Self.server("https://example.org/a"), for: .seconds(60), at: Self.time(2))
@@ -89,18 +89,18 @@ struct StallWatchTests {
         return (watch.deadline(silentSince: since, isPaused: isPaused, at: now) - start) / .seconds(1)
     }
 
-    @Test func `a transfer has its time-out from the last byte`() {
+    @Test func `the stall deadline is measured from the last byte`() {
         #expect(Self.deadline(silentSince: 90) == 120)
         #expect(Self.deadline(silentSince: 10) == 40)
     }
 
-    @Test func `a connection that is made, or a reader without room, is no silence`() {
+    @Test func `connecting and a full reader are not silence`() {
         #expect(Self.deadline(silentSince: nil) == 101)
         #expect(Self.deadline(silentSince: nil, isPaused: true) == 130)
     }
 
     @Test(arguments: [(80, 95), (95, 110), (96, 126)] as [(Double, Double)])
-    func `a transfer that is silent when another stalls has half of the time`(_ since: Double, _ expected: Double) {
+    func `a transfer that is silent when another stalls has half the time`(_ since: Double, _ expected: Double) {
         #expect(Self.deadline(silentSince: since, otherStall: 95) == expected)
         #expect(Self.deadline(silentSince: nil, isPaused: true, otherStall: 95) == 130)
     }

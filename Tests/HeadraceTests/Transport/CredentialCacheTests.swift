@@ -3,10 +3,10 @@ import Testing
 
 @testable import Headrace
 
-/// Who is asked for a login, and which one is sent.
+/// When a login is requested, and which one is sent.
 @Suite(.timeLimit(.minutes(4)))
 struct CredentialCacheTests {
-    /// A book by reference, since what is expected cannot change a variable.
+    /// A class, because a macro's operand cannot mutate a variable.
     private final class Book {
         private var book = CredentialCache()
 
@@ -30,7 +30,7 @@ struct CredentialCacheTests {
         Origin(try #require(URL(string: url)))
     }
 
-    @Test func `one asks, the others wait, and its response is for that origin alone`() throws {
+    @Test func `one download requests the login, others wait, and the login is for that origin alone`() throws {
         let book = Book()
         let (a, b) = (try origin("https://a/"), try origin("https://b/"))
         #expect(book.challenged(a) == .request)
@@ -44,7 +44,7 @@ struct CredentialCacheTests {
         }
     }
 
-    @Test func `what was refused is not sent again, but where another request finds it good`() throws {
+    @Test func `a refused credential is not sent again unless another request proves it valid`() throws {
         let book = Book()
         let a = try origin("https://a/")
         #expect(book.challenged(a) == .request)
@@ -52,7 +52,7 @@ struct CredentialCacheTests {
         #expect(book.challenged(a, refused: [one]) == .request)
         #expect(book.known(for: a) == nil)
         book.resolved(a, two)
-        // One that was sent with the old one does not ask again.
+        // A transfer that was sent the old credential does not request another.
         #expect(book.challenged(a, refused: [one]) == .use(two))
         #expect(book.challenged(a, refused: [one, two]) == .request)
         book.resolved(a, nil)
@@ -61,7 +61,7 @@ struct CredentialCacheTests {
         #expect(book.known(for: a) == one)
     }
 
-    @Test func `nothing is an response, after which others may request`() throws {
+    @Test func `an empty result lets others request again`() throws {
         let book = Book()
         let a = try origin("https://a/")
         #expect(book.challenged(a) == .request)
@@ -69,7 +69,7 @@ struct CredentialCacheTests {
         #expect(book.challenged(a) == .request)
     }
 
-    @Test func `a candidate is tried before somebody is requested`() throws {
+    @Test func `a candidate is tried before the provider is called`() throws {
         let book = Book()
         let a = try origin("https://a/")
         #expect(book.challenged(a, candidate: one) == .use(one))
@@ -78,7 +78,7 @@ struct CredentialCacheTests {
         #expect(book.known(for: a) == nil)
     }
 
-    @Test func `a credential is shown nowhere, and is what its scheme says`() {
+    @Test func `a credential is never shown and is formatted for its scheme`() {
         let credential = Credential.basic(user: "Aladdin", password: "open sesame")
         #expect(credential.field.value == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
         #expect(two.field.value == "Bearer 2")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Headrace
 
-/// The codes and the words are those of libcurl 7.68 to 8.23, with OpenSSL and GnuTLS.
+/// The codes and messages of libcurl 7.68 to 8.23, with OpenSSL and GnuTLS.
 @Suite(.timeLimit(.minutes(4)))
 struct CurlFailureTests {
     private func error(
@@ -39,13 +39,11 @@ struct CurlFailureTests {
         "Recv failure: Connection reset by peer",
         "GnuTLS, handshake failed: The TLS connection was non-properly terminated.",
     ])
-    func `L21 a handshake that was cut is tried again`(_ detail: String) throws {
+    func `L21 an interrupted handshake is retried`(_ detail: String) throws {
         #expect(try error(HR_E_SSL_CONNECT_ERROR, detail).code == .connection)
     }
 
-    @Test func `a handshake that was refused is not, also where another address of the host did not response before`()
-        throws
-    {
+    @Test func `a refused handshake is not retried, even if another address did not respond before`() throws {
         for osError in [0, ECONNREFUSED, ENETUNREACH] {
             #expect(try error(HR_E_SSL_CONNECT_ERROR, "alert handshake failure", osError: osError).code == .tls)
             for words in ["ssl3_get_record:wrong version number", "An unexpected TLS packet was received."] {
@@ -55,8 +53,7 @@ struct CurlFailureTests {
         #expect(try error(HR_E_SSL_CONNECT_ERROR, "", osError: ECONNRESET).code == .connection)
     }
 
-    @Test func `a stream that broke a rule is a violation, and one that the server reset is a lost connection`() throws
-    {
+    @Test func `a stream error is a violation if curl reset it, and a lost connection if the server did`() throws {
         let ambiguous = "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err 1)"
         for (words, hasHead, isResumable, code, isTransient) in [
             (ambiguous, false, false, DownloadError.Code.protocolViolation, false),
@@ -72,7 +69,7 @@ struct CurlFailureTests {
         }
     }
 
-    @Test func `what a proxy answered decides, whatever the code of the release is`() throws {
+    @Test func `the proxy's response determines the error, whatever curl's error code is`() throws {
         for code in [HR_E_RECV_ERROR, HR_E_COULDNT_CONNECT] {
             let expected: [(Int, DownloadError.Code)] = [(407, .proxy), (403, .proxy), (502, .connection)]
             for (status, expected) in expected {
@@ -90,7 +87,7 @@ struct CurlFailureTests {
         #expect(unreachable.message.contains("No connection to the proxy"))
     }
 
-    @Test func `L18 a header line without end is a violation by any code`() throws {
+    @Test func `L18 an endless header line is a violation, whatever the error code`() throws {
         for code in [HR_E_OUT_OF_MEMORY, HR_E_TOO_LARGE] {
             let error = try error(code, "Out of memory")
             #expect(error.code == .protocolViolation && error.message.contains("too long"))
@@ -100,7 +97,7 @@ struct CurlFailureTests {
         #expect(try error(HR_E_OUT_OF_MEMORY, "Out of memory", hasHead: true).code == .connectionLost)
     }
 
-    @Test func `what an response had too much is not the fault of the next one on its connection`() throws {
+    @Test func `surplus bytes of a response are not blamed on the next one on its connection`() throws {
         for code in [HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY] {
             #expect(try error(code, "Invalid status line").code == .protocolViolation)
             #expect(try error(code, "Invalid status line", isReused: true).code == .connectionLost)
@@ -108,7 +105,7 @@ struct CurlFailureTests {
         }
     }
 
-    @Test func `an end within the header does not publish of no error`() throws {
+    @Test func `a connection closed within the header is reported as lost`() throws {
         let error = try error(HR_E_OK, "No error")
         #expect(error.code == .connectionLost)
         #expect(error.message == "The connection to example.org:443 ended before the response header was complete.")

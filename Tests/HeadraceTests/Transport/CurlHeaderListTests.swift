@@ -6,10 +6,10 @@ import Testing
 
 @testable import Headrace
 
-/// A request goes out with all that belongs to it, or not at all.
+/// A request is sent with all of its fields and options, or not at all.
 @Suite(.timeLimit(.minutes(4)))
 struct CurlHeaderListTests {
-    /// Nothing of libcurl may be called before.
+    /// libcurl must be loaded before any of its functions is called.
     init() { #expect(hr_curl_load() > 0) }
 
     private let fields = (0..<4).map { HeaderField(name: "X-\($0)", value: $0 == 2 ? "" : "v") }
@@ -25,9 +25,9 @@ struct CurlHeaderListTests {
         #expect(try #require(CurlHeaderList([])).list == nil)
     }
 
-    /// Once the field was left out, and the request sent without it.
+    /// Regression: the field was left out and the request sent without it.
     @Test(arguments: 0..<4)
-    func `a field for which there is no memory fails the list`(_ failing: Int) {
+    func `a field that cannot be allocated fails the list`(_ failing: Int) {
         let calls = Locked(0)
         let headers = CurlHeaderList(fields) { list, line in
             let call = calls.withLock { calls in
@@ -40,8 +40,8 @@ struct CurlHeaderListTests {
         #expect(calls.withLock { $0 } == failing + 1)
     }
 
-    /// libcurl takes no text of more than 8,000,000 bytes.
-    @Test func `an option that libcurl does not take fails the request before it is sent`() async throws {
+    /// libcurl accepts no string of more than 8,000,000 bytes.
+    @Test func `an option that libcurl refuses fails the request before it is sent`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             var configuration = DownloadConfiguration()
             configuration.userAgent = String(repeating: "a", count: 8_000_001)

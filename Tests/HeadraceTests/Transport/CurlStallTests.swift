@@ -6,12 +6,12 @@ import Testing
 
 import HeadracePlatform
 
-/// What the network's thread takes for silence.
+/// The stall detection of the network thread.
 @Suite(.timeLimit(.minutes(2)))
 struct CurlStallTests {
-    /// Each line in time, and the whole in hours.
+    /// Each line arrives in time, but the whole head would take hours.
     @Test(arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"])
-    func `lines of a head or a trailer that come one by one are a stall`(_ start: String) async throws {
+    func `slow lines of a head or a trailer are a stall`(_ start: String) async throws {
         let transport = try CurlTransport(DownloadConfiguration())
         let lines = String(repeating: "X: y\r\n", count: 1000)
         try await withFaultServer(
@@ -28,7 +28,7 @@ struct CurlStallTests {
         await transport.shutdown()
     }
 
-    @Test func `bytes that came while the process stood still are no stall`() async throws {
+    @Test func `bytes that arrived while the process was stopped are not a stall`() async throws {
         let gate = try Gate()
         let response = Response.answering { request in
             request.path == "/held" ? .ok("ab").held(after: 1, until: gate) : .ok("c")
@@ -41,7 +41,7 @@ struct CurlStallTests {
                 return $0
             }) == 2 {
                 gate.open()
-                // As a stopped process does, the thread looks at no socket until the time is over.
+                // Like a stopped process, the thread polls no socket until the time is over.
                 usleep(1_200_000)
             }
             return true

@@ -11,7 +11,7 @@ struct ResponseStreamStateTests {
         return state
     }
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect<Value: Equatable>(
         _ value: Value,
         _ expected: Value,
@@ -25,7 +25,7 @@ struct ResponseStreamStateTests {
         return [stopsProducer, wakesReader]
     }
 
-    @Test func `the reader of the head waits for it, and the flush wakes it`() {
+    @Test func `a reader waiting for the head is woken by the flush after it`() {
         var state = ResponseStreamState(highWatermark: 400)
         #expect(state.nextHead() == .wait)
         expect(state.wait(forHead: true), true)
@@ -47,8 +47,8 @@ struct ResponseStreamStateTests {
         expect(state.taken(200), false)
     }
 
-    /// Once such bytes made the state forget that it had paused, and the transfer hung for ever.
-    @Test func `bytes that come after the pause do not undo it`() {
+    /// Regression: such bytes reset the paused state, and the transfer hung forever.
+    @Test func `bytes that arrive after the pause do not undo it`() {
         var state = streaming()
         _ = state.bytesArrived(400)
         expect(state.taken(150), false)
@@ -68,7 +68,7 @@ struct ResponseStreamStateTests {
         expect(state.bytesArrived(100).wakesReader, true)
     }
 
-    @Test func `what is buffered is delivered before the end and before a failure`() {
+    @Test func `buffered bytes are delivered before the end and before a failure`() {
         var finished = streaming()
         _ = finished.bytesArrived(5)
         expect(finished.finished(), false)
@@ -85,7 +85,7 @@ struct ResponseStreamStateTests {
         #expect(failed.nextChunk() == .failure(failure))
     }
 
-    @Test func `closing stops a producer at work and wakes the reader with a cancellation`() {
+    @Test func `closing stops an active producer and wakes the reader with a cancellation`() {
         var state = streaming()
         expect(state.wait(forHead: false), true)
         #expect(close(&state) == [true, true])
@@ -94,7 +94,7 @@ struct ResponseStreamStateTests {
         #expect(close(&state) == [false, false])
     }
 
-    @Test func `closing after the end stops nobody`() {
+    @Test func `closing after the end has no effect`() {
         var state = streaming()
         _ = state.finished()
         #expect(close(&state) == [false, false])
@@ -108,7 +108,7 @@ struct ResponseStreamStateTests {
     }
 
     @Test(arguments: 0..<20)
-    func `in a random walk nothing is lost and nobody waits in vain`(_ seed: UInt64) {
+    func `in a random walk no bytes are lost and no reader waits forever`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var state = streaming(highWatermark: 1000)
         var arrived = 0

@@ -10,7 +10,7 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
     case urlSession = "URLSession"
     case fake = "the fake"
 
-    /// Those that are in this build.
+    /// The transports in this build.
     static var all: [TestedTransport] {
         #if os(Linux) && URLSession
         [.libcurl, .urlSession, .fake]
@@ -23,7 +23,7 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// A case that a transport is spared, and why.
+    /// A test that a transport does not have to pass, and why.
     struct Exclusion: Sendable {
         fileprivate let transport: TestedTransport
         fileprivate let reason: String
@@ -33,7 +33,7 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
 
         static func urlSession(_ reason: String) -> Exclusion { Exclusion(transport: .urlSession, reason: reason) }
 
-        /// For defects of swift-corelibs-foundation.
+        /// An exclusion for defects of swift-corelibs-foundation.
         static func urlSessionOnLinux(_ reason: String) -> Exclusion {
             #if os(Linux)
             urlSession(reason)
@@ -43,18 +43,18 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
         }
     }
 
-    private static let told = Locked<Set<String>>([])
+    private static let logged = Locked<Set<String>>([])
 
-    /// Ends the test here, and says why, where this transport is excluded.
+    /// Ends the test and logs the reason if this transport is excluded.
     func run(except exclusions: Exclusion...) throws {
         guard let exclusion = exclusions.first(where: { $0.isInForce && $0.transport == self }) else { return }
-        // Once for all arguments, in a form that a run of many tests can be searched for.
+        // Logged once for all arguments, in a form that can be searched for.
         let line = "excluded: \(rawValue): \(Test.current?.displayName ?? ""): \(exclusion.reason)"
-        if Self.told.withLock({ $0.insert(line).inserted }) { print(line) }
+        if Self.logged.withLock({ $0.insert(line).inserted }) { print(line) }
         try Test.cancel(Comment(rawValue: exclusion.reason))
     }
 
-    /// Runs the body with a transport, which is shut down afterwards.
+    /// Runs the body with a transport and shuts it down afterwards.
     func withTransport<Result>(
         playing response: Response = .ok(),
         _ body: (any Transport) async throws -> Result
@@ -70,7 +70,7 @@ enum TestedTransport: String, Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Runs the body with a transport and a server that gives this response, or a fake that plays both.
+    /// Runs the body with a transport and a server that sends this response, or with a fake that plays both.
     func withServer<Result>(
         _ response: Response,
         isListening: Bool = true,

@@ -3,7 +3,7 @@ import HeadracePlatform
 import HeadraceTestSupport
 import Testing
 
-/// A manager's requests are carried by what is chosen.
+/// A manager uses the configured transport.
 @Suite(.timeLimit(.minutes(4)))
 struct TransportChoiceTests {
     private func fetch(over choice: DownloadConfiguration.TransportChoice) async throws {
@@ -22,22 +22,22 @@ struct TransportChoiceTests {
         }
     }
 
-    @Test func `a file is fetched by the platform's own transport`() async throws {
+    @Test func `a file is downloaded with the platform's default transport`() async throws {
         try await fetch(over: .automatic)
     }
 
     #if os(Linux)
-    @Test func `a file is fetched by libcurl`() async throws {
+    @Test func `a file is downloaded with libcurl`() async throws {
         try await fetch(over: .libcurl)
     }
     #endif
 
     #if canImport(Darwin) || URLSession
-    @Test func `a file is fetched by URLSession`() async throws {
+    @Test func `a file is downloaded with URLSession`() async throws {
         try await fetch(over: .urlSession)
     }
 
-    @Test func `what URLSession would have to ignore keeps a manager from starting`() async throws {
+    @Test func `a setting that URLSession cannot honour fails the manager's start`() async throws {
         let configuration = DownloadConfiguration {
             $0.transport = .urlSession
             $0.allowsAddress = { $0.isPublic }
@@ -48,7 +48,7 @@ struct TransportChoiceTests {
         #expect(error?.code == .invalidRequest)
     }
     #else
-    @Test func `a transport that is not in this build keeps a manager from starting`() async throws {
+    @Test func `a transport that is not in this build fails the manager's start`() async throws {
         let configuration = DownloadConfiguration { $0.transport = .urlSession }
         let error = await #expect(throws: DownloadError.self) {
             try await DownloadManager(configuration: configuration)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What every transport has to do, against a server that plays each part.
+/// The requirements for every transport, against a fault server.
 @Suite(.timeLimit(.minutes(4)))
 struct TransportConformanceTests {
     private struct Reply: Sendable {
@@ -48,7 +48,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `E01 the server is requested for what it has, as it is`(_ tested: TestedTransport) async throws {
+    func `E01 the request is sent unchanged and requests the identity coding`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("Nothing is sent."))
         try await tested.withServer(.ok()) { server, transport in
             let fields = [HeaderField(name: "X-A", value: "1")]
@@ -65,7 +65,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `what a request says of its agent is all that is said of it`(_ tested: TestedTransport) async throws {
+    func `the User-Agent of a request replaces the default`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("Nothing is sent."))
         try await tested.withServer(.ok()) { server, transport in
             let fields = [HeaderField(name: "user-agent", value: "mine")]
@@ -75,7 +75,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `no connection is open in the programs that are started meanwhile`(_ tested: TestedTransport) async throws {
+    func `child processes inherit no connections`(_ tested: TestedTransport) async throws {
         try tested.run(
             except: .fake("It makes no connection."),
             .urlSessionOnLinux("Its connections are libcurl's, which are inherited.")
@@ -99,7 +99,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `D12 a 401 is reported, and nobody logs in`(_ tested: TestedTransport) async throws {
+    func `D12 a 401 is reported without a login attempt`(_ tested: TestedTransport) async throws {
         try tested.run(
             except: .urlSessionOnLinux("An answer that asks for a login never ends, before Swift 6.3.2.")
         )
@@ -112,7 +112,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `E02 bytes that claim a coding are delivered as they are`(_ tested: TestedTransport) async throws {
+    func `E02 bytes with a content coding are delivered as they are`(_ tested: TestedTransport) async throws {
         try tested.run(except: .urlSession("It decodes what it gets, so that such an answer is refused."))
         let response = Response.ok("not gzip at all").header("Content-Encoding", "gzip")
         try await tested.withServer(response) { server, transport in
@@ -122,7 +122,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `L10 L12 chunks and a closed connection end a body too`(_ tested: TestedTransport) async throws {
+    func `L10 L12 a last chunk or a closed connection ends a body`(_ tested: TestedTransport) async throws {
         for response in [
             Response.ok(.pattern(size: 100_000)).chunked([1000]), Response.ok(.pattern(size: 100_000)).closeDelimited,
             Response.ok(.pattern(size: 100_000)).http10,
@@ -135,7 +135,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `one connection serves one request after the other`(_ tested: TestedTransport) async throws {
+    func `one connection serves consecutive requests`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("It makes no connection."))
         try await tested.withServer(.ok("x")) { server, transport in
             for _ in 0..<20 { _ = try await get(transport, TransportRequest(url: server.url())) }
@@ -144,7 +144,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `after a change of network no connection is used that was there before`(
+    func `after a network change no earlier connection is used`(
         _ tested: TestedTransport
     ) async throws {
         try tested.run(except: .fake("It makes no connection."))
@@ -158,7 +158,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all, [Ending.fin, .reset])
-    func `L01 L02 a body that is cut is a lost connection, after its bytes`(
+    func `L01 L02 a truncated body is a lost connection, after its bytes`(
         _ tested: TestedTransport,
         _ ending: Ending
     ) async throws {
@@ -170,7 +170,7 @@ struct TransportConformanceTests {
                     do {
                         while let chunk = try await body.next() { count += chunk.count }
                     } catch {
-                        // What a reset takes along is the system's.
+                        // How many bytes a reset discards depends on the system.
                         #expect(ending == .reset ? count <= 60_000 : count == 60_000)
                         throw error
                     }
@@ -186,7 +186,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all, [Ending.fin, .reset])
-    func `L21 no reply at all is a lost connection`(_ tested: TestedTransport, _ ending: Ending) async throws {
+    func `L21 no response at all is a lost connection`(_ tested: TestedTransport, _ ending: Ending) async throws {
         #expect(try await failure(tested, .nothing(by: ending)).code == .connectionLost)
     }
 
@@ -210,7 +210,7 @@ struct TransportConformanceTests {
             .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"),
         ]
     )
-    func `L09 L18 L19 L20 a response that is no HTTP is a violation`(
+    func `L09 L18 L19 L20 a response that is not HTTP is a violation`(
         _ tested: TestedTransport,
         _ response: Response
     ) async throws {
@@ -219,7 +219,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `L18 a head of fields without end is a violation`(_ tested: TestedTransport) async throws {
+    func `L18 an endless head is a violation`(_ tested: TestedTransport) async throws {
         try tested.run(
             except: .fake("It has no parser."),
             .urlSessionOnLinux("It keeps all fields, and does not tell of them before the head is complete.")
@@ -228,7 +228,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `T01 a connection that nobody accepts is told from one that is lost`(
+    func `T01 a refused connection is distinguished from a lost one`(
         _ tested: TestedTransport
     ) async throws {
         try tested.run(except: .fake("It makes no connection."))
@@ -242,7 +242,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `T02 a host without an address is told`(_ tested: TestedTransport) async throws {
+    func `T02 a host without an address is a name resolution failure`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("It looks up no name."))
         try await tested.withTransport { transport in
             let url = try #require(URL(string: "http://no-such-host.invalid/"))
@@ -257,7 +257,7 @@ struct TransportConformanceTests {
         arguments: TestedTransport.all,
         [Response.ok(.pattern(size: 100_000)).stalled(after: 50_000), .ok("x").delayed(.seconds(60))]
     )
-    func `T09 T11 silence before and in the body is a stall`(
+    func `T09 T11 silence before and within the body is a stall`(
         _ tested: TestedTransport,
         _ response: Response
     ) async throws {
@@ -270,9 +270,10 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `bytes that keep coming are no stall, however slow`(_ tested: TestedTransport) async throws {
+    func `slow but steady bytes are not a stall`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("It has no time."))
-        // The thousand transfers of another test may hold up a byte in URLSession on Linux, which has one queue for all sessions.
+        // Another test's thousand transfers may delay a byte in URLSession on Linux, which has one queue for all
+        // sessions.
         let response = Response.ok("abcdefghij").dripping(bytes: 1, every: .milliseconds(600))
         try await tested.withServer(response) { server, transport in
             let request = TransportRequest(url: server.url(), stallTimeout: .seconds(5))
@@ -282,7 +283,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `a reader that does not read halts the server, is no stall, and gets all in the end`(
+    func `a reader that does not read pauses the server, does not stall, and gets all bytes`(
         _ tested: TestedTransport
     ) async throws {
         try tested.run(
@@ -293,7 +294,7 @@ struct TransportConformanceTests {
         try await tested.withServer(.ok(.pattern(size: size))) { server, transport in
             let request = TransportRequest(url: server.url(), stallTimeout: .seconds(1))
             let received = try await transport.perform(request) { _, body in
-                // Only time can show that no time-out runs while the reader is the one who waits.
+                // Only time can show that no time-out runs while the reader is slow.
                 try await ContinuousClock().sleep(for: .milliseconds(1500))
                 #expect(server.traffic.bodyBytesSent < size)
                 var received: Int64 = 0
@@ -334,7 +335,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `cancellation, or a reader who goes, halts a body at full speed`(_ tested: TestedTransport) async throws {
+    func `cancellation or a departing reader stops a body at full speed`(_ tested: TestedTransport) async throws {
         try tested.run(
             except: .fake("It makes no connection."),
             .urlSessionOnLinux("On the one queue of all sessions, a cancellation waits for what comes to be taken.")
@@ -348,7 +349,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `Z02 a thousand transfers at once all end well`(_ tested: TestedTransport) async throws {
+    func `Z02 a thousand concurrent transfers all finish`(_ tested: TestedTransport) async throws {
         try await tested.withServer(.ok(.pattern(size: 100_000)).delayed(.milliseconds(100))) { server, transport in
             try await withThrowingTaskGroup { group in
                 for number in 0..<1000 {
@@ -361,7 +362,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `a shutdown ends the transfers at work`(_ tested: TestedTransport) async throws {
+    func `a shutdown ends active transfers`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("There is nothing to shut down."))
         try await tested.withServer(.ok(.pattern(size: 100_000)).stalled(after: 50_000)) { server, transport in
             try await withThrowingTaskGroup { group in
@@ -380,7 +381,7 @@ struct TransportConformanceTests {
     }
 
     @Test(arguments: TestedTransport.all)
-    func `after the shutdown there are no transfers`(_ tested: TestedTransport) async throws {
+    func `after a shutdown no transfer starts`(_ tested: TestedTransport) async throws {
         try tested.run(except: .fake("There is nothing to shut down."))
         try await tested.withTransport { transport in
             await transport.shutdown()

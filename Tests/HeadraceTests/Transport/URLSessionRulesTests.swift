@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is decided for the transport on `URLSession`, which holds on every platform.
+/// The platform-independent decisions of the `URLSession` transport.
 @Suite(.timeLimit(.minutes(4)))
 struct URLSessionRulesTests {
     private typealias Configuration = DownloadConfiguration
@@ -13,9 +13,9 @@ struct URLSessionRulesTests {
         try #require(URL(string: text))
     }
 
-    // MARK: What cannot be done
+    // MARK: Unsupported settings
 
-    @Test func `settings that URLSession would have to ignore are refused, and say which`() throws {
+    @Test func `settings that URLSession would ignore are rejected by name`() throws {
         let file = try Self.url("file:///x.pem")
         let proxy = try Self.url("http://proxy.example:3128")
         let table: [(word: String, abilities: [URLSessionCapabilities], configuration: Configuration)] = [
@@ -43,7 +43,7 @@ struct URLSessionRulesTests {
         )
     }
 
-    @Test func `a request through a proxy is refused, and its password is not told`() throws {
+    @Test func `a request through a proxy is rejected without showing its password`() throws {
         var request = TransportRequest(url: try Self.url())
         #expect(Self.error { try URLSessionCapabilities.corelibs.validate(request) } == nil)
         request.proxy = try ProxyServer(parsing: "http://me:secret@proxy.example:3128")
@@ -54,9 +54,7 @@ struct URLSessionRulesTests {
         #expect(!error.message.contains("secret"))
     }
 
-    @Test func `the settings of the system choose a proxy only if neither the configuration nor the environment does`()
-        throws
-    {
+    @Test func `system proxy settings apply only if neither configuration nor environment sets one`() throws {
         let proxy = DownloadConfiguration.Proxy.url(try Self.url("http://proxy.example:3128"))
         for (way, environment, expected) in [
             (.environment, [:], .system), (.environment, ["https_proxy": "http://proxy.example:3128"], .direct),
@@ -81,7 +79,7 @@ struct URLSessionRulesTests {
         }
     }
 
-    @Test func `challenges of a proxy are the system's, and a login of a server is none of its`() {
+    @Test func `proxy challenges are left to the system, and server logins are rejected`() {
         let trust = "NSURLAuthenticationMethodServerTrust"
         for (method, isProxy, evaluates, expected) in [
             (trust, false, true, .evaluateServer), (trust, false, false, .handleByDefault),
@@ -96,7 +94,7 @@ struct URLSessionRulesTests {
 
     // MARK: Heads
 
-    @Test func `a joined head has its fields, and each cookie is one of them`() throws {
+    @Test func `a joined head is split into its fields and its cookies`() throws {
         let cookies = "a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/, b=2; Secure, c=3=4"
         let head = try ResponseHead(url: Self.url(), status: 200, joined: ["ETag": "\"v\"", "Set-Cookie": cookies])
         #expect(head.status == 200)
@@ -109,16 +107,14 @@ struct URLSessionRulesTests {
     }
 
     @Test
-    func `chunks that URLSession has put together are still the end of the body, and other fields are as they were`()
-        throws
-    {
-        let told: [AnyHashable: Any] = ["Transfer-Encoding": "Identity", "ETag": "\"v\"", 5: "x"]
-        let fields = ResponseHead.fields(told)
+    func `a body that URLSession has dechunked still has an end, and other fields are unchanged`() throws {
+        let received: [AnyHashable: Any] = ["Transfer-Encoding": "Identity", "ETag": "\"v\"", 5: "x"]
+        let fields = ResponseHead.fields(received)
         #expect(fields == ["Transfer-Encoding": "chunked", "ETag": "\"v\""])
         #expect(try BodyFraming(of: ResponseHead(url: Self.url(), status: 200, joined: fields)) == .delimited)
     }
 
-    @Test func `L18 a head that is too large, or of no status, is a violation`() throws {
+    @Test func `L18 a head that is too large or has an invalid status is a violation`() throws {
         let many = Dictionary(uniqueKeysWithValues: (0...1000).map { ("X-\($0)", "v") })
         let long = ["X": String(repeating: "a", count: 256 << 10)]
         for (status, fields) in [(200, many), (200, long), (0, [:]), (600, [:]), (199, [:])] {
@@ -127,7 +123,7 @@ struct URLSessionRulesTests {
         }
     }
 
-    @Test func `E02 a file that URLSession would decode is refused, and its refusal is not`() throws {
+    @Test func `E02 a file that URLSession would decode is rejected, but an error response is not`() throws {
         for (status, coding, isRefused) in [
             (200, "gzip", true), (206, "identity, br", true), (200, "identity", false), (404, "gzip", false),
         ] {
@@ -155,7 +151,7 @@ struct URLSessionRulesTests {
         (-1, "Header without colon", false, .protocolViolation), (-1, "Nul byte in header", false, .protocolViolation),
         (-1, "Out of memory", false, .protocolViolation), (-1, "Out of memory", true, .connectionLost),
     ])
-    func `each failure of URLSession is one of ours`(
+    func `each URLSession failure maps to a download error`(
         _ code: Int,
         _ detail: String,
         _ hasHead: Bool,
@@ -175,9 +171,7 @@ struct URLSessionRulesTests {
         #expect(error.code == .connectionLost)
     }
 
-    @Test func `an unknown authority has its remedy, and authorities of the caller's need an exception in an app`()
-        throws
-    {
+    @Test func `an untrusted authority has a remedy, and custom authorities require an ATS exception`() throws {
         let request = TransportRequest(url: try Self.url())
         for code in [-1200, -1201, -1202, -1203, -1204] {
             var failure = URLSessionFailure(code: code, detail: "untrusted.", hasHead: false)
@@ -190,9 +184,9 @@ struct URLSessionRulesTests {
         }
     }
 
-    // MARK: Time and room
+    // MARK: Timing and backpressure
 
-    @Test func `before the head the time to connect counts too, and after it each byte begins the wait anew`() throws {
+    @Test func `before the head connect time counts too, and after it each byte resets the timer`() throws {
         let start = SuspendingClock.now
         let request = TransportRequest(url: try Self.url(), connectTimeout: .seconds(15), stallTimeout: .seconds(30))
         var course = URLSessionTransferState(request, suspends: true, at: start)
@@ -205,7 +199,7 @@ struct URLSessionRulesTests {
         #expect(Self.stalls(course, at: start + .seconds(50)))
     }
 
-    @Test func `a task is suspended once, does not stall meanwhile, and goes on once`() throws {
+    @Test func `a task is suspended once, does not stall meanwhile, and resumes once`() throws {
         let start = SuspendingClock.now
         let request = TransportRequest(url: try Self.url(), stallTimeout: .seconds(30))
         var course = URLSessionTransferState(request, suspends: true, at: start)
@@ -221,14 +215,14 @@ struct URLSessionRulesTests {
         #expect(course.bytesArrived(.pause, at: start + .seconds(629)) == .suspend)
     }
 
-    @Test func `where a suspended task would begin anew, none is suspended`() throws {
+    @Test func `a task is not suspended if resuming would restart it`() throws {
         var course = URLSessionTransferState(TransportRequest(url: try Self.url()), suspends: false, at: .now)
         course.headArrived(try Self.head(), at: .now)
         #expect(course.bytesArrived(.pause, at: .now) == .proceed)
         #expect(!course.isSuspended)
     }
 
-    @Test func `L11 a body that only the end of TLS ends is refused, unless its protocol marks the end`() throws {
+    @Test func `L11 a body ended only by TLS closure is rejected unless the protocol marks its end`() throws {
         let length = ["Content-Length": "5"]
         for (url, fields, name, isRefused) in [
             ("https://example.org/x", [:], "http/1.1", true), ("https://example.org/x", [:], nil, true),
@@ -258,7 +252,7 @@ struct URLSessionRulesTests {
         return error.code == .stalled
     }
 
-    // MARK: Keys
+    // MARK: Pinned keys
 
     @Test(arguments: TestCertificate.allCases)
     func `the pin of a certificate is that of its key`(_ certificate: TestCertificate) throws {
@@ -267,18 +261,18 @@ struct URLSessionRulesTests {
         #expect(try ServerKey.pin(of: bytes[0]) == TestCertificate.pin)
     }
 
-    @Test func `a certificate that is cut anywhere before the end of its key has no pin`() throws {
+    @Test func `a certificate truncated before the end of its key has no pin`() throws {
         let bytes = try #require(ServerKey.certificates(inPEM: TestCertificate.trusted.pem)?.first)
         for count in 0..<bytes.count { #expect(try ServerKey.pin(of: Array(bytes[..<count])) == nil) }
         for index in 0..<60 {
             var broken = bytes
             broken[index] = 0xff
-            // Whatever comes of it, it is no trap.
+            // Any result is accepted, as long as it does not trap.
             _ = try ServerKey.pin(of: broken)
         }
     }
 
-    @Test func `a PEM file has one certificate after the other, or none at all where one is broken`() throws {
+    @Test func `a PEM file contains a list of certificates, or none if one is damaged`() throws {
         let (first, second) = (TestCertificate.trusted.pem, TestCertificate.expired.pem)
         #expect(ServerKey.certificates(inPEM: "\(first)\n\(second)")?.count == 2)
         for text in [

@@ -1,4 +1,4 @@
-// The samples of the documentation for Apple's platforms, as they stand there: elsewhere they are read by the compiler, and no more.
+// The documentation's samples for Apple platforms, verbatim; on other platforms they are only type-checked.
 
 #if canImport(SwiftUI) && os(iOS)
 import Headrace

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Commands from one process to another, on a real disk and on one that stops.
+/// Commands from one process to another, on a real disk and on one that crashes.
 @Suite(.timeLimit(.minutes(4)))
 struct CommandSpoolTests {
     private typealias Fixture = RegistryFixture
@@ -18,7 +18,7 @@ struct CommandSpoolTests {
 
     private func path(_ folder: URL) -> URL { folder.appending(path: CommandSpool.folderName) }
 
-    @Test func `what was left for a manager that has ended is carried out by who asks for it`() async throws {
+    @Test func `commands left for a terminated manager are executed on request`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
             try await registry.takeCommands()
@@ -33,7 +33,7 @@ struct CommandSpoolTests {
         }
     }
 
-    @Test func `commands are taken in the order of posting, until they are done`() async throws {
+    @Test func `commands are taken in posting order until they are done`() async throws {
         try await withTemporaryDirectory { folder in
             let inbox = inbox(folder)
             #expect(try inbox.take() == CommandSpool.Contents())
@@ -56,7 +56,7 @@ struct CommandSpoolTests {
         }
     }
 
-    @Test func `the time of posting is that of the wall`() async throws {
+    @Test func `the posting time is wall-clock time`() async throws {
         try await withTemporaryDirectory { folder in
             for id: UInt64 in 0..<20 { try inbox(folder).post(.pause([id])) }
             let contents = try inbox(folder).take()
@@ -67,7 +67,7 @@ struct CommandSpoolTests {
         }
     }
 
-    @Test func `a command is synced before it gets its name, and then the name`() async throws {
+    @Test func `a command is synced before it is renamed, and then its directory is`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder(to: .unsynced)
             let inbox = inbox(folder, calls: recorder.fileCalls)
@@ -81,7 +81,7 @@ struct CommandSpoolTests {
         }
     }
 
-    @Test func `K18 K20 what is no command is set aside and told, and the others are taken`() async throws {
+    @Test func `K18 K20 an invalid command is quarantined and reported, and the others are taken`() async throws {
         try await withTemporaryDirectory { folder in
             let inbox = inbox(folder)
             try inbox.post(.pause([1]), at: 1)
@@ -115,8 +115,8 @@ struct CommandSpoolTests {
         }
     }
 
-    /// What was done before was also what could not be looked up.
-    @Test func `a command that cannot be looked up is not taken for done`() async throws {
+    /// Regression: a command whose status could not be read counted as done.
+    @Test func `a command whose status cannot be read is not considered done`() async throws {
         try await withTemporaryDirectory { folder in
             let path = try inbox(folder).post(.pause([1]))
             var calls = FileSystem.unsynced
@@ -125,7 +125,7 @@ struct CommandSpoolTests {
         }
     }
 
-    @Test func `a file that another process is writing stays, and goes when that one is long dead`() async throws {
+    @Test func `a file being written by another process stays until that process is long dead`() async throws {
         try await withTemporaryDirectory { folder in
             try inbox(folder).post(.pause([1]), at: 1)
             let begun = path(folder).appending(path: "\((5 * hour).hexadecimal)-1-x.command.new")
@@ -139,7 +139,7 @@ struct CommandSpoolTests {
         }
     }
 
-    @Test func `a command to a folder without a list is refused`() async throws {
+    @Test func `a command to a directory without a registry is rejected`() async throws {
         try await withTemporaryDirectory { folder in
             let error = #expect(throws: DownloadError.self) {
                 try inbox(folder.appending(path: "missing")).post(.pause([1]))
@@ -150,7 +150,7 @@ struct CommandSpoolTests {
     }
 
     @Test(arguments: [Call.createDirectory, .create, .sync, .close, .move, .syncDirectory])
-    func `K01 a command that the disk refuses is refused with its reason, and is not there`(_ step: Call) async throws {
+    func `K01 a command that the disk refuses is reported and leaves nothing behind`(_ step: Call) async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(true)
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
@@ -170,9 +170,9 @@ struct CommandSpoolTests {
         }
     }
 
-    /// A process that is killed, or a machine that loses its power, in the middle of a post.
+    /// The process is killed, or the machine loses power, during a post.
     @Test(arguments: Crash.allCases)
-    func `X01 X02 a post that a crash ends leaves the command as a whole or not at all`(_ crash: Crash) throws {
+    func `X01 X02 a post interrupted by a crash leaves the whole command or nothing`(_ crash: Crash) throws {
         for seed: UInt64 in 0..<5 {
             let disk = MemoryDisk()
             let inbox = CommandSpool(in: "/list", calls: disk.calls)

@@ -39,13 +39,13 @@ struct RegistryCommandTests {
     private func framed(_ payload: String) -> [UInt8] { RegistryCommand.framed(Array(payload.utf8)) }
 
     @Test(arguments: table)
-    func `a command is written as one line, and read back`(_ command: RegistryCommand, _ payload: String) throws {
+    func `a command is written as one line and read back`(_ command: RegistryCommand, _ payload: String) throws {
         let line = "\(CRC32C.checksum(of: payload.utf8).hexadecimal) \(payload)\n"
         #expect(command.encoded().map { String(decoding: $0, as: UTF8.self) } == line)
         #expect(try RegistryCommand(decoding: Array(line.utf8)) == command)
     }
 
-    @Test func `a command that is cut, longer, or has one bit flipped is damaged`() throws {
+    @Test func `a command that is truncated, extended or has one bit flipped is damaged`() throws {
         for (_, payload) in Self.table.dropFirst() {
             let line = framed(payload)
             for length in line.indices {
@@ -74,7 +74,7 @@ struct RegistryCommandTests {
         #"["add",["0000000000000001",0,"http://h/","file","home:../f"]]"#, #"["pause"] "#,
         #"["pause"]["pause"]"#, #"["add",["0000000000000001",0,"http://h/","file","/f"],1]"#,
     ])
-    func `what is no command is damaged, as a whole`(_ payload: String) {
+    func `an invalid command is damaged as a whole`(_ payload: String) {
         #expect(throws: RegistryCommand.Failure.damaged) { try RegistryCommand(decoding: framed(payload)) }
     }
 
@@ -88,7 +88,7 @@ struct RegistryCommandTests {
         (#"["add",["0000000000000001",0,"http://h/","file","/f","state",["verifying"]]]"#, #"the state "verifying""#),
         (#"["add",["0000000000000001",0,"http://h/","file","/f","conflict","ask"]]"#, #"the conflict policy "ask""#),
     ])
-    func `K22 a command with what a later release adds is not done in part`(_ payload: String, _ what: String) {
+    func `K22 a command with additions of a later release is not executed in part`(_ payload: String, _ what: String) {
         #expect(throws: RegistryCommand.Failure.unknown(what)) { try RegistryCommand(decoding: framed(payload)) }
     }
 
@@ -102,7 +102,7 @@ struct RegistryCommandTests {
         }
     }
 
-    @Test func `no garbage is a crash`() {
+    @Test func `random bytes never crash`() {
         for seed: UInt64 in 0..<300 {
             var random = SeededRandom(seed: seed)
             let alphabet = Array(#"[]{}",:\u0a1-add pausemove"#.utf8) + [0, 10, 0xc3, 0xff]

@@ -4,18 +4,18 @@ import Testing
 
 @testable import Headrace
 
-/// Crashes between any two changes of a disk: the list that is read is one that was true since the last call returned.
+/// Crashes between any two disk changes: the registry that is read was valid at some time since the last call returned.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryCrashTests {
     private typealias Fixture = RegistryFixture
 
-    /// What was done on a disk, and which lists may be read after so many of its changes.
+    /// The changes of a disk, and the states that may be read after each number of them.
     private struct History {
         var changes: [DiskChange] = []
         var allowed: [Int: [RegistrySnapshot]] = [:]
     }
 
-    /// Random changes on a disk that now and then refuses one, with small compactions and a new opening on the way.
+    /// Random changes on a disk that sometimes refuses one, with small compactions and occasional reopening.
     ///
     /// With `unsynced`, some changes are not synced; those may be missing unless `keepsUnsynced` is set.
     private func history(
@@ -81,7 +81,7 @@ struct RegistryCrashTests {
         return history
     }
 
-    /// Stops after each change, reads what is left, adds to it and reads that.
+    /// Stops after each change, reads the remaining registry, appends to it and reads it again.
     private func crashEverywhere(
         _ crash: Crash,
         syncs: Bool,
@@ -114,22 +114,22 @@ struct RegistryCrashTests {
     }
 
     @Test(arguments: Crash.allCases)
-    func `X02 after a crash at any change the list is one that was true`(_ crash: Crash) throws {
+    func `X02 after a crash at any change the registry is in a state it had before`(_ crash: Crash) throws {
         try crashEverywhere(crash, syncs: true, seeds: 0..<2)
     }
 
-    /// By chance is left out: of two changes that no sync has covered, the first may be lost alone.
+    /// `cutByChance` is excluded: of two unsynced changes, the first may be lost alone.
     @Test(arguments: [Crash.kill, .cutOfAll, .cutOfBytes, .cutOfNames])
-    func `X02 changes that are not synced are lost by a power cut alone, and in order`(_ crash: Crash) throws {
+    func `X02 unsynced changes are lost only by a power cut, and in order`(_ crash: Crash) throws {
         try crashEverywhere(crash, syncs: true, unsynced: true, seeds: 30..<31)
     }
 
-    @Test func `X01 without syncs a kill at any change leaves a list that was true`() throws {
+    @Test func `X01 without syncs a kill at any change leaves a state the registry had before`() throws {
         try crashEverywhere(.kill, syncs: false, seeds: 10..<12)
     }
 
     @Test(arguments: Crash.allCases)
-    func `X02 without syncs a power cut leaves a list that can be read`(_ crash: Crash) throws {
+    func `X02 without syncs a power cut leaves a readable registry`(_ crash: Crash) throws {
         for seed: UInt64 in 20..<21 {
             let history = try history(seed: seed, syncs: false)
             var unsynced = UnsyncedDisk()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Disks that refuse: the list stays what it was, and can be read.
+/// Disks that refuse writes: the registry keeps its state and stays readable.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryFaultTests {
     private typealias Fixture = RegistryFixture
@@ -14,7 +14,7 @@ struct RegistryFaultTests {
         (ENOSPC, .diskFull), (EDQUOT, .diskFull), (EROFS, .permission), (EACCES, .permission), (EIO, .fileSystem),
     ]
 
-    /// A call of one kind fails, from the time when it is armed on.
+    /// Makes calls of one kind fail while it is armed.
     private final class Fault: Sendable {
         private let armed = Locked<(call: @Sendable (Call) -> Bool, errno: Int32)?>(nil)
 
@@ -34,7 +34,7 @@ struct RegistryFaultTests {
 
     private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
 
-    /// Nil where it can be opened.
+    /// `nil` if the registry can be opened.
     private func failure(toOpen folder: URL, _ calls: FileSystem) -> DownloadError? {
         do throws(DownloadError) {
             try Fixture.open(folder, calls: calls).list.close()
@@ -50,7 +50,7 @@ struct RegistryFaultTests {
         return file.image
     }
 
-    @Test func `K01 a change that the disk refuses is refused with its reason, and is not there`() async throws {
+    @Test func `K01 a change that the disk refuses is reported and not recorded`() async throws {
         for (errno, code) in codes {
             try await withTemporaryDirectory { folder in
                 let fault = Fault()
@@ -71,7 +71,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `K01 of changes that take several writes none is there when a later one is refused`() async throws {
+    @Test func `K01 if a later write fails, none of the changes is recorded`() async throws {
         try await withTemporaryDirectory { folder in
             let fault = Fault()
             let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).list
@@ -92,8 +92,8 @@ struct RegistryFaultTests {
         }
     }
 
-    /// A disk takes the first bytes of a write before it is full.
-    @Test func `K01 what a full disk took of a change is taken back`() async throws {
+    /// A disk may write the first bytes before it reports that it is full.
+    @Test func `K01 a partly written change is removed when the disk is full`() async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
             let isStuck = Locked(false)
@@ -114,7 +114,7 @@ struct RegistryFaultTests {
             isFull.withLock { $0 = true }
             #expect(throws: DownloadError.self) { try file.append(many) }
             #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
-            // Where they cannot be taken back, nothing is added after them.
+            // If they cannot be removed, nothing is appended after them.
             isStuck.withLock { $0 = true }
             #expect(throws: DownloadError.self) { try file.append(many) }
             isFull.withLock { $0 = false }
@@ -127,7 +127,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `K06 a sync that failed is not tried again, and the list goes into a new file`() async throws {
+    @Test func `K06 a failed sync is not retried, and the registry is written to a new file`() async throws {
         try await withTemporaryDirectory { folder in
             let fault = Fault()
             let recorder = fault.recorder
@@ -152,7 +152,7 @@ struct RegistryFaultTests {
     }
 
     @Test(arguments: [Call.create, .sync, .replace, .syncDirectory])
-    func `a new file that fails at any step leaves a list that can be read and goes on`(_ step: Call) async throws {
+    func `a new file that fails at any step leaves a usable registry`(_ step: Call) async throws {
         try await withTemporaryDirectory { folder in
             let fault = Fault()
             let file = try Fixture.open(folder, calls: fault.recorder.fileCalls).list
@@ -167,7 +167,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `a list that cannot be made is refused with its reason, and can be made later`() async throws {
+    @Test func `a registry that cannot be created is rejected with the reason and can be created later`() async throws {
         for (errno, code) in codes {
             for step in [Call.createDirectory, .create, .open, .lock, .sync, .replace, .syncDirectory] {
                 try await withTemporaryDirectory { outer in
@@ -185,7 +185,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `a list that cannot be read is refused with its reason, and stays`() async throws {
+    @Test func `a registry that cannot be read is rejected with the reason and left unchanged`() async throws {
         try await withTemporaryDirectory { folder in
             var file = try Fixture.open(folder).list
             try file.append([.added([Fixture.entry(1)])])
@@ -209,7 +209,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `a folder in no folder is refused, and nothing is made`() async throws {
+    @Test func `a directory without a parent directory is rejected, and nothing is created`() async throws {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "a/b")
             let error = #expect(throws: DownloadError.self) { try Fixture.open(folder) }
@@ -219,7 +219,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `a download that holds too much is refused, and nothing is written`() async throws {
+    @Test func `a download that is too large is rejected, and nothing is written`() async throws {
         try await withTemporaryDirectory { folder in
             let file = try Fixture.open(folder).list
             var entry = Fixture.entry(2)
@@ -233,7 +233,7 @@ struct RegistryFaultTests {
         }
     }
 
-    @Test func `K08 no descriptor is lost, however opening fails`() async throws {
+    @Test func `K08 no descriptor leaks, however opening fails`() async throws {
         try await withTemporaryDirectory { folder in
             let open = Locked(0)
             let fault = Fault()

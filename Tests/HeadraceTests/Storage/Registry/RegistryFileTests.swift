@@ -5,7 +5,7 @@ import Testing
 
 @testable import Headrace
 
-/// The files of a list, on a real disk.
+/// The files of a registry on a real disk.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryFileTests {
     private typealias Fixture = RegistryFixture
@@ -15,7 +15,7 @@ struct RegistryFileTests {
 
     private func journal(in folder: URL) -> URL { folder.appending(path: RegistryStore.fileName) }
 
-    /// Opens the list of a folder for as long as the body runs.
+    /// Opens the registry of a folder for the duration of the body.
     private func withList<Result>(
         _ folder: URL,
         syncs: Bool = true,
@@ -30,8 +30,8 @@ struct RegistryFileTests {
 
     private func image(_ folder: URL) throws -> RegistrySnapshot { try withList(folder) { file, _ in file.image } }
 
-    /// Once it was taken for an empty one, and written anew as such.
-    @Test func `a list of which less is read than there is, is left as it is`() async throws {
+    /// Regression: it was treated as empty and rewritten.
+    @Test func `a registry whose read is short is left unchanged`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in try file.append([.added(entries)]) }
             let before = try FileProbe.bytes(of: journal(in: folder))
@@ -42,7 +42,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a list that was closed is read as it was`() async throws {
+    @Test func `a closed registry is read back as it was`() async throws {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "list", directoryHint: .isDirectory)
             let changes: [RegistryChange] = [
@@ -70,7 +70,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `S05 the files are their owner's only, also where the journal was not`() async throws {
+    @Test func `S05 the files are readable only by their owner, even if the journal was not before`() async throws {
         try await withTemporaryDirectory { outer in
             let folder = outer.appending(path: "list")
             try withList(folder) { file, _ in try file.append([.added(entries)]) }
@@ -112,8 +112,9 @@ struct RegistryFileTests {
         }
     }
 
-    /// A process may have been killed before it synced them, and what others leave for the list outlives a power cut.
-    @Test func `without durability too the names of a folder and of its journal are synced`() async throws {
+    /// A process may be killed before it syncs them, and commands that others leave must survive a power cut.
+    @Test func `even without durability, the directory entries of the folder and the journal are synced`() async throws
+    {
         try await withTemporaryDirectory { folder in
             let folder = folder.appending(path: "new")
             for call in [Call.createDirectory, .open] {
@@ -126,7 +127,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a change that is not synced is one write, and the next sync covers it`() async throws {
+    @Test func `an unsynced change is one write, and the next sync covers it`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder(to: .unsynced)
             let list = try Fixture.open(folder, calls: recorder.fileCalls).list
@@ -151,7 +152,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a list is told when to be written as a whole, and whether it has to be`() async throws {
+    @Test func `the registry reports when a rewrite is worthwhile and when it is required`() async throws {
         try await withTemporaryDirectory { folder in
             let isBroken = Locked(false)
             var calls = FileSystem.unsynced
@@ -179,7 +180,7 @@ struct RegistryFileTests {
 
     // MARK: The lock
 
-    @Test func `K27 a second manager is refused until the first is closed, and told who has the list`() async throws {
+    @Test func `K27 a second manager is rejected with the owner until the first is closed`() async throws {
         try await withTemporaryDirectory { folder in
             let first = try Fixture.open(folder).list
             try first.append([.added(entries)])
@@ -197,7 +198,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a list that is let go of is free`() async throws {
+    @Test func `a released registry can be opened again`() async throws {
         try await withTemporaryDirectory { folder in
             _ = try Fixture.open(folder)
             #expect(try image(folder) == RegistrySnapshot())
@@ -205,7 +206,7 @@ struct RegistryFileTests {
     }
 
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/flock")))
-    func `K27 a process that has the list is named, and kill -9 frees it`() async throws {
+    func `K27 a process that holds the registry is named, and kill -9 releases it`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in try file.append([.added(entries)]) }
             let output = folder.appending(path: "output")
@@ -231,7 +232,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a lock whose holder has not told its name is refused all the same`() async throws {
+    @Test func `a lock whose holder is unknown is refused all the same`() async throws {
         try await withTemporaryDirectory { folder in
             let lock = folder.appending(path: RegistryLock.fileName)
             for text in ["", "12", "x\n", "99999999999\n"] {
@@ -245,7 +246,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `S03 no link is followed at the names of a list, and nothing but a file is read`() async throws {
+    @Test func `S03 links, directories and pipes in place of the registry files are rejected`() async throws {
         try await withTemporaryDirectory { outer in
             let target = outer.appending(path: "target")
             for name in [RegistryStore.fileName, RegistryLock.fileName] {
@@ -270,7 +271,7 @@ struct RegistryFileTests {
 
     // MARK: Compaction
 
-    @Test func `a journal that is mostly dead is written anew, in one step`() async throws {
+    @Test func `a mostly dead journal is rewritten in one step`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder(to: .unsynced)
             let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 4)
@@ -293,7 +294,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a journal that is mostly dead is written anew when it is opened`() async throws {
+    @Test func `a mostly dead journal is rewritten when it is opened`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in
                 try file.append([.added(entries)] + (0..<100).map { .moved(1, label: $0) })
@@ -305,7 +306,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a compaction that fails costs nothing, and is not tried at each change`() async throws {
+    @Test func `a failed compaction loses nothing and is not retried at each change`() async throws {
         try await withTemporaryDirectory { folder in
             let creations = Locked(0)
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
@@ -314,7 +315,7 @@ struct RegistryFileTests {
                     count += 1
                     return count
                 }
-                // The lock and the first journal are made.
+                // Only the lock and the first journal can be created.
                 if count > 2 { throw SystemError(errno: ENOSPC) }
             }
             let compaction = RegistryStore.Compaction(minBytes: 0, factor: 2)
@@ -329,7 +330,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `new labels that are too many for a line are written all at once`() async throws {
+    @Test func `labels that do not fit in one line are written with a rewrite`() async throws {
         try await withTemporaryDirectory { folder in
             let many = (0..<100).map { Fixture.entry($0, label: Int64($0)) }
             let labels = Dictionary(uniqueKeysWithValues: (0..<30_000).map { (UInt64($0), Int64.max - Int64($0)) })
@@ -348,7 +349,7 @@ struct RegistryFileTests {
 
     // MARK: Damage
 
-    @Test func `K18 a damaged journal is copied before it is written anew, and reported once`() async throws {
+    @Test func `K18 a damaged journal is copied before it is rewritten and reported once`() async throws {
         try await withTemporaryDirectory { folder in
             try withList(folder) { file, _ in for entry in entries { try file.append([.added([entry])]) } }
             var bytes = try FileProbe.bytes(of: journal(in: folder))
@@ -370,7 +371,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a damaged journal that cannot be copied is left as it is, and added to`() async throws {
+    @Test func `a damaged journal that cannot be copied is left unchanged and appended to`() async throws {
         try await withTemporaryDirectory { folder in
             let damaged = try Fixture.journal([.added([entries[0]])]) + Array("rotten\n".utf8)
             try Data(damaged).write(to: journal(in: folder))
@@ -388,7 +389,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `a torn last line is cut before the next change`() async throws {
+    @Test func `a torn last line is removed before the next change`() async throws {
         try await withTemporaryDirectory { folder in
             let good = try Fixture.journal([.added([entries[0]])])
             for torn in ["\n00000000 [\"add\"", "\n", "x", String(repeating: "\u{0}", count: 4000)] {
@@ -404,7 +405,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `K20 a list of a later release is refused and left as it is`() async throws {
+    @Test func `K20 a registry of a later release is rejected and left unchanged`() async throws {
         try await withTemporaryDirectory { folder in
             let bytes = RegistryJournal.header(of: 2) + Array("what comes then".utf8)
             try Data(bytes).write(to: journal(in: folder))
@@ -418,7 +419,7 @@ struct RegistryFileTests {
         }
     }
 
-    @Test func `an empty file is a list without downloads`() async throws {
+    @Test func `an empty file is a registry without downloads`() async throws {
         try await withTemporaryDirectory { folder in
             try Data().write(to: journal(in: folder))
             try withList(folder) { file, report in

@@ -3,7 +3,7 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// Lists of downloads for tests.
+/// Registries for tests.
 enum RegistryFixture {
     static let bases = RegistryBaseDirectories(
         home: "/home/user",
@@ -11,7 +11,7 @@ enum RegistryFixture {
         temporary: "/tmp"
     )
 
-    /// Opens the list of a folder.
+    /// Opens the registry of a folder.
     static func open(
         _ folder: URL,
         syncs: Bool = true,
@@ -33,17 +33,17 @@ enum RegistryFixture {
 
     static let stamp = FileStamp(size: 5, modified: 1_767_225_600_123_456_789, inode: 7)
 
-    /// An entry with nothing but what every download has.
+    /// An entry with only the required fields.
     static func entry(_ id: UInt64, _ state: RegistryEntry.State = .waiting, label: Int64 = 0) -> RegistryEntry {
         let path = RelocatablePath("/home/user/Downloads/file-\(id)", bases: bases)
         let request = RegistryRequest(url: "https://example.org/file-\(id)", destination: .file(path))
         return RegistryEntry(id: id, request, state: state, label: label, number: number(of: id))
     }
 
-    /// No two of the entries with small ids have the same.
+    /// Unique for small ids.
     private static func number(of id: UInt64) -> Int { Int(id % 999_999) + 1 }
 
-    /// An entry with every field set, and characters that JSON escapes.
+    /// An entry with every field set and characters that JSON escapes.
     static func fullEntry(_ id: UInt64) -> RegistryEntry {
         var request = RegistryRequest(
             url: "https://user:word@example.org/n%C3%A4me.zip?q=1/2",
@@ -85,14 +85,14 @@ enum RegistryFixture {
         RegistryJournal.header + (try RegistryEncoder.lines(of: changes))
     }
 
-    /// Where the first line ends, and then the lines of each change.
+    /// The end of the header, then the end of the lines of each change.
     static func ends(of changes: [RegistryChange]) throws -> [Int] {
         try changes.reduce(into: [RegistryJournal.header.count]) { ends, change in
             ends.append((ends.last ?? 0) + (try RegistryEncoder.lines(of: [change]).count))
         }
     }
 
-    /// Reads a whole journal, so many bytes at a time.
+    /// Reads a whole journal in pieces of the given size.
     static func read(_ bytes: [UInt8], pieceBytes: Int = 1 << 20) throws -> RegistryReader {
         var reader = RegistryReader()
         for start in stride(from: 0, to: bytes.count, by: pieceBytes) {
@@ -102,18 +102,18 @@ enum RegistryFixture {
         return reader
     }
 
-    /// A change that makes sense for a list of a few downloads, in one line where it adds no more than one.
-    static func randomChange(_ random: inout SeededRandom, addingUpTo mostAdded: Int = 1) -> RegistryChange {
+    /// A change that makes sense for a few downloads, in one line if it adds at most one.
+    static func randomChange(_ random: inout SeededRandom, addingUpTo maxAdded: Int = 1) -> RegistryChange {
         func id() -> UInt64 { .random(in: 0..<20, using: &random) }
         func label() -> Int64 { Bool.random(using: &random) ? .random(in: .min ... .max, using: &random) : 7 }
         switch Int.random(in: 0..<10, using: &random) {
         case 0..<3:
             return .added(
-                (0..<Int.random(in: 0...mostAdded, using: &random)).map { _ in
+                (0..<Int.random(in: 0...maxAdded, using: &random)).map { _ in
                     var entry = Bool.random(using: &random) ? entry(id()) : fullEntry(id())
                     entry.state = randomState(&random)
                     entry.label = label()
-                    // No two downloads of the list have the same.
+                    // Unique in the queue.
                     entry.number = Int(entry.id) + 1 + 20 * .random(in: 0..<5, using: &random)
                     let notes: [BackgroundTaskState?] = [
                         nil, .started, .resumable(ResumeData(bytes: [0, 255], time: .min)),
@@ -159,7 +159,7 @@ enum RegistryFixture {
     }
 }
 
-/// A list as a manager holds it, with its file.
+/// A registry file with its entries, as a manager holds them.
 final class RegistryList {
     let file: RegistryFile
     private(set) var image: RegistrySnapshot
@@ -169,7 +169,7 @@ final class RegistryList {
         self.image = image
     }
 
-    /// Records changes, and the whole list where that is needed or worth it; they are in the image once they are recorded.
+    /// Records changes, rewrites the journal if required or due, and then updates the image.
     func append(_ changes: [RegistryChange], syncing: Bool = true) throws(DownloadError) {
         var next = image
         for change in changes { next.apply(change) }

@@ -7,7 +7,7 @@ import Testing
 struct RegistryJournalTests {
     private typealias Fixture = RegistryFixture
 
-    /// A journal of these payloads.
+    /// Reads a journal of these payloads.
     private func read(_ payloads: String...) throws -> RegistryReader {
         let text = payloads.joined(separator: "\n")
         return try Fixture.read(ParserProperty.journal(of: Array(text.utf8)))
@@ -15,9 +15,9 @@ struct RegistryJournalTests {
 
     private let entry = #"["add",["0000000000000001",5,"http://h/a","file","/f"]]"#
 
-    // MARK: What is written
+    // MARK: Writing
 
-    /// The format is a promise to later versions; a change of this text needs a new version number.
+    /// Later versions must read this format; changing this text requires a new version number.
     @Test func `a journal is a version and then a line for each change`() throws {
         let changes: [RegistryChange] = [
             .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
@@ -59,13 +59,13 @@ struct RegistryJournalTests {
         }
     }
 
-    @Test func `downloads are in the order of their labels, and of the same label in that of their numbers`() {
+    @Test func `downloads are ordered by label and then by number`() {
         let labels: [UInt64: Int64] = [1: 7, 2: .min, 3: 7, 4: .max, 5: 0]
         let image = Fixture.image([.added(labels.map { Fixture.entry($0, label: $1) })])
         #expect(image.ordered.map(\.id) == [2, 5, 1, 3, 4])
     }
 
-    @Test func `a change of a download that the list lacks does nothing and says so`() {
+    @Test func `a change of an unknown download does nothing and reports its ID`() {
         var image = Fixture.image([.added([Fixture.entry(1)])])
         let before = image
         #expect(image.apply(.state(2, .running)) == [2])
@@ -77,8 +77,8 @@ struct RegistryJournalTests {
         #expect(image[1]?.label == 4)
     }
 
-    /// A list that is written as a whole may be ahead of the changes that are recorded next.
-    @Test func `changes that are made again, from any of them on, end as the same list`() {
+    /// A rewritten journal may be ahead of the changes recorded next.
+    @Test func `replaying changes from any point ends with the same entries`() {
         for seed: UInt64 in 0..<50 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<20).map { _ in Fixture.randomChange(&random, addingUpTo: 5) }
@@ -91,7 +91,7 @@ struct RegistryJournalTests {
         }
     }
 
-    @Test func `many downloads are in many lines, none longer than a line may be`() throws {
+    @Test func `many downloads take several lines, none longer than the limit`() throws {
         var entries = (0..<9).map { Fixture.entry(UInt64($0)) }
         for index in entries.indices { entries[index].request.title = String(repeating: "t", count: 200_000) }
         let changes: [RegistryChange] = [.added(entries), .removed((0..<10_000).map { $0 + 1000 })]
@@ -104,8 +104,8 @@ struct RegistryJournalTests {
         #expect(reader.recordCount == 10_009)
     }
 
-    /// Such a line loses all of them where it is damaged.
-    @Test func `downloads that share a line, as an earlier release has written them, are read`() throws {
+    /// Such a line loses all of its downloads if it is damaged.
+    @Test func `downloads that share a line, as an earlier release wrote them, are read`() throws {
         let entries = (1...3).map { Fixture.fullEntry($0) }
         let payloads = try Fixture.journal([.added(entries)]).split(separator: RegistryJournal.newline).dropFirst()
             .map { $0.dropFirst(9) }
@@ -118,7 +118,7 @@ struct RegistryJournalTests {
         #expect(reader.findings == RegistryDiagnostics())
     }
 
-    @Test func `what is longer than a line may be is refused`() throws {
+    @Test func `entries and states larger than the limit are rejected`() throws {
         var entry = Fixture.entry(7)
         entry.request.userInfo = ["k": String(repeating: "v", count: RegistryJournal.maxEntryBytes)]
         let message = String(repeating: "m", count: RegistryJournal.maxStateBytes)
@@ -133,7 +133,7 @@ struct RegistryJournalTests {
         #expect(throws: RegistryEncoder.Failure.indivisible) { try RegistryEncoder.lines(of: [labels]) }
     }
 
-    @Test func `a download of the longest size has room for the longest state`() throws {
+    @Test func `a download of the maximum size has room for the longest state`() throws {
         var entry = Fixture.entry(7)
         entry.request.title = ""
         let frame = RegistryJournal.maxLineBytes - RegistryJournal.maxPayloadBytes + 2
@@ -152,7 +152,7 @@ struct RegistryJournalTests {
     }
 
     @Test(arguments: [0, 1, 64, 65, 200])
-    func `a snapshot of a list is read as the list`(_ count: Int) throws {
+    func `a snapshot is read back as the same entries`(_ count: Int) throws {
         let entries = (0..<count).map { Fixture.entry(UInt64($0) << 50, .paused, label: Int64(count - $0)) }
         let image = Fixture.image([.added(entries)])
         var snapshot = RegistryEncoder.journal(of: image.ordered, pieceBytes: 4000)
@@ -164,9 +164,9 @@ struct RegistryJournalTests {
         #expect(reader.recordCount == count)
     }
 
-    // MARK: What is read
+    // MARK: Reading
 
-    @Test func `K22 what a later release adds is passed over and told, each once`() throws {
+    @Test func `K22 additions of a later release are ignored and reported once each`() throws {
         let reader = try read(
             #"["add",["0000000000000001",5,"http://h/a","file","/f","colour",{"a":[1]},"title","t"],"#
                 + #"["0000000000000002",5,"http://h/a","file","/f","colour",1]]"#,
@@ -216,7 +216,7 @@ struct RegistryJournalTests {
         #"["remove",""]"#, #"["add""#, "[[[[", "\u{FEFF}[]", "\u{0}",
         #"["add",["0000000000000001"],"#, #"["relabel",{"a":1}]]"#,
     ])
-    func `a payload that is no change costs its line alone`(_ payload: String) throws {
+    func `an invalid payload loses only its own line`(_ payload: String) throws {
         let reader = try read(entry, payload, #"["move","0000000000000001",6]"#)
         #expect(reader.image.ordered.map(\.label) == [6])
         #expect(reader.findings.list == [.unreadableLine(5)])
@@ -231,13 +231,13 @@ struct RegistryJournalTests {
         #"["0000000000000002",5,"http://h/a","file","/f","headers",["a"]]"#,
         #"["0000000000000002",5,"http://h/a","file","/f","priority","1"]"#,
     ])
-    func `a download that cannot be costs itself alone`(_ text: String) throws {
+    func `an invalid download loses only itself`(_ text: String) throws {
         let reader = try read(entry.dropLast() + ",\(text)," + #"["0000000000000003",5,"http://h/a","file","/f"]]"#)
         #expect(reader.image.entries.map(\.id).sorted() == [1, 3])
         #expect(reader.findings.list == [.invalidEntries(line: 3, count: 1)])
     }
 
-    @Test func `K18 a damaged line in the middle costs what it told, and that is said`() throws {
+    @Test func `K18 a damaged line in the middle loses only its own change and is reported`() throws {
         let changes: [RegistryChange] = [
             .added([Fixture.entry(1)]), .added([Fixture.entry(2)]), .added([Fixture.entry(3)]), .state(1, .paused),
             .state(2, .paused), .priority(2, 1), .moved(3, label: 8), .state(3, .running), .removed([3]),
@@ -258,14 +258,14 @@ struct RegistryJournalTests {
         #expect(reader.findings.hasLoss)
     }
 
-    @Test func `a change of a download that has left is no finding`() throws {
+    @Test func `a change of a removed download is not reported`() throws {
         let reader = try Fixture.read(
             Fixture.journal([.added([Fixture.entry(1)]), .removed([1]), .state(1, .running), .state(2, .running)])
         )
         #expect(reader.findings == RegistryDiagnostics())
     }
 
-    @Test func `a line that is too long costs itself alone`() throws {
+    @Test func `a line that is too long loses only itself`() throws {
         var journal = try Fixture.journal([.added([Fixture.entry(1)])])
         let blanks = [UInt8](repeating: UInt8(ascii: " "), count: RegistryJournal.maxLineBytes)
         RegistryJournal.append(Array(#"["move","0000000000000001",6]"#.utf8) + blanks, to: &journal)
@@ -277,7 +277,7 @@ struct RegistryJournalTests {
         }
     }
 
-    @Test func `of very many findings the first are told and the others counted`() throws {
+    @Test func `of very many diagnostics the first are listed and the others counted`() throws {
         let reader = try Fixture.read(RegistryJournal.header + Array(String(repeating: "x\n", count: 5000).utf8))
         #expect(reader.findings.list.count == RegistryDiagnostics.maxCount)
         #expect(reader.findings.omittedCount == 5000 - RegistryDiagnostics.maxCount)
@@ -286,7 +286,7 @@ struct RegistryJournalTests {
     // MARK: Versions
 
     @Test(arguments: [2, 10, Int.max])
-    func `K20 a later version is refused, whatever else the journal holds`(_ version: Int) throws {
+    func `K20 a later version is rejected, whatever else the journal contains`(_ version: Int) throws {
         for rest in [[], Array("anything\n\n".utf8), [0, 255, 10], try Fixture.journal([.removed([1])])] {
             #expect(throws: RegistryReader.TooNew(version: version)) {
                 try Fixture.read(RegistryJournal.header(of: version) + rest)
@@ -298,7 +298,7 @@ struct RegistryJournalTests {
         }
     }
 
-    @Test func `K19 a first line with one bit flipped is damaged, and never another version`() throws {
+    @Test func `K19 a first line with one bit flipped is damaged and never another version`() throws {
         let changes: [RegistryChange] = [.added([Fixture.entry(1)]), .state(1, .paused)]
         let journal = try Fixture.journal(changes)
         for bit in 0..<RegistryJournal.header.count * 8 {
@@ -311,13 +311,13 @@ struct RegistryJournalTests {
     }
 
     @Test(arguments: ["x", "x\n", "headrace-registry 1", "headrace-record 1 00000000 0\n\n", "\n", "{}\n", "\u{0}"])
-    func `another kind of file has no good line, and that is told`(_ text: String) throws {
+    func `another kind of file has no valid line, and that is reported`(_ text: String) throws {
         let reader = try Fixture.read(Array(text.utf8))
         #expect(reader.image == RegistrySnapshot())
         #expect(reader.findings.hasLoss)
     }
 
-    @Test func `findings are sentences`() {
+    @Test func `diagnostics are sentences`() {
         let findings: [RegistryDiagnostic] = [
             .damagedLine(1, bytes: 5), .damagedLine(2, bytes: 5), .unreadableLine(3),
             .invalidEntries(line: 4, count: 2),
@@ -328,7 +328,7 @@ struct RegistryJournalTests {
         }
     }
 
-    @Test func `what a background session left is kept, and what is not known of it is passed over`() throws {
+    @Test func `the state of a background session is stored, and unknown parts are ignored`() throws {
         var (started, stopped) = (Fixture.entry(1), Fixture.entry(2, .paused))
         started.background = .started
         stopped.background = .resumable(ResumeData(bytes: Array("plist".utf8), time: 1_767_225_600_123))

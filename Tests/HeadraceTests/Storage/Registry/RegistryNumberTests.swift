@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The numbers that the downloads of a journal have.
+/// The numbers of the downloads in a journal.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryNumberTests {
     private typealias Fixture = RegistryFixture
@@ -25,14 +25,14 @@ struct RegistryNumberTests {
         ([], 1), ([1], 2), ([2], 3), ([1, 2, 3], 4), ([3, 1], 4), ([7], 8), ([999_999_999], 1),
         ([1, 2, 999_999_999], 3), ([999_999_998], 999_999_999), ([2, 999_999_999], 1),
     ])
-    func `the next number is one more than the highest, and at the greatest the lowest that is free`(
+    func `the next number is the highest plus one, or the lowest free one at the limit`(
         _ used: [Int],
         next: Int
     ) {
         #expect(DownloadNumbers(used).next == next)
     }
 
-    @Test func `numbers that are taken and released at random are those of a set`() {
+    @Test func `random allocation and release of numbers matches a set`() {
         for seed: UInt64 in 0..<20 {
             var random = SeededRandom(seed: seed)
             var (numbers, model) = (DownloadNumbers(), Set<Int>())
@@ -51,14 +51,14 @@ struct RegistryNumberTests {
         }
     }
 
-    // MARK: Journals without them
+    // MARK: Journals without numbers
 
     @Test(arguments: [
         ([nil, nil, nil], [1, 2, 3]), ([5, nil, nil], [5, 6, 7]), ([nil, nil, 2], [3, 4, 2]), ([2, 2, 1], [2, 3, 1]),
         ([4, nil, 4], [4, 5, 6]), ([3, 1, 2], [3, 1, 2]), ([999_999_999, nil, 1], [999_999_999, 2, 1]),
     ])
-    func `downloads without a number of their own get one in the order of the queue`(_ read: [Int?], numbers: [Int]) {
-        // They are not in the order of their lines.
+    func `downloads without a unique number get one in queue order`(_ read: [Int?], numbers: [Int]) {
+        // Their lines are in another order.
         for order in [[0, 1, 2], [2, 0, 1]] {
             let entries = order.map { entry(UInt64($0), number: read[$0], label: Int64($0)) }
             var image = Fixture.image([.added(entries)])
@@ -71,7 +71,7 @@ struct RegistryNumberTests {
     }
 
     @Test(arguments: [0, -1, 1_000_000_000, Int64.min, .max])
-    func `a number that cannot be is passed over and told`(_ number: Int64) throws {
+    func `an invalid number is ignored and reported`(_ number: Int64) throws {
         var bytes = RegistryJournal.header
         let line = #"["add",["0000000000000001",0,"http://h/a","file","/a","number",\#(number),"title","t"]]"#
         RegistryJournal.append(Array(line.utf8), to: &bytes)
@@ -81,8 +81,7 @@ struct RegistryNumberTests {
         #expect(reader.findings.list == [.unknown("the number \(number)", line: 3)])
     }
 
-    @Test func `an old journal has the same numbers for each reader, and keeps them after it was opened`() async throws
-    {
+    @Test func `an old journal has the same numbers for each reader and keeps them once opened`() async throws {
         try await withTemporaryDirectory { folder in
             let entries = (1...4).map { entry($0, number: nil, label: Int64($0)) }
             let journal = folder.appending(path: RegistryStore.fileName)
@@ -104,9 +103,7 @@ struct RegistryNumberTests {
         }
     }
 
-    @Test func `an old journal that cannot be written anew when it is opened gets its numbers with the next change`()
-        throws
-    {
+    @Test func `an old journal that cannot be rewritten on opening is numbered with the next change`() throws {
         let isFull = Locked(false)
         let disk = MemoryDisk { change throws(SystemError) in
             if case .rename = change, isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }

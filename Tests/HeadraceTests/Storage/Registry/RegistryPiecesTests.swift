@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// The checksums of pieces in a list: how many of them, and what is read of those that cannot be.
+/// Piece hashes in a registry: how many are stored, and how invalid ones are handled.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryPiecesTests {
     private typealias Fixture = RegistryFixture
@@ -26,7 +26,7 @@ struct RegistryPiecesTests {
         (1, 0, true), (6000, 0, true), (6200, 0, false), (1 << 20, 0, false), (6000, 50_000, false),
         (4000, 50_000, true), (1, 300_000, false), (1 << 20, 500_000, false),
     ])
-    func `pieces are kept as far as there is room, and keep no download out of a list`(
+    func `piece hashes are stored if there is room and never exclude a download`(
         _ count: Int,
         _ title: Int,
         _ isKept: Bool
@@ -40,7 +40,7 @@ struct RegistryPiecesTests {
         let reader = try Fixture.read(Fixture.journal(changes))
         #expect(reader.findings == RegistryDiagnostics())
         #expect(reader.image[7]?.request == kept.request)
-        // With its state it is written anew as one line.
+        // A rewrite puts the entry and its state in one line.
         var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
         #expect(try Fixture.read(written).image == reader.image)
@@ -48,7 +48,7 @@ struct RegistryPiecesTests {
         #expect(try RegistryCommand(decoding: try #require(command.encoded())) == .add([kept]))
     }
 
-    @Test func `of a download that has ended the checksums of pieces are not kept`() throws {
+    @Test func `piece hashes of a finished or cancelled download are not stored`() throws {
         let (file, stamp) = (RelocatablePath("/tmp/f", bases: Fixture.bases), FileStamp(size: 1, modified: 1, inode: 1))
         for (state, isKept) in [
             (RegistryEntry.State.finished(file, stamp), false), (.cancelled, false), (.paused, true),
@@ -59,7 +59,7 @@ struct RegistryPiecesTests {
         }
     }
 
-    @Test func `a command that is too large has its pieces left out`() throws {
+    @Test func `a command that is too large omits its piece hashes`() throws {
         let command = RegistryCommand.add([try entry(1, pieces: 100), try entry(2, pieces: 100)])
         var bare: [RegistryEntry] = []
         for id: UInt64 in 1...2 {
@@ -73,7 +73,7 @@ struct RegistryPiecesTests {
         #expect(command.encoded(maxBytes: 100) == nil)
     }
 
-    @Test func `a list with many pieces is written in pieces of a bounded size`() throws {
+    @Test func `a registry with many piece hashes is written in chunks of bounded size`() throws {
         let entries = try (0..<50).map { try entry(UInt64($0), pieces: 6000) }
         var snapshot = RegistryEncoder.journal(of: entries)
         var (bytes, longest) = ([UInt8](), 0)
@@ -91,7 +91,7 @@ struct RegistryPiecesTests {
         #"[3,"blake3","ABEiM0RVZneImaq7zN3u/w=="]"#, #"[3,"md5","ABEiM0RVZneImaq7zN3u/w==",4]"#,
         #"[3,"md5","ABEiM0RVZneImaq7zN3u/w==",-1]"#, #"[3,"md5","ABEiM0RVZneImaq7zN3u/w==",2,"more"]"#,
     ])
-    func `pieces that cannot be are passed over and told, and the download is kept`(_ text: String) throws {
+    func `invalid piece hashes are ignored and reported, and the download is kept`(_ text: String) throws {
         let payload = #"["add",["0000000000000001",5,"http://h/a","file","/f","pieces",\#(text),"title","t"]]"#
         let reader = try Fixture.read(ParserProperty.journal(of: Array(payload.utf8)))
         let entry = try #require(reader.image[1])
@@ -102,7 +102,7 @@ struct RegistryPiecesTests {
     }
 
     @Test(arguments: [(0, true), (Int64.max, true), (-1, false)])
-    func `a size below zero is passed over and told`(_ size: Int64, _ isRight: Bool) throws {
+    func `a negative size is ignored and reported`(_ size: Int64, _ isRight: Bool) throws {
         let payload = #"["add",["0000000000000001",5,"http://h/a","file","/f","size",\#(size)]]"#
         let reader = try Fixture.read(ParserProperty.journal(of: Array(payload.utf8)))
         #expect(reader.image[1]?.request.expectations.size == (isRight ? size : nil))

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// Another process that looks at a list.
+/// Reading a registry from another process.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryReadingTests {
     private typealias Fixture = RegistryFixture
 
-    @Test func `a list is read while its manager has it, and nothing is written`() async throws {
+    @Test func `a registry can be read while its manager holds it, without writing`() async throws {
         try await withTemporaryDirectory { folder in
             let list = try Fixture.open(folder).list
             try list.append([.added([Fixture.entry(1), Fixture.entry(2)])])
@@ -27,7 +27,7 @@ struct RegistryReadingTests {
         }
     }
 
-    @Test func `a line that is being written is left out, and stays`() async throws {
+    @Test func `a line that is being written is ignored and stays`() async throws {
         try await withTemporaryDirectory { folder in
             let torn = try Fixture.journal([.added([Fixture.entry(1)]), .state(1, .paused)]).dropLast(5)
             let journal = folder.appending(path: RegistryStore.fileName)
@@ -39,8 +39,8 @@ struct RegistryReadingTests {
         }
     }
 
-    /// Between the look at the size and the reading, the file grows by far, or another one has its name.
-    @Test func `a list that grows or is written anew meanwhile is read as a whole`() async throws {
+    /// Between the status call and the read, the file grows a lot or is replaced.
+    @Test func `a registry that grows or is replaced while it is read is read completely`() async throws {
         try await withTemporaryDirectory { folder in
             let file = try RegistryFile.open(folder.path, syncs: true, calls: .unsynced).file
             let entries = (0..<2000).map { Fixture.entry($0) }
@@ -62,7 +62,7 @@ struct RegistryReadingTests {
         }
     }
 
-    @Test func `where there is no list, it is empty`() async throws {
+    @Test func `a missing registry reads as empty`() async throws {
         try await withTemporaryDirectory { folder in
             for path in [folder.path, folder.path + "/missing"] {
                 let image = try RegistryFile.read(path).image
@@ -73,7 +73,7 @@ struct RegistryReadingTests {
         }
     }
 
-    @Test func `K20 S03 a later list and what is no list are refused`() async throws {
+    @Test func `K20 S03 a later version and a file that is no registry are rejected`() async throws {
         try await withTemporaryDirectory { folder in
             let journal = folder.appending(path: RegistryStore.fileName)
             try Data(RegistryJournal.header(of: 2)).write(to: journal)

@@ -18,15 +18,15 @@ struct RegistryRequestTests {
         ("/home/user/a..b", "home:a..b"), ("/home/user/\u{301}a", "home:\u{301}a"),
         ("/home/user\u{301}/a", "/home/user\u{301}/a"),
     ])
-    func `a path is told from the innermost base that it lies under`(_ absolute: String, _ told: String) {
+    func `a path is stored relative to its innermost base directory`(_ absolute: String, _ stored: String) {
         let path = RelocatablePath(absolute, bases: bases)
-        #expect(path.description == told)
-        #expect(RelocatablePath(told) == path)
+        #expect(path.description == stored)
+        #expect(RelocatablePath(stored) == path)
         let resolved = path.resolved(in: bases).map { RelocatablePath($0, bases: bases) }
         #expect(resolved == path)
     }
 
-    @Test func `a path still resolves after its base has moved`() {
+    @Test func `a path still resolves after its base directory has moved`() {
         let moved = RegistryBaseDirectories(home: "/Users/new/", registry: "/Users/new/x", temporary: "/var/tmp")
         for (absolute, now) in [
             ("/home/user/Downloads/a", "/Users/new/Downloads/a"), ("/home/user", "/Users/new"),
@@ -36,7 +36,7 @@ struct RegistryRequestTests {
         }
     }
 
-    @Test func `only what every process calls the same is a base, and what an earlier release wrote is read`() {
+    @Test func `only base directories shared by all processes are used, and older paths are read`() {
         let bases = RegistryBaseDirectories(of: URL(filePath: "/srv/registry", directoryHint: .isDirectory))
         let home = URL.homeDirectory.appending(path: "a").path
         let temporary = FileManager.default.temporaryDirectory.appending(path: "a").path
@@ -49,7 +49,7 @@ struct RegistryRequestTests {
         #expect([home, temporary] == ["home:a", "temporary:a"].map { RelocatablePath($0)?.resolved(in: bases) })
     }
 
-    @Test func `a directory that is a link tells paths from where it leads`() async throws {
+    @Test func `paths relative to a linked directory resolve from the link's target`() async throws {
         try await withTemporaryDirectory { folder in
             let directory = folder.appending(path: "data/registry", directoryHint: .isDirectory)
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -62,7 +62,7 @@ struct RegistryRequestTests {
     }
 
     @Test(arguments: ["", "/"])
-    func `the root and nothing are no base`(_ home: String) {
+    func `the root and an empty path are not base directories`(_ home: String) {
         let bases = RegistryBaseDirectories(home: home, registry: "", temporary: "/")
         #expect(RelocatablePath("/home/a", bases: bases).description == "/home/a")
         #expect(RelocatablePath("home:a")?.resolved(in: bases) == nil)
@@ -73,13 +73,13 @@ struct RegistryRequestTests {
         "", "a", "home", "home:/a", "home:a/", "home:a//b", "home:./a", "home:../a", "home:a/..", "elsewhere:a", ":a",
         "//a", "/a/", "/./a", "/a\u{0}", "home:\u{0}", " /a", "HOME:a",
     ])
-    func `a path in any other spelling is none, nor is one that leads out of its base`(_ text: String) {
+    func `a path in another spelling or outside its base directory is invalid`(_ text: String) {
         #expect(RelocatablePath(text) == nil)
     }
 
     // MARK: Requests
 
-    @Test func `a request comes back as it was`() throws {
+    @Test func `a request is read back as it was`() throws {
         let url = try #require(URL(string: "https://example.org/a%20b?c=d#e"))
         for destination in [
             DownloadRequest.Destination.file(URL(filePath: "/home/user/a b/ä%2F.zip")),
@@ -112,14 +112,14 @@ struct RegistryRequestTests {
     @Test(arguments: [
         (0.0, 0), (-1.5, -1500), (1_767_225_600.1234, 1_767_225_600_123), (.infinity, .max), (-1e300, .min),
     ])
-    func `a time to begin is kept to the millisecond`(_ seconds: Double, _ milliseconds: Int64) throws {
+    func `a start time is stored with millisecond precision`(_ seconds: Double, _ milliseconds: Int64) throws {
         let url = try #require(URL(string: "https://example.org/"))
         var request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
         request.earliestBegin = Date(timeIntervalSince1970: seconds)
         #expect(RegistryRequest(request, bases: bases).earliestBegin == milliseconds)
     }
 
-    @Test func `a relative URL is kept in full`() throws {
+    @Test func `a relative URL is stored as an absolute URL`() throws {
         let url = try #require(URL(string: "../a", relativeTo: URL(string: "https://secret:word@example.org/folder/")))
         let kept = RegistryRequest(DownloadRequest(url, to: .directory(URL(filePath: "/a/"))), bases: bases)
         #expect(kept.url == "https://example.org/a")
@@ -130,7 +130,7 @@ struct RegistryRequestTests {
         "https://secret:word@example.org/a", "https://secret@example.org/a", "https://:word@example.org/a",
         "https://@example.org/a", "https://secret:word:x@example.org/a",
     ])
-    func `S10 user and password never get into a list, and it is told that they are missing`(_ text: String) throws {
+    func `S10 user and password are never stored, and their absence is reported`(_ text: String) throws {
         let url = try #require(URL(string: text))
         let request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
         let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
@@ -141,7 +141,7 @@ struct RegistryRequestTests {
         #expect(read.request.downloadRequest(in: bases)?.url == URL(string: "https://example.org/a"))
     }
 
-    @Test func `S10 a mirror with a password is not kept`() throws {
+    @Test func `S10 a mirror with a password is not stored`() throws {
         let url = try #require(URL(string: "https://example.org/a"))
         var request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
         request.mirrors = [try #require(URL(string: "https://secret:word@m/a")), url]
@@ -150,7 +150,7 @@ struct RegistryRequestTests {
         #expect(!kept.lacksSecrets)
     }
 
-    @Test func `S10 secret fields never get into a list, and their names do`() throws {
+    @Test func `S10 values of secret fields are never stored, but their names are`() throws {
         let headers = [
             HeaderField(name: "Accept", value: "text/html"),
             HeaderField(name: "X-Key", value: "secret1", isSecret: true),
@@ -173,7 +173,7 @@ struct RegistryRequestTests {
         )
     }
 
-    @Test func `a request without a URL or a base is none`() throws {
+    @Test func `a request without a URL or a base directory is invalid`() throws {
         let path = try #require(RelocatablePath("home:a"))
         #expect(RegistryRequest(url: "", destination: .file(path)).downloadRequest(in: bases) == nil)
         let homeless = RegistryBaseDirectories(home: "", registry: "", temporary: "")

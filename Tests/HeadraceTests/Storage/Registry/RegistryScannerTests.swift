@@ -19,7 +19,7 @@ struct RegistryScannerTests {
         (#""""#, ""), (#""a b""#, "a b"), (#""ä\u00e4""#, "ää"), (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
         (#""\uD83D\ude00""#, "😀"), (#""\u0000\u001f""#, "\u{0}\u{1f}"), ("\"\u{7f}\u{2028}\"", "\u{7f}\u{2028}"),
     ])
-    func `a text is read`(_ json: String, _ text: String) {
+    func `a string is read`(_ json: String, _ text: String) {
         #expect(scan(json) { scanner throws(RegistryScanner.Failure) in try scanner.text() } == text)
         #expect(scan("[\(json)]") { scanner throws(RegistryScanner.Failure) in try scanner.texts() } == [text])
     }
@@ -30,11 +30,11 @@ struct RegistryScannerTests {
         "[\"a\"]",
         "\"a\" ", "\"\\",
     ])
-    func `what is no text is refused`(_ json: String) {
+    func `an invalid string is rejected`(_ json: String) {
         #expect(scan(json) { scanner throws(RegistryScanner.Failure) in try scanner.text() } == nil)
     }
 
-    @Test func `bytes that are no UTF-8 are no text`() {
+    @Test func `bytes that are not UTF-8 are not a string`() {
         for bytes: [UInt8] in [[0xff], [0xc3], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0x5c, 0xc3, 0xa4]] {
             var scanner = RegistryScanner(([0x22] + bytes + [0x22])[...])
             #expect(throws: RegistryScanner.Failure.self) { try scanner.text() }
@@ -46,7 +46,7 @@ struct RegistryScannerTests {
         ("01", nil), ("-01", nil), ("", nil), ("-", nil), ("+1", nil), ("1.0", nil), ("1e1", nil), ("a", nil),
         ("\"1\"", nil),
     ])
-    func `a number is read in its one spelling`(_ json: String, _ number: Int8?) {
+    func `a number is read only in its canonical spelling`(_ json: String, _ number: Int8?) {
         #expect(scan(json) { scanner throws(RegistryScanner.Failure) in try scanner.integer() } == number)
     }
 
@@ -54,7 +54,7 @@ struct RegistryScannerTests {
         "0", "-1.5e+10", "1E-1", "0.0", "true", "false", "null", "\"a\"", "[]", "{}", "[[],{},[1,\"a\",null]]",
         #"{"a":1,"b":{"c":[true]}}"#,
     ])
-    func `any value can be passed over`(_ json: String) {
+    func `any value can be skipped`(_ json: String) {
         func skip(_ json: String) -> Bool {
             scan(json) { scanner throws(RegistryScanner.Failure) in try scanner.skip() } != nil
         }
@@ -69,12 +69,12 @@ struct RegistryScannerTests {
         "", "tru", "truex", "nul", "-", "1.", ".5", "1e", "1e+", "01", "+1", "[", "]", "[1", "{", "{\"a\"}", "{\"a\":}",
         "{\"a\":1,}", "{1:1}", "[1 ,2]", "[1;2]", "NaN", "'a'", String(repeating: "[", count: 10_000),
     ])
-    func `what is no value cannot be passed over`(_ json: String) {
+    func `an invalid value cannot be skipped`(_ json: String) {
         #expect(scan(json) { scanner throws(RegistryScanner.Failure) in try scanner.skip() } == nil)
     }
 
-    /// What is written is JSON to everybody else as well.
-    @Test func `any other reader reads what is written`() throws {
+    /// The output is valid JSON for other readers too.
+    @Test func `the output can be read by any other JSON parser`() throws {
         for seed: UInt64 in 0..<50 {
             var random = SeededRandom(seed: seed)
             let texts = (0..<5).map { _ in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The versions that a registry keeps of files which have no attributes.
+/// The validators that a registry saves for files on file systems without extended attributes.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryVersionsTests {
     private static func line(_ number: Int = 1) -> [UInt8] {
@@ -17,7 +17,7 @@ struct RegistryVersionsTests {
 
     private static func file(_ folder: URL) -> URL { folder.appending(path: RegistryVersions.fileName) }
 
-    @Test func `the last version of a path is found, also by the next process`() async throws {
+    @Test func `the last validator of a path is found, also by the next process`() async throws {
         try await withTemporaryDirectory { folder in
             let versions = RegistryVersions(in: folder.path, calls: .unsynced)
             #expect(versions.version(of: "/a", inode: 1) == nil)
@@ -32,7 +32,7 @@ struct RegistryVersionsTests {
         }
     }
 
-    @Test func `of another file that has the path nothing is kept`() async throws {
+    @Test func `another file at the same path has no validator`() async throws {
         try await withTemporaryDirectory { folder in
             let versions = RegistryVersions(in: folder.path, calls: .unsynced)
             versions.keep(Self.line(), of: "/a", inode: 11)
@@ -42,8 +42,8 @@ struct RegistryVersionsTests {
         }
     }
 
-    /// A crash in the middle of a line, or garbage between them, costs no more than that line.
-    @Test func `what is no line is passed over, and one that was torn off ends`() async throws {
+    /// A crash in the middle of a line or garbage between lines loses only that line.
+    @Test func `an invalid or torn line is ignored`() async throws {
         try await withTemporaryDirectory { folder in
             RegistryVersions(in: folder.path, calls: .unsynced).keep(Self.line(1), of: "/a", inode: 1)
             let tag = try Self.tag(2)
@@ -59,7 +59,7 @@ struct RegistryVersionsTests {
         }
     }
 
-    @Test func `the file never grows beyond its bound, and the newest versions stay`() async throws {
+    @Test func `the file never exceeds its limit, and the newest validators stay`() async throws {
         try await withTemporaryDirectory { folder in
             let versions = RegistryVersions(in: folder.path, calls: .unsynced)
             let long = Array("1 4b0fcd5ea7d2b4a3 \"\(String(repeating: "x", count: 900))\"".utf8)
@@ -78,7 +78,7 @@ struct RegistryVersionsTests {
         }
     }
 
-    @Test func `what cannot be written is not kept, and what was there is`() async throws {
+    @Test func `a validator that cannot be written is not stored, and the old one stays`() async throws {
         try await withTemporaryDirectory { folder in
             RegistryVersions(in: folder.path, calls: .unsynced).keep(Self.line(1), of: "/a", inode: 1)
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Headrace
 
-/// Random changes, and random damage: what is undamaged is always read.
+/// Random changes and random damage: everything undamaged is read.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct RegistryWalkTests {
     private typealias Fixture = RegistryFixture
 
-    @Test func `random changes are read back as the same list, in pieces of any size and from a snapshot`() throws {
+    @Test func `random changes are read back in pieces of any size and from a snapshot`() throws {
         for seed: UInt64 in 0..<60 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
@@ -30,7 +30,7 @@ struct RegistryWalkTests {
         }
     }
 
-    @Test func `K18 a journal cut at any byte has all whole lines, and goes on from there`() throws {
+    @Test func `K18 a journal truncated at any byte has all complete lines and can be continued`() throws {
         for seed: UInt64 in 0..<3 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<4).map { _ in Fixture.randomChange(&random) }
@@ -38,7 +38,7 @@ struct RegistryWalkTests {
             let ends = try Fixture.ends(of: changes)
             for length in 0...journal.count {
                 let reader = try Fixture.read(Array(journal.prefix(length)))
-                // A line that lacks its end alone is whole.
+                // A line that lacks only its line end is complete.
                 let whole = ends.lastIndex { $0 - 1 <= length } ?? 0
                 #expect(reader.image == Fixture.image(changes.prefix(whole)), "seed \(seed), cut at \(length)")
                 guard length >= ends[0] else { continue }
@@ -53,7 +53,7 @@ struct RegistryWalkTests {
         }
     }
 
-    @Test func `K19 whatever bytes are flipped, every line without one is read`() throws {
+    @Test func `K19 every undamaged line is read, whatever bytes are flipped`() throws {
         for seed: UInt64 in 0..<60 {
             var random = SeededRandom(seed: seed)
             let changes = (0..<15).map { _ in Fixture.randomChange(&random) }
@@ -61,7 +61,7 @@ struct RegistryWalkTests {
             let ends = try Fixture.ends(of: changes)
             var damaged: Set<Int> = []
             for _ in 0..<Int.random(in: 1...6, using: &random) {
-                // Half of them in line ends, which are few.
+                // Half of the flips hit line ends, which are rare.
                 let lineEnds = journal.indices.filter { journal[$0] == RegistryJournal.newline }
                 let place =
                     Bool.random(using: &random)
@@ -77,7 +77,7 @@ struct RegistryWalkTests {
         }
     }
 
-    @Test func `no garbage is a crash`() throws {
+    @Test func `random bytes never crash`() throws {
         for seed: UInt64 in 0..<100 {
             var random = SeededRandom(seed: seed)
             let count = Int.random(in: 0...300, using: &random)
