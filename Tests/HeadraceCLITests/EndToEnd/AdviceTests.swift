@@ -41,7 +41,7 @@ struct AdviceTests {
         let response = Response.status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
         try await withFaultServer(response) { server in
             let errors = try await errors(of: server.url("/x"), options[0], status: 4)
-            #expect(errors.contains("headrace: x: The server responded with status 401, Unauthorized; --netrc"))
+            #expect(errors.contains("headrace: x: The server responded with status 401, Unauthorized; use --netrc"))
             #expect(errors.contains("--header 'Authorization: "))
         }
     }

@@ -120,7 +120,7 @@ struct MessageFormatterTests {
     }
 
     @Test(arguments: [GetOptions.Verbosity.quiet, .normal, .verbose])
-    func `a failure tells what happened, why and where, always`(_ verbosity: GetOptions.Verbosity) {
+    func `a failure always prints the reason and the URL`(_ verbosity: GetOptions.Verbosity) {
         let error = DownloadError(.httpStatus, "The server responded with status 404.", statusCode: 404)
         #expect(
             line(.failed(error), verbosity) == "headrace: a.bin: The server responded with status 404 (http://h/x)"

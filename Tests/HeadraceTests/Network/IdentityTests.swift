@@ -39,7 +39,7 @@ struct IdentityTests {
         let (outcome, requests) = try await run { configuration, _ in configuration.pinnedPublicKeys = pins }
         #expect((outcome.bytes == Array("hello".utf8)) == isFine)
         #expect(outcome.error?.code == (isFine ? nil : .tls))
-        #expect(outcome.error.map { $0.message.contains("none of the pinned keys") } ?? true, "\(outcome.told)")
+        #expect(outcome.error.map { $0.message.contains("none of the pinned keys") } ?? true, "\(outcome.log)")
         #expect(requests == (isFine ? 1 : 0))
     }
 

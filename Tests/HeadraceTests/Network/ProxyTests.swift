@@ -55,9 +55,9 @@ struct ProxyTests {
                 }
                 #expect(outcome.error?.code == .proxy)
                 #expect(outcome.error?.statusCode == 407)
-                #expect(outcome.told.contains("\(proxy.address("http").absoluteString) "))
-                #expect(outcome.told.contains(login == nil ? "requires a login" : "rejected the login"))
-                #expect(!outcome.told.contains("secret"))
+                #expect(outcome.log.contains("\(proxy.address("http").absoluteString) "))
+                #expect(outcome.log.contains(login == nil ? "requires a login" : "rejected the login"))
+                #expect(!outcome.log.contains("secret"))
                 #expect(dialogue.requests.count == 1)
                 #expect(server.requests.isEmpty)
             }

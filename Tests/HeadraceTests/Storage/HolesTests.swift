@@ -129,7 +129,7 @@ struct HolesTests {
         let outcome = try await run(calls(disk))
         #expect(outcome.error == nil)
         #expect(outcome.starts.sorted() == Self.starts)
-        let told = outcome.events.filter {
+        let notices = outcome.events.filter {
             if case .fellBack(let what) = $0 { what.contains("no longer on the disk") } else { false }
         }
         #expect(notices.count == 1)
