@@ -90,7 +90,7 @@ struct RequestValidationTests {
                 #expect(isPossible, "\(size)")
                 continue
             }
-            #expect(error.code == .invalidRequest && !isPossible && error.message.contains("\(size) bytes"))
+            #expect(error.code == .invalidRequest && !isPossible && error.message.contains("\(size)"))
         }
     }
 }

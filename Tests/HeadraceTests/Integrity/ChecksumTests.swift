@@ -57,7 +57,7 @@ struct ChecksumTests {
     func `an unknown algorithm is rejected`(_ text: String) {
         let error = #expect(throws: DownloadError.self) { try Checksum(parsing: text) }
         #expect(error?.code == .invalidRequest)
-        #expect(error?.message.contains("it begins with none of md5, sha1, sha256, sha384, sha512") == true)
+        #expect(error?.message.contains("md5, sha1, sha256, sha384, sha512") == true)
         #expect(Checksum(text) == nil)
     }
 

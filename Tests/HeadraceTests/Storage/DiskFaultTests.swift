@@ -361,7 +361,7 @@ struct DiskFaultTests {
                 }
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
-            #expect(outcome.error?.message.contains("could not be looked at: ") == true)
+            #expect(outcome.error?.message.contains("could not be checked: ") == true)
             #expect(outcome.error?.cause as? SystemError == SystemError(errno: EIO))
             let next = try await DiskFixture.run(to: .directory(folder), files: .system)
             #expect(next.error == nil)

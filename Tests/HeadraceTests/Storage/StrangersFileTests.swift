@@ -36,7 +36,7 @@ struct StrangersFileTests {
             let files = try calls(.stranger, of: [partial, record], in: folder)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: files)
             #expect(outcome.error?.code == .fileSystem)
-            #expect(outcome.error?.message.contains("another user's") == true)
+            #expect(outcome.error?.message.contains("belongs to another user") == true)
             #expect(outcome.starts == [])
             #expect(try FileProbe.bytes(of: partial) == before)
         }
