@@ -107,12 +107,6 @@ private struct Models {
         }
         return try await download.value
     }
-
-    func showModels(of manager: DownloadManager) async {
-        for await progress in manager.progress(ofGroup: "models") {
-            print(Int(progress.fractionCompleted * 100), progress.counts[.failed] ?? 0)
-        }
-    }
 }
 
 /// The samples of the pages on tasks at work.
@@ -228,7 +222,6 @@ struct DocumentationTaskTests {
         try await withFaultServer(.routes(routes)) { server in
             try await withTemporaryDirectory { folder in
                 try await withDownloadManager(Models().modelConfiguration(in: folder)) { manager in
-                    async let shown: Void = Models().showModels(of: manager)
                     let result = try await Models().fetchModel(
                         server.url("/model.bin"),
                         mirrors: [server.url("/mirror/model.bin")],
@@ -237,7 +230,6 @@ struct DocumentationTaskTests {
                         with: manager
                     )
                     #expect(file.body.difference(fromFileAt: result) == nil)
-                    await shown
                 }
             }
         }
