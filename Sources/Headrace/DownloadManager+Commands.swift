@@ -7,7 +7,7 @@ extension DownloadManager {
     /// commands are done, or when the task is cancelled. If another poll is already running, that one polls again, and this call
     /// returns with it. Does nothing without a registry.
     ///
-    /// A command is deleted once its effects survive a power failure, for any ``Configuration/durability-swift.property``.
+    /// A command is deleted once its effects survive a power failure, for any ``DownloadConfiguration/durability-swift.property``.
     /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; the commands remain then.
     ///   `fileSystem` also after the directory was deleted, moved or replaced.
     public nonisolated func takeCommands() async throws(DownloadError) {

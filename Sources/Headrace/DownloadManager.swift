@@ -34,7 +34,7 @@ public actor DownloadManager {
     ///   - clock: The clock for delays and speeds.
     /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a setting is
     ///   invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
-    ///   ``Configuration/registryDirectory`` also `busy` if another manager uses it, and `permission`, `diskFull` or `fileSystem`
+    ///   ``DownloadConfiguration/registryDirectory`` also `busy` if another manager uses it, and `permission`, `diskFull` or `fileSystem`
     ///   if it cannot be read or created.
     public init(
         configuration: Configuration = Configuration(),
@@ -218,8 +218,8 @@ public actor DownloadManager {
     ///
     /// Call it when the app enters the background, where the system may suspend the process and then terminate it without notice.
     /// Downloads continue meanwhile. Within milliseconds, everything is written that must survive the process. On return, bytes
-    /// and resume records also survive a power failure with ``Configuration/Durability/full``. If the registry cannot be written,
-    /// ``Event/registryFailed(_:)`` is reported; a resume record that cannot be written is retried with the next one.
+    /// and resume records also survive a power failure with ``DownloadConfiguration/Durability/full``. If the registry cannot be written,
+    /// ``QueueEvent/registryFailed(_:)`` is reported; a resume record that cannot be written is retried with the next one.
     public func prepareForSuspension() async {
         await executor.run { [list] in list.save() }
     }

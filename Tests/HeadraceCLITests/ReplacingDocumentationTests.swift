@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+@testable import HeadraceCLI
+
+/// The page on replacing other tools names only options and exit statuses that the tool has.
+@Suite(.timeLimit(.minutes(4)))
+struct ReplacingDocumentationTests {
+    private static func page() throws -> String {
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+        let page = root.appending(path: "Sources/Headrace/Documentation.docc/ReplacingCurl.md")
+        return try String(contentsOf: page, encoding: .utf8)
+    }
+
+    /// The last cells of the table with the options of all tools.
+    private static func cells() throws -> [Substring] {
+        try page().split(separator: "\n").compactMap { line in
+            let cells = line.split(separator: "|", omittingEmptySubsequences: false)
+            return cells.count == 7 && line.hasPrefix("| ") ? cells[5] : nil
+        }
+    }
+
+    @Test func `each option in the table is one of the tool's`() throws {
+        let cells = try Self.cells().dropFirst().filter { !$0.contains("headrace queue") }
+        let options = try #require(Verb.table.first { $0.name == "get" }).options
+        let names = cells.flatMap { $0.matches(of: /--([a-z-]+)/).map { String($0.1) } }
+        #expect(names.count >= 20)
+        #expect(names.filter { name in !options.contains { $0.option.rawValue == name } } == [])
+        let letters = cells.flatMap { $0.matches(of: /[` ]-([a-z])\b/).map { String($0.1) } }
+        #expect(letters.count >= 6)
+        #expect(letters.filter { letter in !options.contains { $0.short.map(String.init) == letter } } == [])
+    }
+
+    @Test func `the commands on the page are parsed`() throws {
+        let commands = try Self.page().split(separator: "\n").filter { $0.hasPrefix("    headrace get ") }
+        #expect(commands.count == 2)
+        for command in commands {
+            let words = command.prefix { $0 != "|" }.split(separator: " ").dropFirst(2).map(String.init)
+            _ = try ParsedArguments(words)
+        }
+    }
+
+    @Test func `each exit status is in the table`() throws {
+        let page = try Self.page()
+        let statuses: [ExitCode] = [
+            .success, .other, .usage, .network, .refused, .disk, .checksum, .brokenProtocol,
+        ]
+        for status in statuses { #expect(page.contains("\n| \(status.code) | ")) }
+        #expect(page.contains("\n| 129, 130, 131, 143 | "))
+    }
+}
