@@ -87,7 +87,8 @@ struct SourceListTests {
         let error = try #require(throws: DownloadError.self) { try two.next(after: refusal(404)) }
         #expect(error.statusCode == 404)
         #expect(
-            error.message == "None of the 2 sources delivered the file. http://a/x: The server responded with status 404; "
+            error.message
+                == "None of the 2 sources delivered the file. http://a/x: The server responded with status 404; "
                 + "http://b/x: The server responded with status 404."
         )
     }
