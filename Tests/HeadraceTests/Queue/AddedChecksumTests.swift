@@ -44,7 +44,7 @@ struct AddedChecksumTests {
 
     /// Before its turn, and while its bytes come.
     @Test(arguments: [true, false], [true, false])
-    func `a download is compared with the checksum that a later request tells`(
+    func `a download is verified against a checksum that a later request adds`(
         _ isPaused: Bool,
         _ isRight: Bool
     ) async throws {
@@ -76,7 +76,7 @@ struct AddedChecksumTests {
         }
     }
 
-    @Test func `another checksum of the same function is refused, and nothing is added with it`() async throws {
+    @Test func `a different checksum for the same algorithm rejects the whole batch`() async throws {
         try await withTemporaryDirectory { folder in
             var configuration = Self.configuration(folder)
             configuration.registryDirectory = nil
@@ -110,7 +110,7 @@ struct AddedChecksumTests {
     }
 
     @Test(arguments: [true, false])
-    func `what was told later is in the list of the next run, also of a request with secrets`(
+    func `checksums added later are stored for the next run, also for a request with secrets`(
         _ hasSecret: Bool
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -161,7 +161,7 @@ struct AddedChecksumTests {
         try await manager.takeCommands()
     }
 
-    @Test func `what another process adds is done but for what contradicts, which is told`() async throws {
+    @Test func `contradicting additions of another process are reported, and the others are added`() async throws {
         try await withTemporaryDirectory { folder in
             try await withDownloadManager(Self.configuration(folder)) { manager in
                 let events = manager.events
@@ -185,7 +185,7 @@ struct AddedChecksumTests {
         }
     }
 
-    @Test func `what is told of a file that has come meanwhile is a download of its own`() async throws {
+    @Test func `a checksum for a file that has finished meanwhile adds a new download`() async throws {
         try await withFaultServer(.ok(.bytes(Self.bytes))) { server in
             try await withTemporaryDirectory { folder in
                 var configuration = Self.configuration(folder)
@@ -207,7 +207,7 @@ struct AddedChecksumTests {
         }
     }
 
-    @Test func `a registry refuses another checksum of the same function`() async throws {
+    @Test func `a registry rejects a different checksum for the same algorithm`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = DownloadRegistry(directory: try #require(Self.configuration(folder).registryDirectory))
             try await registry.add([try Self.request(folder, Self.url, [try Self.right()])])
@@ -220,7 +220,7 @@ struct AddedChecksumTests {
     }
 
     /// Else it would be named without having been compared.
-    @Test func `a file that is about to get its name takes no checksum any more`() throws {
+    @Test func `a file about to be renamed adopts no more checksums`() throws {
         let request = try Self.request(URL(filePath: "/tmp"))
         var later = request
         later.checksums = [try Self.right()]

@@ -22,7 +22,7 @@ struct RegistryKeepingTests {
 
     /// Once the removal of the first was waited for without end.
     @Test(arguments: [RegistryEntry.State.waiting, .paused, .running], RemovalOrderTests.Verb.allCases)
-    func `of two downloads of one file the first stays, the other one fails, and both can be removed`(
+    func `of two downloads of one file the first survives, the second fails, and both can be removed`(
         _ state: RegistryEntry.State,
         _ verb: RemovalOrderTests.Verb
     ) async throws {
@@ -51,7 +51,7 @@ struct RegistryKeepingTests {
     }
 
     /// Once the list lost it when its journal was written anew.
-    @Test func `a download whose folder is not known here is told, and stays in the list`() async throws {
+    @Test func `a download with an unresolvable folder is reported and stays in the registry`() async throws {
         let isFull = Locked(false)
         let disk = MemoryDisk { _ throws(SystemError) in
             if isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
