@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct LocalTimeTests {
     /// In a process of its own, whose time zone is nobody else's.
-    @Test func `another time zone of the system is gone by at once`() async {
+    @Test func `a changed time zone applies at once`() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "UTC", 1)
             let before = LocalTime.now()
