@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Requests for a file that is in the list already, which tell more of what it has to hash to.
+/// Requests that add checksums to a download that is already queued.
 @Suite(.timeLimit(.minutes(4)))
 struct AddedChecksumTests {
     private static let bytes = Array("hello".utf8)
@@ -42,7 +42,7 @@ struct AddedChecksumTests {
         for checksum in [try right(), try wrong()] { #expect(error.message.contains(checksum.hexadecimal)) }
     }
 
-    /// Before its turn, and while its bytes come.
+    /// While the download waits, and while it runs.
     @Test(arguments: [true, false], [true, false])
     func `a download is verified against a checksum that a later request adds`(
         _ isPaused: Bool,
@@ -88,11 +88,11 @@ struct AddedChecksumTests {
                 try await Self.contradiction { try await manager.download([other, second]) }
                 #expect(await manager.downloads == [first])
                 #expect(first.request.checksums == kept)
-                // Nor is anything done of what goes before it.
+                // The requests before it are not applied either.
                 let told = try Self.request(folder, Self.url, [try Self.right(.sha1)])
                 try await Self.contradiction { try await manager.download([told, second]) }
                 #expect(first.request.checksums == kept)
-                // Also between two that come together.
+                // Two requests of one batch may contradict each other as well.
                 var third = second
                 third.destination = other.destination
                 try await Self.contradiction { [third] in
@@ -119,7 +119,7 @@ struct AddedChecksumTests {
             if hasSecret { request.headers = [HeaderField(name: "Authorization", value: "secret")] }
             let ids = try await registry.add([request]).ids
             let all = [Checksum.Algorithm.md5, .sha1, .sha256]
-            // By nobody's manager, by one that has the list, and by a command to it.
+            // Without a manager, by the manager that owns the registry, and by a command to it.
             for algorithm in all {
                 request.checksums = [try Self.right(algorithm)]
                 switch algorithm {
@@ -145,7 +145,7 @@ struct AddedChecksumTests {
         }
     }
 
-    /// Has a manager that has the list take what another process adds, under the identity of the first.
+    /// Posts requests as another process would, and lets the manager apply them.
     private static func post(
         _ requests: [DownloadRequest],
         as id: Download.ID,
@@ -226,7 +226,7 @@ struct AddedChecksumTests {
         later.checksums = [try Self.right()]
         let record = DownloadRecord(id: .random(), request: request)
         #expect(try record.takeExpectations(of: later))
-        // What was judged did not know of it.
+        // The evaluated expectations did not include it.
         #expect(!record.seal(after: request.expectations))
         later.checksums.append(try Self.right(.sha1))
         #expect(try record.takeExpectations(of: later))

@@ -83,7 +83,7 @@ struct DownloadNumberTests {
 
     @Test func `a download that stays only in the registry keeps its number`() async throws {
         let disk = MemoryDisk()
-        // Beside the root there is no folder that paths could be told from.
+        // A registry in the root has no parent folder to resolve relative paths against.
         let list = try RegistryFixture.open("/registry", calls: disk.calls).list
         let homeless = RegistryRequest(
             url: "http://h/file",

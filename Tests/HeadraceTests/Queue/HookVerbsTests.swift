@@ -14,7 +14,7 @@ struct HookVerbsTests {
         case pauseAll
         case cancelAll
 
-        /// What becomes of a download.
+        /// The state that the download ends in.
         var state: DownloadState.Kind {
             switch self {
             case .pause, .pauseAll: .paused

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What comes between a verb and its end.
+/// Events between a command and its completion.
 @Suite(.timeLimit(.minutes(4)))
 struct ListTimingTests {
     @Test func `T14 a retry that is due later does not use up a turn at its host`() async throws {
@@ -61,7 +61,7 @@ struct ListTimingTests {
         }
     }
 
-    /// Once it freed the name for another download.
+    /// Regression: this released the name to another download.
     @Test func `a pause reported after the next run has begun does not release that run's file name`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")

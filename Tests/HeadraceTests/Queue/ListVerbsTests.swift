@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Verbs on many downloads, times to begin, groups, and what is told of the list as a whole; over fake connections.
+/// Commands on many downloads, start times, groups, and events of the whole queue; over fake connections.
 @Suite(.timeLimit(.minutes(4)))
 struct ListVerbsTests {
     // MARK: Time

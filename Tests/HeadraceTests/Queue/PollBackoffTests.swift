@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// How often commands are looked for.
+/// The interval between polls for commands.
 @Suite(.timeLimit(.minutes(4)))
 struct PollBackoffTests {
     @Test func `each failed poll doubles the delay up to a maximum, and a success resets it`() {

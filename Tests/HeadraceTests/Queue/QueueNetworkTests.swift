@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Who waits for the network, who goes on, and in which order.
+/// Which downloads wait for the network, which continue, and in which order.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueNetworkTests {
     private let a = Download.ID(rawValue: 1)
@@ -50,7 +50,7 @@ struct QueueNetworkTests {
     @Test func `a running download stops when the network goes, waits for it, and resumes in order`() {
         var (queue, _) = queue(limit: 1, on: up, [item(a), item(b)])
         expect(queue.setPath(down), [.stop(a, .networkChanged)])
-        // Its bytes are being kept meanwhile.
+        // Its bytes are being saved meanwhile.
         #expect(queue.phase(of: a) == .running)
         expect(
             queue.ended(a, .retry(at: .zero), at: .zero),

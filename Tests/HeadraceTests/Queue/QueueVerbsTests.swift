@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// What the verbs of a queue mean for real downloads: one at a time, and A, B, C in the list.
+/// The commands of a queue with real downloads: one at a time, and A, B, C in the queue.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueVerbsTests {
     private static let resource = Resource(size: 3_000_000)
 
-    /// Three downloads of which the first stalls in its first run and goes on in the next, and the others wait for a gate.
+    /// Three downloads: the first stalls in its first run and continues in the next, the others wait for a gate.
     private struct Fixture {
         let server: FaultServer
         let folder: URL
@@ -138,7 +138,7 @@ struct QueueVerbsTests {
             await list.a.resume()
             #expect(try await list.isExact(list.a))
             #expect(try await list.isExact(list.b))
-            // What was there before the pause was not fetched again.
+            // The bytes from before the pause were not downloaded again.
             let resumed = try #require(list.server.requests.last { $0.path == "/a" })
             #expect(resumed["Range"] != nil)
             #expect(try await list.isExact(list.c))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a request tells that its file has to be, in lists that outlive their manager.
+/// The expectations of a request in registries that outlive their manager.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryExpectationsTests {
     private typealias Fixture = ResumeFixture
@@ -30,7 +30,7 @@ struct RegistryExpectationsTests {
         return request
     }
 
-    /// Once they began from zero, since nothing was there any more to prove them.
+    /// Regression: the download restarted because nothing was left to verify the bytes.
     @Test func `bytes verified only by piece hashes are resumed in the next run`() async throws {
         var mirror = Fixture.old
         mirror.etag = "\"node\""
@@ -87,7 +87,7 @@ struct RegistryExpectationsTests {
         }
     }
 
-    /// So many that no line has room for them; once told again, they are there for this run.
+    /// They do not fit in a line; a repeated request supplies them for this run.
     @Test func `a million piece hashes do not keep a download out of the registry`() async throws {
         try await withTemporaryDirectory { folder in
             var request = try Self.request(folder)
@@ -106,7 +106,7 @@ struct RegistryExpectationsTests {
         }
     }
 
-    /// By the manager that has the list, by another process beside it, and by one where none runs.
+    /// By the manager that owns the registry, by another process beside it, and without a manager.
     @Test(arguments: [(true, false), (true, true), (false, true)])
     func `expectations of a later request are adopted and stored, and contradictions are rejected`(
         _ isRun: Bool,

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads with secrets, which no disk keeps, in lists that outlive their manager.
+/// Downloads with secrets, which are never stored, in registries that outlive their manager.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistrySecretsTests {
     private let lists = RegistryTests()
@@ -198,7 +198,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    /// The transfer looks at the secrets, and the list hears of its end a moment later.
+    /// The transfer checks for the secrets, and the queue learns of its failure a moment later.
     @Test func `secrets supplied while a download fails for lack of them are used`() throws {
         let folder = URL(filePath: "/list", directoryHint: .isDirectory)
         let request = try secretRequest(in: folder)

@@ -16,7 +16,7 @@ struct RegistryTakingTests {
         .move(2, .first), .priority(1, 9),
     ]
 
-    /// Has a manager that starts nothing keep that list, or what is left of it.
+    /// Runs a manager that owns that registry, or what is left of it, and starts no downloads.
     private func withManager(
         _ directory: URL,
         _ durability: Durability = .none,
@@ -168,7 +168,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Else a later decision would be undone.
+    /// Otherwise a later command would be undone.
     @Test func `a command that waits only for the disk is not applied again`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
@@ -308,7 +308,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Where nobody makes the folder, or the system does not tell of it.
+    /// If the spool directory does not exist, or the system does not report changes in it.
     @Test func `without notifications a command is applied by the next poll`() async throws {
         try await withDirectory { directory in
             let clock = TestClock()
@@ -371,7 +371,7 @@ struct RegistryTakingTests {
         }
     }
 
-    // MARK: Who leaves a command
+    // MARK: Posting commands
 
     /// Leaves commands for a manager that does with them what `take` does, and gives what came of it.
     private func leaving<Value: Sendable>(

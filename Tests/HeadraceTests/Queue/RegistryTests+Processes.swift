@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What other processes do to the list of a manager, and what is left by one that was killed.
+/// Changes that other processes make to the registry of a manager, and the state after a kill.
 extension RegistryTests {
     func registry(_ folder: URL) -> DownloadRegistry {
         DownloadRegistry(directory: folder.appending(path: "registry", directoryHint: .isDirectory))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Lists that outlive their manager: what the next one finds, however the last one ended.
+/// Registries that outlive their manager: the state that the next one restores.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryTests {
     final class Asked: Sendable {

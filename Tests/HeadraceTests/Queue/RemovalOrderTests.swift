@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The list on the disk gives up a download first, and then its files go.
+/// The journal drops a download before its files are deleted.
 @Suite(.timeLimit(.minutes(4)))
 struct RemovalOrderTests {
     enum Verb: Sendable, CaseIterable {
@@ -241,7 +241,7 @@ struct RemovalOrderTests {
         }
     }
 
-    /// By then another manager may have the list, and the file.
+    /// By then another manager may own the registry and the file.
     @Test func `effects performed after the shutdown touch no files`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in

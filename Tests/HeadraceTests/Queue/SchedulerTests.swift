@@ -347,6 +347,6 @@ struct SchedulerTests {
 }
 
 extension Scheduler {
-    /// True where nothing runs and nothing waits.
+    /// Whether no download runs or waits.
     var isIdle: Bool { running.isEmpty && !ids.contains { phase(of: $0) == .waiting } }
 }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Who is asked before a connection is made.
+/// The check of addresses before a connection is made.
 @Suite(.timeLimit(.minutes(4)))
 struct AddressPolicyTests {
-    /// What came of one download, and which addresses were asked about.
+    /// The outcome of one download and the addresses that were checked.
     private struct Outcome {
         var error: DownloadError?
         var requested: [String]
@@ -96,7 +96,7 @@ struct AddressPolicyTests {
         }
     }
 
-    /// In a process of its own, whose environment is nobody else's.
+    /// In a separate process, because it changes the environment.
     @Test func `D11 no proxy is used if addresses are checked`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files of which only the size is known before, from servers that have it, another one, or tell nothing of it.
+/// Downloads with an expected size, from servers with that size, another one, or no Content-Length.
 @Suite(.timeLimit(.minutes(4)))
 struct ExpectedSizeTests {
     private typealias Fixture = ResumeFixture

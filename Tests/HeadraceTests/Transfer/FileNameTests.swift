@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a file is called, from the answer to the disk.
+/// The name of a file, from the response to the disk.
 @Suite(.timeLimit(.minutes(4)))
 struct FileNameTests {
     private static let body = Response.Body.pattern(size: 1000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Where bodies end, and what a download makes of ends that are wrong.
+/// The framing of bodies, and how a download treats invalid ends.
 @Suite(.timeLimit(.minutes(4)))
 struct FramingTests {
     private typealias Fixture = ResumeFixture

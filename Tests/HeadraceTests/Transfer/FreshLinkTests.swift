@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Links that end, and those who give new ones.
+/// Links that expire, and the providers of new ones.
 @Suite(.timeLimit(.minutes(4)))
 struct FreshLinkTests {
     private struct ResponseRejection: Error {}

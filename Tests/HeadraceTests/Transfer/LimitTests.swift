@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a manager allows a download: bytes, time, and slowness.
+/// The limits on the size, the duration and the speed of a download.
 @Suite(.timeLimit(.minutes(4)))
 struct LimitTests {
     private let file = ResumeFixture.old

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What the line between client and server does to a download.
+/// Downloads over an unreliable connection.
 @Suite(.timeLimit(.minutes(4)))
 struct LinkTests {
     private let file = ResumeFixture.old

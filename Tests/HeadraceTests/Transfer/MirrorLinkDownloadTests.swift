@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Mirrors that an answer tells (RFC 6249).
+/// Mirrors advertised in a response (RFC 6249).
 @Suite(.timeLimit(.minutes(4)))
 struct MirrorLinkDownloadTests {
     private typealias Fixture = ResumeFixture
@@ -69,7 +69,7 @@ struct MirrorLinkDownloadTests {
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/file.bin"])
     }
 
-    /// What a mirror says of its own file proves nothing.
+    /// A digest that a mirror sends for its own file validates nothing.
     @Test func `a mirror with another file is abandoned, whatever digest it sends`() async throws {
         var other = Fixture.new
         other.etag = Fixture.old.etag

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Where redirects lead, what goes along, and what does not.
+/// The targets of redirects, and the fields sent to them.
 @Suite(.timeLimit(.minutes(4)))
 struct RedirectTests {
     private let file = ResumeFixture.old

@@ -115,7 +115,7 @@ struct RefetchTests {
 
     @Test(arguments: [false, true])
     func
-        `a file whose process was killed when it had got its name is requested about, or fetched where nothing is noted`(
+        `a kill just after the rename costs a conditional request, or a download if no version is stored`(
             _ isNoted: Bool
         ) async throws
     {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What comes after a cut: answers to a range, right and wrong ones.
+/// Valid and invalid responses to the range request after a cut.
 @Suite(.timeLimit(.minutes(4)))
 struct ResumeRangeTests {
     private typealias Fixture = ResumeFixture

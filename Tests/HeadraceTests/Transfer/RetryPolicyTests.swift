@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a caller's policy changes about retries.
+/// The effects of a caller's retry policy.
 @Suite(.timeLimit(.minutes(4)))
 struct RetryPolicyTests {
     private let file = ResumeFixture.old

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is tried again, when, and what never is; all times by a clock that the test moves.
+/// Which failures are retried, and when; all times are those of a test clock.
 @Suite(.timeLimit(.minutes(4)))
 struct RetryTests {
     private let file = ResumeFixture.old

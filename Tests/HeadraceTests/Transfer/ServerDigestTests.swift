@@ -9,7 +9,7 @@ import Testing
 struct ServerDigestTests {
     private typealias Fixture = ResumeFixture
 
-    /// The fields that tell the SHA-256, or what else stands there, of a resource.
+    /// The field with the digest of a resource.
     private static func field(_ name: String, of resource: Resource) throws -> (String, String) {
         let bytes = Pattern(seed: resource.body == Fixture.old.body ? 1 : 2).bytes(in: 0..<Fixture.size)
         let algorithm: Checksum.Algorithm = name == "Content-MD5" ? .md5 : .sha256

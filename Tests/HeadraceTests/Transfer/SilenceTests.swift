@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is told of a download while its server sends nothing.
+/// The progress of a download while its server sends nothing.
 @Suite(.timeLimit(.minutes(4)))
 struct SilenceTests {
     @Test func `a silent transfer reports all its bytes and a speed that falls to zero`() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is noted on finished files of where they came from, and when.
+/// When the origin and the version of a finished file are stored.
 @Suite(.timeLimit(.minutes(4)))
 struct VersionNoteTests {
     /// Downloads twice into a folder of its own over fake connections.

@@ -6,7 +6,7 @@ import Testing
 /// The time that a schedule of rates goes by.
 @Suite(.timeLimit(.minutes(4)))
 struct LocalTimeTests {
-    /// In a process of its own, whose time zone is nobody else's.
+    /// In a separate process, because it changes the time zone.
     @Test func `a changed time zone applies at once`() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "UTC", 1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What limits make of downloads.
+/// Downloads with rate limits.
 @Suite(.timeLimit(.minutes(4)))
 struct RateLimitTests {
     private let size = DiskFixture.size

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bytes that somebody waits for, in the plan.
+/// Bytes that a reader waits for, in the plan.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentDemandTests {
     private typealias Action = SegmentPlanner.Action

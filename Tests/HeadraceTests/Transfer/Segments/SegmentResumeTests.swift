@@ -9,7 +9,7 @@ import Testing
 struct SegmentResumeTests {
     private typealias Fixture = SegmentFixture
 
-    /// What each connection brings before it falls silent.
+    /// The bytes that each connection delivers before it falls silent.
     private static let piece: Int64 = 500_000
 
     private static let configuration = DownloadConfiguration {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// One file over several connections, from servers that do as they should, more or less.
+/// One file over several connections, from servers that behave more or less correctly.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentedDownloadTests {
     private typealias Fixture = SegmentFixture
