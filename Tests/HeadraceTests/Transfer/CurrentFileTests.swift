@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The same requests once more: what is there and current stays, and nothing is replaced.
+/// Repeated requests: a current file is kept, and no file is replaced.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
 struct CurrentFileTests {
     private typealias Fixture = RefetchFixture

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bytes that came right and changed on the disk before the file was complete.
+/// Bytes that were received correctly and changed on the disk before the file was complete.
 @Suite(.timeLimit(.minutes(4)))
 struct DiskRepairTests {
     private typealias Fixture = ResumeFixture

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Answers that break rules or end early: the right error, nothing under the final name, no hang.
+/// Invalid or truncated responses: the right error, no file under the final name, no hang.
 @Suite(.timeLimit(.minutes(4)))
 struct HostileAnswerTests {
     private struct Outcome {

@@ -57,7 +57,7 @@ struct LinkTests {
     #endif
 }
 
-/// Downloads over TLS that a server ends or begins as it should not.
+/// TLS downloads with invalid certificates or without close_notify.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
 struct TLSTests {
     private let file = ResumeFixture.old

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Going on without a validator, by the policy that has to be asked for.
+/// Resuming without a validator, with the opt-in overlap policy.
 @Suite(.timeLimit(.minutes(4)))
 struct OverlapTests {
     private typealias Fixture = ResumeFixture
@@ -67,7 +67,7 @@ struct OverlapTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    /// Why it is not the default.
+    /// The reason why the policy is not the default.
     @Test func `R35 a change before the overlap is not detected, but the default policy mixes nothing`() async throws {
         let new = changed(at: start - 1)
         let mixed = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: Self.bare(), policy: .overlap)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files that are there, and are fetched again only where the server has another version.
+/// Existing files that are downloaded again only if the server has another version.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
 struct RefetchTests {
     private typealias Fixture = RefetchFixture

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The time that a finished file has.
+/// The modification time of a finished file.
 @Suite(.timeLimit(.minutes(4)))
 struct RemoteTimeTests {
     private static let date = "Wed, 01 Jan 2025 00:00:00 GMT"

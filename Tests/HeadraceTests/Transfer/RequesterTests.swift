@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The same requests again from a caller whom the server knows, and from another one.
+/// Repeated requests with the same login, and with another one.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
 struct RequesterTests {
     private typealias Fixture = RefetchFixture

@@ -30,14 +30,14 @@ struct ResumeOutcome {
     var ifRanges: [String?] { requests.map { $0["If-Range"] } }
 }
 
-/// Runs downloads whose first answers are cut, with retries that do not wait.
+/// Runs downloads whose first responses are cut, with retries that do not wait.
 enum ResumeFixture {
     static let size: Int64 = 300_000
     static let cut: Int64 = 120_000
     static let old = Resource(size: size, seed: 1, etag: "\"v1\"")
     static let new = Resource(size: size, seed: 2, etag: "\"v2\"")
 
-    /// The first answer, cut; then `second`, then `last`.
+    /// The first response, cut; then `second`, then `last`.
     static func afterCut(
         of first: Resource = old,
         _ second: Response,

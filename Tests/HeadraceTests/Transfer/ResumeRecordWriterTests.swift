@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Two who write one record: the transfer, and who is about to be suspended.
+/// Two writers of one resume record: the transfer, and the app before it is suspended.
 @Suite(.timeLimit(.minutes(4)))
 struct ResumeRecordWriterTests {
     private final class Disk: Sendable {

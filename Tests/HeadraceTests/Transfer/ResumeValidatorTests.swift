@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Whether the bytes after a cut are of the version of those before.
+/// Whether the bytes after a cut belong to the same version as those before.
 @Suite(.timeLimit(.minutes(4)))
 struct ResumeValidatorTests {
     private typealias Fixture = ResumeFixture

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files that are compared with the checksum that their server sends.
+/// Files that are verified with the digest that their server sends.
 @Suite(.timeLimit(.minutes(4)))
 struct ServerDigestTests {
     private typealias Fixture = ResumeFixture

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The reading of a file for its checksum: how it is stopped, and what it meets.
+/// Reading a file for its checksum: stopping it, and read errors.
 @Suite(.timeLimit(.minutes(4)))
 struct VerificationStopTests {
     private typealias Fixture = ResumeFixture

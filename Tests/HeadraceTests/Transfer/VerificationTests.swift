@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files that are compared with a checksum of the request before they get their names.
+/// Files that are verified with a checksum of the request before they are renamed.
 @Suite(.timeLimit(.minutes(4)))
 struct VerificationTests {
     private typealias Fixture = ResumeFixture
@@ -248,7 +248,7 @@ struct VerificationTests {
         }
     }
 
-    /// Once a change of the source made them forget it.
+    /// Regression: a change of the source cleared the flag.
     @Test func `bytes verifiable only by a checksum are not continued from a mirror without it`() async throws {
         var mixed = other
         mixed.ifRange = .ignored

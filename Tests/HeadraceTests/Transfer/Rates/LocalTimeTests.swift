@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// The time that a schedule of rates goes by.
+/// The local time used by a rate schedule.
 @Suite(.timeLimit(.minutes(4)))
 struct LocalTimeTests {
     /// In a separate process, because it changes the time zone.

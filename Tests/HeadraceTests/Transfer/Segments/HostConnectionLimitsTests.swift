@@ -7,7 +7,7 @@ import Testing
 struct HostConnectionLimitsTests {
     private let ids = (0..<12).map { Download.ID(rawValue: UInt64($0)) }
 
-    /// What each of some downloads gets, when each has asked three times.
+    /// The share of each download after three requests.
     private func shares(_ limits: inout HostConnectionLimits, _ wanted: [Int], at now: Duration = .zero) -> [Int] {
         var shares: [Int] = []
         for _ in 0..<3 {

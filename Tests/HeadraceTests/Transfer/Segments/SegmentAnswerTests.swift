@@ -9,7 +9,7 @@ import Testing
 struct SegmentAnswerTests {
     private typealias Fixture = SegmentFixture
 
-    /// Serves another range than the one that was asked for.
+    /// Serves another range than the requested one.
     private func shifting(_ change: @escaping @Sendable (Range<Int64>) -> Range<Int64>) -> Response {
         .answering { request in
             guard let requested = request.range(ofSize: Fixture.size) else { return Fixture.paced }

@@ -12,7 +12,7 @@ struct SegmentDemandTests {
 
     private func id(_ number: Int) -> SegmentID { SegmentID(number: number) }
 
-    /// A plan of 64 MiB whose first request was answered with all of the file.
+    /// A plan of 64 MiB whose first response is the whole file.
     private func begun(
         _ mode: ConcurrencyController.Mode,
         allowance: Int = .max,

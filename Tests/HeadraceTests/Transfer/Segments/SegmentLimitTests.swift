@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What holds over all connections of a download, and over all downloads from a host.
+/// Limits on all connections of a download, and on all downloads from a host.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentLimitTests {
     private typealias Fixture = SegmentFixture

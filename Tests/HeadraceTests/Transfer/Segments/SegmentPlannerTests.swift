@@ -29,7 +29,7 @@ struct SegmentPlannerTests {
         )
     }
 
-    /// A plan whose first request was answered with all of the file at zero.
+    /// A plan whose first response is the whole file, at time zero.
     private func begun(_ total: Int64, _ connections: Int, allowances: [Int] = [.max]) -> SegmentPlanner {
         var planner = planner(total, connections, allowances: allowances)
         _ = planner.headArrived(0..<total, latency: .zero, at: .zero)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads that are stopped while several connections bring bytes, and gone on with.
+/// Downloads over several connections that are stopped and resumed.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentResumeTests {
     private typealias Fixture = SegmentFixture
