@@ -76,7 +76,7 @@ struct SchedulerTests {
         expect(queue.pause(a), [])
     }
 
-    @Test func `cancelling the running download ends as cancelled, and the next one runs`() {
+    @Test func `cancelling the running download reports a cancellation, not a failure, and starts the next one`() {
         var queue = queue()
         expect(queue.cancel(a), [.stop(a, .cancelled)])
         expect(queue.ended(a, .stopped(keptBytes: false), at: .zero), [.enter(a, .cancelled), .start(b)])
