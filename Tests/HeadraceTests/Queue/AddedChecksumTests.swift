@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Requests for a file that is in the list already, which tell more of what it has to hash to.
+/// Requests that add checksums to a download that is already queued.
 @Suite(.timeLimit(.minutes(4)))
 struct AddedChecksumTests {
     private static let bytes = Array("hello".utf8)
@@ -42,9 +42,9 @@ struct AddedChecksumTests {
         for checksum in [try right(), try wrong()] { #expect(error.message.contains(checksum.hexadecimal)) }
     }
 
-    /// Before its turn, and while its bytes come.
+    /// While the download waits, and while it runs.
     @Test(arguments: [true, false], [true, false])
-    func `a download is compared with the checksum that a later request tells`(
+    func `a download is verified against a checksum that a later request adds`(
         _ isPaused: Bool,
         _ isRight: Bool
     ) async throws {
@@ -76,7 +76,7 @@ struct AddedChecksumTests {
         }
     }
 
-    @Test func `another checksum of the same function is refused, and nothing is added with it`() async throws {
+    @Test func `a different checksum for the same algorithm rejects the whole batch`() async throws {
         try await withTemporaryDirectory { folder in
             var configuration = Self.configuration(folder)
             configuration.registryDirectory = nil
@@ -88,11 +88,11 @@ struct AddedChecksumTests {
                 try await Self.contradiction { try await manager.download([other, second]) }
                 #expect(await manager.downloads == [first])
                 #expect(first.request.checksums == kept)
-                // Nor is anything done of what goes before it.
+                // The requests before it are not applied either.
                 let told = try Self.request(folder, Self.url, [try Self.right(.sha1)])
                 try await Self.contradiction { try await manager.download([told, second]) }
                 #expect(first.request.checksums == kept)
-                // Also between two that come together.
+                // Two requests of one batch may contradict each other as well.
                 var third = second
                 third.destination = other.destination
                 try await Self.contradiction { [third] in
@@ -110,7 +110,7 @@ struct AddedChecksumTests {
     }
 
     @Test(arguments: [true, false])
-    func `what was told later is in the list of the next run, also of a request with secrets`(
+    func `checksums added later are stored for the next run, also for a request with secrets`(
         _ hasSecret: Bool
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -119,7 +119,7 @@ struct AddedChecksumTests {
             if hasSecret { request.headers = [HeaderField(name: "Authorization", value: "secret")] }
             let ids = try await registry.add([request]).ids
             let all = [Checksum.Algorithm.md5, .sha1, .sha256]
-            // By nobody's manager, by one that has the list, and by a command to it.
+            // Without a manager, by the manager that owns the registry, and by a command to it.
             for algorithm in all {
                 request.checksums = [try Self.right(algorithm)]
                 switch algorithm {
@@ -145,7 +145,7 @@ struct AddedChecksumTests {
         }
     }
 
-    /// Has a manager that has the list take what another process adds, under the identity of the first.
+    /// Posts requests as another process would, and lets the manager apply them.
     private static func post(
         _ requests: [DownloadRequest],
         as id: Download.ID,
@@ -161,7 +161,7 @@ struct AddedChecksumTests {
         try await manager.takeCommands()
     }
 
-    @Test func `what another process adds is done but for what contradicts, which is told`() async throws {
+    @Test func `contradicting additions of another process are reported, and the others are added`() async throws {
         try await withTemporaryDirectory { folder in
             try await withDownloadManager(Self.configuration(folder)) { manager in
                 let events = manager.events
@@ -185,7 +185,7 @@ struct AddedChecksumTests {
         }
     }
 
-    @Test func `what is told of a file that has come meanwhile is a download of its own`() async throws {
+    @Test func `a checksum for a file that has finished meanwhile adds a new download`() async throws {
         try await withFaultServer(.ok(.bytes(Self.bytes))) { server in
             try await withTemporaryDirectory { folder in
                 var configuration = Self.configuration(folder)
@@ -207,7 +207,7 @@ struct AddedChecksumTests {
         }
     }
 
-    @Test func `a registry refuses another checksum of the same function`() async throws {
+    @Test func `a registry rejects a different checksum for the same algorithm`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = DownloadRegistry(directory: try #require(Self.configuration(folder).registryDirectory))
             try await registry.add([try Self.request(folder, Self.url, [try Self.right()])])
@@ -220,13 +220,13 @@ struct AddedChecksumTests {
     }
 
     /// Else it would be named without having been compared.
-    @Test func `a file that is about to get its name takes no checksum any more`() throws {
+    @Test func `a file about to be renamed adopts no more checksums`() throws {
         let request = try Self.request(URL(filePath: "/tmp"))
         var later = request
         later.checksums = [try Self.right()]
         let record = DownloadRecord(id: .random(), request: request)
         #expect(try record.takeExpectations(of: later))
-        // What was judged did not know of it.
+        // The evaluated expectations did not include it.
         #expect(!record.seal(after: request.expectations))
         later.checksums.append(try Self.right(.sha1))
         #expect(try record.takeExpectations(of: later))

@@ -29,7 +29,7 @@ struct DownloadNumberTests {
     private func numbers(_ manager: DownloadManager) -> [String] { numbers(manager.list.snapshots()) }
 
     @Test
-    func `a download keeps its number when it or another one is moved, cancelled or removed, and after a restart`()
+    func `a download keeps its number when others are moved, cancelled or removed, and after a restart`()
         async throws
     {
         try await withTemporaryDirectory { folder in
@@ -60,7 +60,7 @@ struct DownloadNumberTests {
         }
     }
 
-    @Test func `the manager that has the registry gives numbers to what other processes add`() async throws {
+    @Test func `the manager that owns the registry numbers the downloads that other processes add`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = lists.registry(folder)
             _ = try await registry.add(requests(["a", "b"], in: folder))
@@ -81,9 +81,9 @@ struct DownloadNumberTests {
         }
     }
 
-    @Test func `what stays in the registry alone keeps its number`() async throws {
+    @Test func `a download that stays only in the registry keeps its number`() async throws {
         let disk = MemoryDisk()
-        // Beside the root there is no folder that paths could be told from.
+        // A registry in the root has no parent folder to resolve relative paths against.
         let list = try RegistryFixture.open("/registry", calls: disk.calls).list
         let homeless = RegistryRequest(
             url: "http://h/file",
@@ -102,7 +102,7 @@ struct DownloadNumberTests {
         #expect(image.entries.compactMap(\.number).sorted() == [1, 2, 3])
     }
 
-    @Test func `of verbs at random, with restarts and a journal written anew, none changes a number`() async throws {
+    @Test func `random commands, restarts and journal rewrites change no number`() async throws {
         for seed: UInt64 in 0..<6 {
             try await withTemporaryDirectory { folder in
                 var random = SeededRandom(seed: seed)

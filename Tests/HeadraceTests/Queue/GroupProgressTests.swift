@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct GroupProgressTests {
     @Test
-    func `the fraction is an estimate until every size is known, and a total too large for a number does not trap`()
+    func `the fraction is estimated until all sizes are known, and a huge total does not overflow`()
         throws
     {
         let request = DownloadRequest(try #require(URL(string: "http://h/a")), to: .directory(URL(filePath: "/")))

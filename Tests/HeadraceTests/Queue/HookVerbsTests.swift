@@ -14,7 +14,7 @@ struct HookVerbsTests {
         case pauseAll
         case cancelAll
 
-        /// What becomes of a download.
+        /// The state that the download ends in.
         var state: DownloadState.Kind {
             switch self {
             case .pause, .pauseAll: .paused
@@ -81,7 +81,7 @@ struct HookVerbsTests {
 
     /// Once the verb waited for the transfer, and the transfer for the hook.
     @Test(arguments: Verb.allCases)
-    func `a hook that decides about retries stops its own download`(_ verb: Verb) async throws {
+    func `a retry hook can stop its own download`(_ verb: Verb) async throws {
         let known = Known()
         try await run(
             1,
@@ -95,7 +95,7 @@ struct HookVerbsTests {
     }
 
     @Test(arguments: Verb.allCases)
-    func `a link provider stops its own download`(_ verb: Verb) async throws {
+    func `a link provider can stop its own download`(_ verb: Verb) async throws {
         let known = Known()
         let provider = DownloadRequest.LinkProvider {
             await known.run(verb)
@@ -105,7 +105,7 @@ struct HookVerbsTests {
     }
 
     @Test(arguments: Verb.allCases)
-    func `hooks of two downloads that stop both at once do not wait for each other`(_ verb: Verb) async throws {
+    func `hooks of two downloads that both stop both do not deadlock`(_ verb: Verb) async throws {
         let known = Known()
         try await run(
             2,

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// What comes between a verb and its end.
+/// Events between a command and its completion.
 @Suite(.timeLimit(.minutes(4)))
 struct ListTimingTests {
-    @Test func `T14 a retry that is due later takes no other's turn at its host`() async throws {
+    @Test func `T14 a retry that is due later does not use up a turn at its host`() async throws {
         try await QueueFixture.with(limit: 2, retriesPerMinute: 1) { list in
             try await list.add("slow")
             try await list.clock.sleeperArmed(for: .seconds(60))
@@ -21,7 +21,7 @@ struct ListTimingTests {
         }
     }
 
-    @Test func `T14 of retries that are due at once those beyond the pace are put off, and say so`() async throws {
+    @Test func `T14 retries due at once beyond the rate limit are delayed and reported`() async throws {
         try await QueueFixture.with(retriesPerMinute: 1) { list in
             var attempts: [Int] = []
             var delays: [Duration] = []
@@ -36,7 +36,7 @@ struct ListTimingTests {
         }
     }
 
-    @Test func `those that have yet to stop for a pause are resumed with the paused ones`() async throws {
+    @Test func `resuming all downloads includes those that are still stopping for a pause`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")
             for await progress in download.progress where progress.bytesReceived > 0 { break }
@@ -49,7 +49,7 @@ struct ListTimingTests {
         }
     }
 
-    @Test func `only those that have yet to stop are waited for when many are cancelled`() async throws {
+    @Test func `cancelling all downloads waits only for those that are still stopping`() async throws {
         try await QueueFixture.with { list in
             try await list.addSending()
             let waiting = try await list.add("a")
@@ -61,8 +61,8 @@ struct ListTimingTests {
         }
     }
 
-    /// Once it freed the name for another download.
-    @Test func `a pause that is told after the next run has begun leaves that one its name`() async throws {
+    /// Regression: this released the name to another download.
+    @Test func `a pause reported after the next run has begun does not release that run's file name`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")
             let other = try await list.add("other") { $0.startsPaused = true }
@@ -92,7 +92,7 @@ struct ListTimingTests {
     }
 
     @Test(arguments: Stop.allCases, [false, true])
-    func `what is stopped has stopped on return, also where the task is cancelled that asks for it`(
+    func `a download has stopped when the call returns, even if the calling task is cancelled`(
         _ stop: Stop,
         _ isPaused: Bool
     ) async throws {
@@ -110,7 +110,7 @@ struct ListTimingTests {
     }
 
     @Test(arguments: [true, false])
-    func `the bytes of a cancelled download do not count any more, since they are gone`(
+    func `the discarded bytes of a cancelled download no longer count in its group`(
         _ isPaused: Bool
     ) async throws {
         try await QueueFixture.with { list in
@@ -126,7 +126,9 @@ struct ListTimingTests {
     }
 
     @Test(arguments: [Stop.cancel, .remove])
-    func `a download that is added while its twin stops for good is another one`(_ stop: Stop) async throws {
+    func `adding a download again while it is being cancelled or removed creates a new download`(
+        _ stop: Stop
+    ) async throws {
         try await QueueFixture.with { list in
             let first = try await list.add("silent")
             for await progress in first.progress where progress.bytesReceived > 0 { break }
@@ -174,7 +176,7 @@ struct ListTimingTests {
         return (state, first, second)
     }
 
-    @Test func `those that are added while a twin is cancelled begin when its partial is gone`() throws {
+    @Test func `a download added while its twin is cancelled begins once the partial file is gone`() throws {
         var state = QueueState(queue: Scheduler(limit: 4), journal: nil)
         let first = try added(to: &state)
         _ = state.effects(of: state.queue.cancel(first.id))
@@ -198,7 +200,7 @@ struct ListTimingTests {
         #expect(!state.isRemoving(third))
     }
 
-    @Test func `one that is added while a twin is removed, whose file stays, begins when that has stopped`() throws {
+    @Test func `a download added while its twin is removed without its file begins once the twin has stopped`() throws {
         let (list, first, second) = try removing()
         var state = list
         let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
@@ -207,7 +209,7 @@ struct ListTimingTests {
         #expect(!state.isRemoving(second))
     }
 
-    @Test func `one that was stopped while it waited for its twin to stop waits for that no more`() throws {
+    @Test func `a download that is stopped while it waits for its twin no longer waits`() throws {
         let (list, first, second) = try removing()
         var state = list
         state.endFollowing(removalFor: second)
@@ -215,7 +217,7 @@ struct ListTimingTests {
         #expect(!releases(effects))
     }
 
-    @Test func `a partial that two remove is gone when both have`() throws {
+    @Test func `a partial file removed by two downloads is gone when both removals are done`() throws {
         var state = QueueState(queue: Scheduler(limit: 1), journal: nil)
         let records = try (0..<2).map { _ in
             let record = try added(to: &state)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// Verbs on many downloads, times to begin, groups, and what is told of the list as a whole; over fake connections.
+/// Commands on many downloads, start times, groups, and events of the whole queue; over fake connections.
 @Suite(.timeLimit(.minutes(4)))
 struct ListVerbsTests {
     // MARK: Time
 
-    @Test func `one that waits to be tried again leaves its place to the next, and keeps its place in the list`()
+    @Test func `a download that waits to retry frees its slot and keeps its position in the queue`()
         async throws
     {
         try await QueueFixture.with { list in
@@ -30,7 +30,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one that waits to be tried again is tried at once when it is resumed`() async throws {
+    @Test func `resuming a download that waits to retry retries it at once`() async throws {
         try await QueueFixture.with { list in
             let busy = try await list.add("busy")
             try await list.clock.sleeperArmed(for: .seconds(60))
@@ -39,7 +39,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `a snapshot tells when one that waits is tried again, and after what`() async throws {
+    @Test func `a snapshot reports the time of the next attempt and the last failure`() async throws {
         try await QueueFixture.with(limit: 3) { list in
             func snapshot(of download: Download) async throws -> DownloadSnapshot {
                 try #require(await list.manager.snapshots.first { _ in true }?.first { $0.id == download.id })
@@ -65,7 +65,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one that its host refuses while it sends another is tried until it is taken`() async throws {
+    @Test func `a download refused by a host that serves another one is retried until it is accepted`() async throws {
         try await QueueFixture.with(limit: 2) { list in
             try await list.addSending()
             _ = try await list.add("full").value
@@ -73,7 +73,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `those that a host refuses that sends none of them fail`() async throws {
+    @Test func `downloads fail if their host refuses them and serves no other`() async throws {
         try await QueueFixture.with(limit: 3) { list in
             let downloads = try await list.manager.download(["closed", "closed-too"].map { try list.request($0) })
             for download in downloads { await #expect(throws: DownloadError.self) { _ = try await download.value } }
@@ -81,7 +81,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one that is refused goes on with its mirrors, and fails where it was sent to another host`()
+    @Test func `a refused download continues from its mirrors, but fails if it was redirected to another host`()
         async throws
     {
         try await QueueFixture.with(limit: 4) { list in
@@ -95,7 +95,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `T07 a host that asks to wait is left alone by its other downloads, unless they are resumed by hand`()
+    @Test func `T07 a host's Retry-After applies to its other downloads, unless they are resumed by hand`()
         async throws
     {
         try await QueueFixture.with(limit: 3) { list in
@@ -111,7 +111,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `failures are counted over all the times that a download leaves its place`() async throws {
+    @Test func `failures are counted across all attempts of a download`() async throws {
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 2) { _ in
                 throw DownloadError(.connection, "No.")
@@ -122,7 +122,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one that is to begin later is not requested for before`() async throws {
+    @Test func `a download with an earliest begin is not requested before that time`() async throws {
         try await QueueFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
             let past = try await list.add("past") { $0.earliestBegin = Date().addingTimeInterval(-3600) }
@@ -135,7 +135,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one that is to begin later begins at once when it is resumed`() async throws {
+    @Test func `resuming a download with an earliest begin starts it at once`() async throws {
         try await QueueFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = .distantFuture }
             await late.resume()
@@ -145,7 +145,7 @@ struct ListVerbsTests {
 
     // MARK: What a request brings along
 
-    @Test func `one that is added paused runs when it is resumed`() async throws {
+    @Test func `a download added paused runs once it is resumed`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("a") { $0.startsPaused = true }
             #expect(download.state == .paused)
@@ -156,7 +156,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `a priority that is given with the request decides before the order of the list`() async throws {
+    @Test func `the priority of the request takes precedence over the queue order`() async throws {
         try await QueueFixture.with { list in
             let silent = try await list.add("silent")
             for (path, priority) in [("a", DownloadPriority.low), ("b", .normal), ("c", 3), ("d", .high)] {
@@ -168,7 +168,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `a title and notes travel with the download`() async throws {
+    @Test func `the title and user info are available from the download`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("a") {
                 $0.title = "A film"
@@ -181,7 +181,7 @@ struct ListVerbsTests {
 
     // MARK: Many at once
 
-    @Test func `before anything is added nothing runs, and no verb does anything`() async throws {
+    @Test func `in an empty queue nothing runs and no command has an effect`() async throws {
         try await QueueFixture.with { list in
             await list.manager.pauseAll()
             list.manager.resumeAll()
@@ -193,7 +193,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `all are paused, resumed and cancelled in one step each`() async throws {
+    @Test func `all downloads are paused, resumed and cancelled in one step each`() async throws {
         try await QueueFixture.with(limit: 2) { list in
             let downloads = try await list.manager.download(
                 ["silent1", "silent2", "a", "b"].map { try list.request($0) }
@@ -210,8 +210,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `cancelling all of one running, one paused, one waiting and one failed reports no failure`() async throws
-    {
+    @Test func `cancelling running, paused, waiting and failed downloads reports no failure`() async throws {
         try await QueueFixture.with { list in
             let failed = try await list.add("bad")
             await list.manager.waitUntilIdle()
@@ -227,7 +226,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `of several that are resumed at once the most urgent runs first`() async throws {
+    @Test func `of several downloads resumed at once, the one with the highest priority runs first`() async throws {
         try await QueueFixture.with { list in
             let silent = try await list.add("silent")
             let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
@@ -240,7 +239,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `what is to begin later is still so after all were paused and resumed`() async throws {
+    @Test func `an earliest begin survives pausing and resuming all downloads`() async throws {
         try await QueueFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
             await list.manager.pauseAll()
@@ -251,7 +250,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `there is one sleeper for each time, however often others are tried again`() async throws {
+    @Test func `each deadline has one sleeper, however often other downloads are retried`() async throws {
         try await QueueFixture.with(limit: 4) { list in
             try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(7200) }
             for round in 0..<5 {
@@ -266,7 +265,8 @@ struct ListVerbsTests {
 
     /// The other one is paused, or has failed as well.
     @Test(arguments: [false, true])
-    func `removing one that failed leaves the bytes to the one that was added after it`(_ fails: Bool) async throws {
+    func `removing a failed download leaves its bytes to a later download of the same file`(_ fails: Bool) async throws
+    {
         try await withTemporaryDirectory { folder in
             let isCut = Locked(true)
             let manager = try await DownloadManager(
@@ -299,7 +299,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one that is cancelled and added again at once does not meet its own removal`() async throws {
+    @Test func `a download cancelled and added again at once is not affected by the removal`() async throws {
         try await QueueFixture.with { list in
             for _ in 0..<20 {
                 let download = try await list.add("silent")
@@ -315,7 +315,8 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `those that failed are tried again, those that are finished taken out, and no others`() async throws {
+    @Test func `retryFailed retries only failed downloads, and removeFinished removes only finished ones`() async throws
+    {
         try await QueueFixture.with { list in
             let downloads = try await list.manager.download(["bad", "a", "b"].map { try list.request($0) })
             await downloads[2].pause()
@@ -329,7 +330,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `verbs are for identities, a URL, a state or a group`() async throws {
+    @Test func `commands select downloads by identity, URL, state or group`() async throws {
         try await QueueFixture.with { list in
             let silent = try await list.add("silent")
             let downloads = try await list.manager.download(
@@ -349,7 +350,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `an unknown identity or place is refused before anything changes`() async throws {
+    @Test func `an unknown identity or position is rejected before anything changes`() async throws {
         try await QueueFixture.with { list in
             let silent = try await list.add("silent")
             let next = try await list.add("a")
@@ -372,7 +373,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `a finished one whose file is gone is fetched again when it is resumed, and says so before`()
+    @Test func `a finished download reports that its file is gone, and resuming it downloads the file again`()
         async throws
     {
         try await QueueFixture.with { list in
@@ -391,7 +392,7 @@ struct ListVerbsTests {
 
     // MARK: Following the list
 
-    @Test func `the list tells what happens to it, in order`() async throws {
+    @Test func `the queue reports its events in order`() async throws {
         try await QueueFixture.with { list in
             let events = list.manager.events
             let downloads = try await list.manager.download(["a", "bad"].map { try list.request($0) })
@@ -418,7 +419,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `one who does not read what happens costs a fixed amount, and misses the oldest`() async throws {
+    @Test func `an event stream that is not read uses bounded memory and drops the oldest events`() async throws {
         try await QueueFixture.with { list in
             let events = list.manager.events
             let download = try await list.add("silent")
@@ -431,7 +432,7 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `a snapshot is the whole list, and the newest for one who is slow`() async throws {
+    @Test func `a snapshot has the whole queue, and a slow reader receives the newest one`() async throws {
         try await QueueFixture.with { list in
             var snapshots = list.manager.snapshots.makeAsyncIterator()
             #expect(await snapshots.next(isolation: nil) == [])
@@ -449,7 +450,8 @@ struct ListVerbsTests {
         }
     }
 
-    @Test func `the progress of a group is the sum of its downloads, and ends with the last of them`() async throws {
+    @Test func `the progress of a group is the sum of its downloads, and finishes with the last of them`() async throws
+    {
         try await QueueFixture.with(limit: 3) { list in
             try await list.add("other")
             let downloads = try await list.manager.download(

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Headrace
 
-/// How often commands are looked for.
+/// The interval between polls for commands.
 @Suite(.timeLimit(.minutes(4)))
 struct PollBackoffTests {
-    @Test func `each failed look doubles the wait, up to a bound, and the first success ends that`() {
+    @Test func `each failed poll doubles the delay up to a maximum, and a success resets it`() {
         var pace = PollBackoff()
         #expect(pace.delay == .milliseconds(500) && !pace.isFailing)
         var delays: [Duration] = []

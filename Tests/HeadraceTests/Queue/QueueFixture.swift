@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// A list of downloads over fake connections, and with a clock of the test's.
+/// A queue over fake connections and a test clock.
 struct QueueFixture {
     let manager: DownloadManager
     let clock: TestClock

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Who waits for the network, who goes on, and in which order.
+/// Which downloads wait for the network, which continue, and in which order.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueNetworkTests {
     private let a = Download.ID(rawValue: 1)
@@ -37,7 +37,7 @@ struct QueueNetworkTests {
         #expect(actions == expected, sourceLocation: location)
     }
 
-    @Test func `without a network those whose turn it is wait for it, and a loopback host does not`() {
+    @Test func `without a network, downloads due to run wait for it, except those from a loopback host`() {
         var (queue, actions) = queue(on: down, [item(a), item(b, NetworkRequirement(isLoopback: true)), item(c)])
         expect(actions, [.hold(a, .offline), .start(b), .hold(c, .offline)])
         #expect([a, b, c].map { queue.networkBlocker(of: $0) } == [.offline, nil, .offline])
@@ -47,10 +47,10 @@ struct QueueNetworkTests {
         #expect(queue.networkBlocker(of: a) == nil)
     }
 
-    @Test func `one that runs stops when the network goes, waits for it, and goes on in its order`() {
+    @Test func `a running download stops when the network goes, waits for it, and resumes in order`() {
         var (queue, _) = queue(limit: 1, on: up, [item(a), item(b)])
         expect(queue.setPath(down), [.stop(a, .networkChanged)])
-        // Its bytes are being kept meanwhile.
+        // Its bytes are being saved meanwhile.
         #expect(queue.phase(of: a) == .running)
         expect(
             queue.ended(a, .retry(at: .zero), at: .zero),
@@ -60,20 +60,20 @@ struct QueueNetworkTests {
         #expect(queue.networkBlocker(of: b) == nil)
     }
 
-    @Test func `a network that is back before one has stopped has it go on at once`() {
+    @Test func `if the network returns before a download has stopped, it resumes at once`() {
         var (queue, _) = queue(on: up, [item(a)])
         expect(queue.setPath(down), [.stop(a, .networkChanged)])
         expect(queue.setPath(up), [])
         expect(queue.ended(a, .retry(at: .zero), at: .zero), [.enter(a, .waiting), .start(a)])
     }
 
-    @Test func `connections from an address that is gone are made anew, but not those to a loopback host`() {
+    @Test func `a changed local address restarts connections, except those to a loopback host`() {
         var (queue, _) = queue(on: up, [item(a), item(b, NetworkRequirement(isLoopback: true))])
         expect(queue.setPath(NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])), [.stop(a, .networkChanged)])
         expect(queue.ended(a, .retry(at: .zero), at: .zero), [.enter(a, .waiting), .start(a)])
     }
 
-    @Test func `a policy holds up only its own download, and the reason follows the network`() {
+    @Test func `a network policy blocks only its own download, and the reason follows the network`() {
         let need = NetworkRequirement(policy: .notExpensive)
         var (queue, _) = queue(limit: 1, on: down, [item(a, need), item(b)])
         expect(queue.setPath(mobile), [.hold(a, .expensive), .start(b)])
@@ -82,13 +82,13 @@ struct QueueNetworkTests {
         expect(queue.setPath(NetworkPath(isUp: true, interface: .wifi)), [.start(a)])
     }
 
-    @Test func `where the path is not known any more all run`() {
+    @Test func `if the network path is unknown, all downloads run`() {
         var (queue, actions) = queue(on: down, [item(a)])
         expect(actions, [.hold(a, .offline)])
         expect(queue.setPath(nil), [.start(a)])
     }
 
-    @Test func `the verbs of a user reach one that waits for the network`() {
+    @Test func `user commands work on a download that waits for the network`() {
         var (queue, _) = queue(on: down, [item(a), item(b), item(c)])
         expect(queue.preempt(for: a), [])
         expect(queue.resume(a, at: .zero), [])
@@ -101,7 +101,7 @@ struct QueueNetworkTests {
         expect(queue.resume(a, at: .zero), [.enter(a, .waiting), .start(a)])
     }
 
-    @Test func `one that is held by its host's limit is not kept back by another one that the network holds`() {
+    @Test func `a download waiting for its host is not blocked by another one waiting for the network`() {
         let need = NetworkRequirement(policy: .wifiOrWired)
         var (queue, actions) = queue(hostLimit: 1, on: mobile, [item(a), item(b, need), item(c)])
         expect(actions, [.start(a), .hold(b, .neitherWiFiNorWired)])

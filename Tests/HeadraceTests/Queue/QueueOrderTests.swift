@@ -22,13 +22,13 @@ struct QueueOrderTests {
             (.after(Download.ID(rawValue: 9)), [1, 2, 4, 3]),
         ] as [(QueuePosition, [UInt64])]
     )
-    func `a download is moved anywhere`(_ place: QueuePosition, _ expected: [UInt64]) {
+    func `a download can be moved to any position`(_ place: QueuePosition, _ expected: [UInt64]) {
         var order = list(1...4)
         _ = order.insert(id(3), at: place)
         #expect(order.ids.map(\.rawValue) == expected)
     }
 
-    @Test func `between two neighbours there is room for more than there are labels`() {
+    @Test func `more downloads than there are labels fit between two neighbours`() {
         var order = list(1...2)
         var relabelled = 0
         for number in UInt64(3)...200 where order.insert(id(number), at: .after(id(1))) { relabelled += 1 }
@@ -37,7 +37,7 @@ struct QueueOrderTests {
     }
 
     @Test(arguments: 0..<5)
-    func `a random walk keeps the order of an array, and its labels ascend`(_ seed: UInt64) {
+    func `a random walk matches an array, and its labels ascend`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var order = QueueOrder()
         var model: [Download.ID] = []

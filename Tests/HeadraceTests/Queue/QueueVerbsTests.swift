@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// What the verbs of a queue mean for real downloads: one at a time, and A, B, C in the list.
+/// The commands of a queue with real downloads: one at a time, and A, B, C in the queue.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueVerbsTests {
     private static let resource = Resource(size: 3_000_000)
 
-    /// Three downloads of which the first stalls in its first run and goes on in the next, and the others wait for a gate.
+    /// Three downloads: the first stalls in its first run and continues in the next, the others wait for a gate.
     private struct Fixture {
         let server: FaultServer
         let folder: URL
@@ -67,14 +67,14 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `after adding, the first runs and the others wait`() async throws {
+    @Test func `after adding, the first download runs and the others wait`() async throws {
         try await withABC { list in
             #expect([list.a, list.b, list.c].map(\.state) == [.running, .waiting, .waiting])
             #expect(list.paths == ["/a"])
         }
     }
 
-    @Test func `when one has ended by itself the next runs`() async throws {
+    @Test func `when a download finishes, the next one runs`() async throws {
         try await withABC { list in
             list.gate.open()
             await list.a.cancel()
@@ -86,7 +86,9 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `one that is cancelled while it runs is cancelled, not failed, and the next runs`() async throws {
+    @Test func `cancelling the running download reports a cancellation, not a failure, and starts the next one`()
+        async throws
+    {
         try await withABC { list in
             await list.a.cancel()
             #expect(list.a.state == .cancelled)
@@ -99,7 +101,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `one that waits is cancelled and removed without having run`() async throws {
+    @Test func `a waiting download is cancelled or removed without having run`() async throws {
         try await withABC { list in
             await list.b.cancel()
             #expect(list.b.state == .cancelled)
@@ -111,7 +113,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `starting by hand never goes over the limit`() async throws {
+    @Test func `starting by hand never exceeds the limit`() async throws {
         try await withABC { list in
             for download in [list.a, list.b, list.c] { await download.resume() }
             list.b.preempt()
@@ -126,7 +128,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C08 one that is paused keeps its bytes and its place, and the next runs at once`() async throws {
+    @Test func `C08 a paused download keeps its bytes and its position, and the next one runs at once`() async throws {
         try await withABC { list in
             await list.a.pause()
             #expect(list.a.state == .paused)
@@ -136,14 +138,14 @@ struct QueueVerbsTests {
             await list.a.resume()
             #expect(try await list.isExact(list.a))
             #expect(try await list.isExact(list.b))
-            // What was there before the pause was not fetched again.
+            // The bytes from before the pause were not downloaded again.
             let resumed = try #require(list.server.requests.last { $0.path == "/a" })
             #expect(resumed["Range"] != nil)
             #expect(try await list.isExact(list.c))
         }
     }
 
-    @Test func `C07 one that is resumed while another runs waits, and runs before those after it`() async throws {
+    @Test func `C07 a resumed download waits while another runs, and then runs before later ones`() async throws {
         try await withABC { list in
             await list.a.pause()
             for await progress in list.b.progress where progress.bytesReceived > 0 { break }
@@ -156,7 +158,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C06 one that is cancelled while it is paused is gone, and so are its bytes`() async throws {
+    @Test func `C06 cancelling a paused download discards its bytes`() async throws {
         try await withABC { list in
             await list.a.pause()
             #expect(FileProbe.size(of: list.a.partialFile) != nil)
@@ -171,7 +173,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C05 one that is paused while it waits is not requested for`() async throws {
+    @Test func `C05 a download paused while it waits is not requested`() async throws {
         try await withABC { list in
             await list.b.pause()
             #expect(list.b.state == .paused)
@@ -185,7 +187,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C12 one that failed keeps its place and its bytes, and goes on when it is resumed`() async throws {
+    @Test func `C12 a failed download keeps its position and its bytes, and continues when resumed`() async throws {
         let file = Response.file(Self.resource)
         let routes: [String: Response] = [
             "/a": .sequence([file.truncated(after: 1_500_000)], then: file),
@@ -214,7 +216,8 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C14 one that is removed while it runs ends its streams, and its file goes if requested`() async throws {
+    @Test func `C14 removing a running download finishes its streams, and deletes its file if requested`() async throws
+    {
         try await withABC { list in
             await list.a.remove(deletingFile: true)
             #expect(FileProbe.size(of: list.a.partialFile) == nil)
@@ -232,7 +235,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C13 one that is moved or more urgent runs sooner`() async throws {
+    @Test func `C13 a download runs sooner if it is moved up or its priority is raised`() async throws {
         try await withABC { list in
             list.gate.open()
             try list.c.move(to: .before(list.b.id))
@@ -244,7 +247,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C03 C04 a limit that is changed holds at once, and costs no bytes`() async throws {
+    @Test func `C03 C04 a changed limit applies at once and loses no bytes`() async throws {
         try await withABC { list in
             try await list.manager.setMaxConcurrentDownloads(2)
             for await progress in list.b.progress where progress.bytesReceived > 0 { break }
@@ -261,7 +264,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C02 no more run from one host than its limit`() async throws {
+    @Test func `C02 no more downloads run from one host than its limit`() async throws {
         try await withABC(limit: 3) { list in
             try await list.manager.setMaxConcurrentDownloadsPerHost(1)
             for await state in list.b.states where state != .running { break }
@@ -274,7 +277,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `a more urgent one takes the place of a running one, which costs that no bytes`() async throws {
+    @Test func `preempting a running download with a higher priority loses no bytes`() async throws {
         try await withABC { list in
             list.c.preempt()
             #expect(list.a.state == .running)
@@ -290,7 +293,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `a finished one is fetched again only when that is requested for`() async throws {
+    @Test func `a finished download is downloaded again only on request`() async throws {
         try await withABC { list in
             list.gate.open()
             await list.a.cancel()
@@ -304,7 +307,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `a shutdown ends what is paused as well, so that nobody waits for it for ever`() async throws {
+    @Test func `a shutdown also ends paused downloads, so that no caller waits forever`() async throws {
         try await withABC { list in
             await list.a.pause()
             await list.manager.shutdown()
@@ -317,7 +320,7 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `C10 verbs that come too late do nothing`() async throws {
+    @Test func `C10 commands that come too late have no effect`() async throws {
         try await withABC { list in
             list.gate.open()
             await list.a.cancel()
@@ -332,7 +335,9 @@ struct QueueVerbsTests {
         }
     }
 
-    @Test func `cancelling one running, one paused, one waiting and one failed makes four cancelled`() async throws {
+    @Test func `cancelling one running, one paused, one waiting and one failed download leaves four cancelled`()
+        async throws
+    {
         try await withABC { list in
             let bad = try await list.manager.download(
                 DownloadRequest(list.server.url("/none"), to: .directory(list.folder))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a request tells that its file has to be, in lists that outlive their manager.
+/// The expectations of a request in registries that outlive their manager.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryExpectationsTests {
     private typealias Fixture = ResumeFixture
@@ -30,8 +30,8 @@ struct RegistryExpectationsTests {
         return request
     }
 
-    /// Once they began from zero, since nothing was there any more to prove them.
-    @Test func `bytes that only pieces prove are gone on with in the next run`() async throws {
+    /// Regression: the download restarted because nothing was left to verify the bytes.
+    @Test func `bytes verified only by piece hashes are resumed in the next run`() async throws {
         var mirror = Fixture.old
         mirror.etag = "\"node\""
         mirror.ifRange = .ignored
@@ -69,7 +69,7 @@ struct RegistryExpectationsTests {
         }
     }
 
-    @Test func `the next run holds a file against the size`() async throws {
+    @Test func `the next run checks the file against the expected size`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.file(Fixture.old)) { server in
                 var request = DownloadRequest(server.url("/a"), to: .file(folder.appending(path: "file.bin")))
@@ -87,8 +87,8 @@ struct RegistryExpectationsTests {
         }
     }
 
-    /// So many that no line has room for them; once told again, they are there for this run.
-    @Test func `a million pieces keep no download out of the list`() async throws {
+    /// They do not fit in a line; a repeated request supplies them for this run.
+    @Test func `a million piece hashes do not keep a download out of the registry`() async throws {
         try await withTemporaryDirectory { folder in
             var request = try Self.request(folder)
             let checksum = try Checksum(.sha256, of: [])
@@ -106,9 +106,9 @@ struct RegistryExpectationsTests {
         }
     }
 
-    /// By the manager that has the list, by another process beside it, and by one where none runs.
+    /// By the manager that owns the registry, by another process beside it, and without a manager.
     @Test(arguments: [(true, false), (true, true), (false, true)])
-    func `what a later request tells of the file is taken over and kept, and contradictions are refused`(
+    func `expectations of a later request are adopted and stored, and contradictions are rejected`(
         _ isRun: Bool,
         _ isOther: Bool
     ) async throws {

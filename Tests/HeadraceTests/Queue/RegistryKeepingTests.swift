@@ -4,14 +4,14 @@ import Testing
 
 @testable import Headrace
 
-/// Lists with what no manager of this release would have written there.
+/// Registries with entries that no manager of this release would write.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryKeepingTests {
     private typealias Fixture = RegistryFixture
 
     private let lists = RegistryTests()
 
-    /// Has a manager keep a list and start nothing.
+    /// Runs a manager that owns the registry and starts no downloads.
     private func withManager(
         _ folder: URL,
         _ disk: MemoryDisk,
@@ -22,7 +22,7 @@ struct RegistryKeepingTests {
 
     /// Once the removal of the first was waited for without end.
     @Test(arguments: [RegistryEntry.State.waiting, .paused, .running], RemovalOrderTests.Verb.allCases)
-    func `of two downloads of one file the first stays, the other one fails, and both can be removed`(
+    func `of two downloads of one file the first survives, the second fails, and both can be removed`(
         _ state: RegistryEntry.State,
         _ verb: RemovalOrderTests.Verb
     ) async throws {
@@ -50,13 +50,13 @@ struct RegistryKeepingTests {
         }
     }
 
-    /// Once the list lost it when its journal was written anew.
-    @Test func `a download whose folder is not known here is told, and stays in the list`() async throws {
+    /// Regression: compacting the journal lost it.
+    @Test func `a download with an unresolvable folder is reported and stays in the registry`() async throws {
         let isFull = Locked(false)
         let disk = MemoryDisk { _ throws(SystemError) in
             if isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
         }
-        // Beside the root there is no folder that paths could be told from.
+        // A registry in the root has no parent folder to resolve relative paths against.
         let list = try Fixture.open("/registry", calls: disk.calls).list
         let path = try #require(RelocatablePath("registry:file"))
         let homeless = RegistryEntry(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads with secrets, which no disk keeps, in lists that outlive their manager.
+/// Downloads with secrets, which are never stored, in registries that outlive their manager.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistrySecretsTests {
     private let lists = RegistryTests()
@@ -31,7 +31,7 @@ struct RegistrySecretsTests {
         return id
     }
 
-    @Test func `secrets are not kept, and their download says what to do`() async throws {
+    @Test func `secrets are not stored, and the error says which ones are missing`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
                 _ = try await manager.download(secretRequest(in: folder))
@@ -57,8 +57,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    @Test func `secrets that are given again are used, also before the download has failed without them`() async throws
-    {
+    @Test func `secrets given again are used, even before the download has failed without them`() async throws {
         try await withTemporaryDirectory { folder in
             let kept = try await lists.registry(folder).add(
                 [secretRequest(in: folder), secretRequest("b", in: folder)]
@@ -82,7 +81,7 @@ struct RegistrySecretsTests {
     }
 
     /// Once each restart left another entry of the same file.
-    @Test func `a request with the secrets takes over the download that failed without them, in its place`()
+    @Test func `a request with the secrets revives the failed download in its position`()
         async throws
     {
         let (gate, resource) = (try Gate(), Resource(size: 300_000))
@@ -123,7 +122,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    @Test func `one that is taken over is paused where the request starts paused, also where that comes twice`()
+    @Test func `a revived download is paused if the request starts paused, even if it is added twice`()
         async throws
     {
         try await withTemporaryDirectory { folder in
@@ -137,7 +136,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    @Test func `a request for another file than the one that failed without secrets is a download of its own`()
+    @Test func `a request for another file than that of the download without secrets adds a new download`()
         async throws
     {
         try await withTemporaryDirectory { folder in
@@ -158,7 +157,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    @Test func `one that cannot be written to the registry when it is taken over fails with that`() async throws {
+    @Test func `reviving a download fails if the registry cannot be written`() async throws {
         try await withTemporaryDirectory { folder in
             let id = try await leaveFailed(in: folder)
             let isFull = Locked(false)
@@ -178,7 +177,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    @Test func `what is changed of a download without its secrets is kept as well`() async throws {
+    @Test func `changes to a download without its secrets are stored`() async throws {
         try await withTemporaryDirectory { folder in
             let request = try secretRequest(in: folder) {
                 $0.earliestBegin = Date(timeIntervalSince1970: 32_000_000_000)
@@ -199,8 +198,8 @@ struct RegistrySecretsTests {
         }
     }
 
-    /// The transfer looks at the secrets, and the list hears of its end a moment later.
-    @Test func `secrets that come while a download fails without them are used`() throws {
+    /// The transfer checks for the secrets, and the queue learns of its failure a moment later.
+    @Test func `secrets supplied while a download fails for lack of them are used`() throws {
         let folder = URL(filePath: "/list", directoryHint: .isDirectory)
         let request = try secretRequest(in: folder)
         let kept = RegistryRequest(request, bases: RegistryBaseDirectories(of: folder))

@@ -16,7 +16,7 @@ struct RegistryTakingTests {
         .move(2, .first), .priority(1, 9),
     ]
 
-    /// Has a manager that starts nothing keep that list, or what is left of it.
+    /// Runs a manager that owns that registry, or what is left of it, and starts no downloads.
     private func withManager(
         _ directory: URL,
         _ durability: Durability = .none,
@@ -57,7 +57,7 @@ struct RegistryTakingTests {
     }
 
     @Test(arguments: commands, [Durability.none, .full])
-    func `what a command changes is on the disk before its file goes`(
+    func `a command's change is synced before its file is removed`(
         _ command: RegistryCommand,
         _ durability: Durability
     ) async throws {
@@ -76,7 +76,7 @@ struct RegistryTakingTests {
         }
     }
 
-    @Test func `all commands of a look cost one sync together`() async throws {
+    @Test func `all commands of one poll share one sync`() async throws {
         try await withDirectory { directory in
             let recorder = FileSystemRecorder(to: .unsynced)
             try await withManager(directory, files: recorder.fileCalls) { manager in
@@ -90,7 +90,7 @@ struct RegistryTakingTests {
     }
 
     @Test(arguments: commands)
-    func `a command that a full disk refuses stays until it is in the list`(_ command: RegistryCommand) async throws {
+    func `a command refused by a full disk stays until it is in the journal`(_ command: RegistryCommand) async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
             let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
@@ -114,7 +114,7 @@ struct RegistryTakingTests {
         }
     }
 
-    @Test func `looks become rare while they fail, are told once, and are as often as before after a success`()
+    @Test func `failing polls back off, are reported once, and return to normal after a success`()
         async throws
     {
         try await withDirectory { directory in
@@ -150,7 +150,7 @@ struct RegistryTakingTests {
     }
 
     /// Once that took another change.
-    @Test func `what a full disk refused is written by the next look, without a command`() async throws {
+    @Test func `changes refused by a full disk are written by the next poll, without a command`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
             let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
@@ -168,8 +168,8 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Else a later decision would be undone.
-    @Test func `a command that only waits for the disk is not carried out again`() async throws {
+    /// Otherwise a later command would be undone.
+    @Test func `a command that waits only for the disk is not applied again`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
             let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
@@ -190,7 +190,7 @@ struct RegistryTakingTests {
     }
 
     @Test(arguments: Crash.allCases)
-    func `X01 X02 after a crash at any change a command is left, or done`(_ crash: Crash) async throws {
+    func `X01 X02 after a crash at any change a command is pending or applied`(_ crash: Crash) async throws {
         for command in Self.commands {
             let disk = MemoryDisk()
             let posted = Locked(0)
@@ -211,7 +211,7 @@ struct RegistryTakingTests {
     }
 
     /// Once a command was removed when its change was found in the list, whether or not a sync had covered it.
-    @Test func `X01 X02 a command that a killed manager has carried out is kept until that is on the disk`()
+    @Test func `X01 X02 a command applied by a killed manager is kept until its change is on the disk`()
         async throws
     {
         for command in Self.commands {
@@ -249,7 +249,7 @@ struct RegistryTakingTests {
     }
 
     @Test(arguments: commands)
-    func `a command that is taken by a cancelled task stays, and is done by the next look`(
+    func `a command taken by a cancelled task stays, and the next poll applies it`(
         _ command: RegistryCommand
     ) async throws {
         try await withDirectory { directory in
@@ -270,7 +270,7 @@ struct RegistryTakingTests {
         }
     }
 
-    @Test func `a command that can never be is set aside, and those after it are done`() async throws {
+    @Test func `an invalid command is quarantined, and the commands after it are applied`() async throws {
         try await withDirectory { directory in
             try await withManager(directory, files: .unsynced) { manager in
                 let inbox = CommandSpool(in: directory.filePath)
@@ -288,7 +288,7 @@ struct RegistryTakingTests {
     }
 
     /// Once each command waited for the next look, of which there are two a second.
-    @Test func `a command is taken as soon as it is left`() async throws {
+    @Test func `a command is applied as soon as it is posted`() async throws {
         try await withDirectory { directory in
             let clock = TestClock()
             try await withManager(directory, files: .unsynced, clock: clock) { manager in
@@ -308,8 +308,8 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Where nobody makes the folder, or the system does not tell of it.
-    @Test func `where nothing tells of a command it is taken by the next look`() async throws {
+    /// If the spool directory does not exist, or the system does not report changes in it.
+    @Test func `without notifications a command is applied by the next poll`() async throws {
         try await withDirectory { directory in
             let clock = TestClock()
             try await withManager(directory, files: .unsynced, clock: clock) { manager in
@@ -347,7 +347,7 @@ struct RegistryTakingTests {
 
     /// Once the earlier manager went on: it took the commands of the new list, and wrote its journal over that one.
     @Test(arguments: Loss.allCases)
-    func `a manager whose list is lost leaves a new one in its place alone, and says so`(_ loss: Loss) async throws {
+    func `a manager that lost its registry reports it and leaves a new registry alone`(_ loss: Loss) async throws {
         try await withDirectory { directory in
             try await withManager(directory, files: .unsynced) { old in
                 try loss.happen(to: directory)
@@ -371,7 +371,7 @@ struct RegistryTakingTests {
         }
     }
 
-    // MARK: Who leaves a command
+    // MARK: Posting commands
 
     /// Leaves commands for a manager that does with them what `take` does, and gives what came of it.
     private func leaving<Value: Sendable>(
@@ -404,7 +404,7 @@ struct RegistryTakingTests {
     }
 
     @Test(arguments: [true, false])
-    func `who leaves a command that is set aside is told where it is`(_ isAdding: Bool) async throws {
+    func `the caller of a quarantined command learns the path of its file`(_ isAdding: Bool) async throws {
         try await withDirectory { directory in
             try await withManager(directory, files: .unsynced) { _ in
                 let request = try request("a")
@@ -430,8 +430,7 @@ struct RegistryTakingTests {
         }
     }
 
-    @Test func `who adds a file that another one adds at the same time is told the identity in the list`() async throws
-    {
+    @Test func `adding a file that the manager adds meanwhile returns the identity in the queue`() async throws {
         try await withDirectory { directory in
             try await withManager(directory, files: .unsynced) { manager in
                 let requests = try ["a", "b"].map { try request($0) }
@@ -450,7 +449,7 @@ struct RegistryTakingTests {
         }
     }
 
-    @Test func `who adds a file that another one adds with another checksum is told so`() async throws {
+    @Test func `adding a file that the manager adds with another checksum is rejected`() async throws {
         try await withDirectory { directory in
             try await withManager(directory, files: .unsynced) { manager in
                 let requests = try [[1], [2]].map { try request("a", Checksum(.sha256, of: $0)) }
@@ -467,7 +466,7 @@ struct RegistryTakingTests {
         }
     }
 
-    @Test func `of many that add one file at once each is told the identity in the list`() async throws {
+    @Test func `concurrent additions of one file all return the same identity`() async throws {
         try await withDirectory { directory in
             let request = try request("a")
             let registry = DownloadRegistry(directory: directory)

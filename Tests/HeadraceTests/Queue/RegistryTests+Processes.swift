@@ -4,13 +4,13 @@ import Testing
 
 @testable import Headrace
 
-/// What other processes do to the list of a manager, and what is left by one that was killed.
+/// Changes that other processes make to the registry of a manager, and the state after a kill.
 extension RegistryTests {
     func registry(_ folder: URL) -> DownloadRegistry {
         DownloadRegistry(directory: folder.appending(path: "registry", directoryHint: .isDirectory))
     }
 
-    @Test func `a registry that nobody has is changed at once, and nothing runs`() async throws {
+    @Test func `a registry without an owner is changed at once, and nothing runs`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
             #expect(try await registry.downloads() == [])
@@ -42,7 +42,7 @@ extension RegistryTests {
         }
     }
 
-    @Test func `a manager that has the registry takes the commands of others, in their order`() async throws {
+    @Test func `the manager that owns the registry applies other processes' commands in order`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
             try await withManager(folder) { manager in
@@ -70,7 +70,7 @@ extension RegistryTests {
     }
 
     /// Once it returned at once, and a run that asked whether anything was left to do ended in the middle of the other look.
-    @Test func `who looks for commands while another look goes on waits for its second look`() async throws {
+    @Test func `a poll requested while another one runs waits for that one's second pass`() async throws {
         var looks = QueueJournal.PollCoordinator()
         let first = looks.begin()
         #expect(first == nil)
@@ -89,7 +89,7 @@ extension RegistryTests {
 
     /// By a tool that puts an older copy in its place, say.
     @Test(arguments: [false, true])
-    func `a journal that somebody removes or replaces is written again`(_ isReplaced: Bool) async throws {
+    func `a journal that another process removes or replaces is rewritten`(_ isReplaced: Bool) async throws {
         try await withTemporaryDirectory { folder in
             let journal = folder.appending(path: "registry/\(RegistryStore.fileName)")
             try await withManager(folder) { manager in
@@ -103,7 +103,7 @@ extension RegistryTests {
         }
     }
 
-    @Test func `nothing runs where the process has ended that ran it`() async throws {
+    @Test func `after its process has ended, no download is reported as running`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
             try await withManager(folder) { manager in
@@ -123,7 +123,7 @@ extension RegistryTests {
         }
     }
 
-    @Test func `a command that was left is carried out by the next manager, and a damaged one is told`() async throws {
+    @Test func `a pending command is applied by the next manager, and a damaged one is reported`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
             var id: Download.ID?
@@ -145,7 +145,7 @@ extension RegistryTests {
     }
 
     /// Once only the process that runs the list told it.
-    @Test func `who looks at a list is told what in it is damaged, also where that look writes it anew`() async throws {
+    @Test func `reading a registry reports its damage, even if the same call rewrites the journal`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
             let requests = try ["a", "b", "c"].map { try request($0, in: folder) }
@@ -171,7 +171,7 @@ extension RegistryTests {
     }
 
     /// A process that is killed does no file call any more.
-    @Test func `after a kill at any file call the list is whole, and a finished file is not fetched again`()
+    @Test func `after a kill at any file call the queue is intact and no finished file is downloaded again`()
         async throws
     {
         var kills = 0

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Lists that outlive their manager: what the next one finds, however the last one ended.
+/// Registries that outlive their manager: the state that the next one restores.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryTests {
     final class Asked: Sendable {
@@ -68,7 +68,7 @@ struct RegistryTests {
         await manager.downloads.map(\.request.url.lastPathComponent)
     }
 
-    @Test func `the next manager has every download in its order with its state`() async throws {
+    @Test func `the next manager restores every download with its order and state`() async throws {
         try await withTemporaryDirectory { folder in
             var ids: [Download.ID] = []
             var finished: URL?
@@ -107,7 +107,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `those that ran go on with their bytes, or are paused where that is wished`() async throws {
+    @Test func `running downloads resume with their bytes, or are restored paused if configured`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
                 let download = try await manager.download(request("silent", in: folder))
@@ -130,7 +130,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a file that is gone or changed since says so after a restart as well`() async throws {
+    @Test func `a missing or changed file is still reported after a restart`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
                 try await manager.download(["a", "b", "c"].map { try request($0, in: folder) })
@@ -150,7 +150,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `ten thousand downloads that are added at once cost few writes and one sync`() async throws {
+    @Test func `adding ten thousand downloads takes few writes and one sync`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder()
             try await withManager(folder, files: recorder.fileCalls, configure: { $0.startsDownloads = false }) {
@@ -193,7 +193,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a registry that cannot be written is told, and caught up with when it can`() async throws {
+    @Test func `a failed registry write is reported, and retried by the next change`() async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
             let recorder = FileSystemRecorder(fullWhile: { isFull.withLock { $0 } })
@@ -218,7 +218,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a second manager of the same registry is told who has it`() async throws {
+    @Test func `a second manager of a registry fails and names the owner`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
             let before = try await registry.processID
@@ -236,7 +236,7 @@ struct RegistryTests {
     }
 
     /// Once `headrace queue stop` could end a command that was adding to the list.
-    @Test func `a manager that only keeps the list is not taken for the one that runs it`() async throws {
+    @Test func `a manager that starts no downloads is not reported as the registry's process`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
             try await withManager(folder, configure: { $0.startsDownloads = false }) { _ in
@@ -248,7 +248,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a damaged line loses what it told, and is told`() async throws {
+    @Test func `a damaged line loses its entry and is reported`() async throws {
         try await withTemporaryDirectory { folder in
             for name in ["a", "b", "c"] {
                 try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
@@ -270,7 +270,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `after the shutdown every call comes back`() async throws {
+    @Test func `after the shutdown every call returns`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
                 let download = try await manager.download(request("a", in: folder))
@@ -287,7 +287,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `one that was told to begin at once need not wait after a restart either`() async throws {
+    @Test func `a download started by hand before its time does not wait after a restart`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
                 let late = try await manager.download(
@@ -301,7 +301,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `one that runs and is told to begin at once runs in the list as well`() async throws {
+    @Test func `resuming a running download does not change its stored state`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
                 let past = try await manager.download(
@@ -316,7 +316,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `progress is there after a restart`() async throws {
+    @Test func `progress is restored after a restart`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
                 let downloads = try await manager.download(["a", "silent"].map { try request($0, in: folder) })
@@ -332,7 +332,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `progress of one that waits with bytes is there after a restart`() async throws {
+    @Test func `the progress of a waiting download with bytes is restored after a restart`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder) { manager in
                 let waiting = try await manager.download(request("silent", in: folder))
@@ -351,7 +351,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `of downloads that have not begun nothing is looked up at a restart`() async throws {
+    @Test func `a restart does not look for partial files of downloads that have not begun`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
                 for number in 0..<20 { _ = try await manager.download(request("f\(number)", in: folder)) }
@@ -369,7 +369,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `of what came over several connections the bytes count, and not the gaps between them`() async throws {
+    @Test func `progress over several connections counts the bytes received, not the gaps`() async throws {
         try await withTemporaryDirectory { folder in
             let request = try request("silent", in: folder)
             try await withManager(folder) { manager in
@@ -392,7 +392,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a request that is larger than a registry takes is refused alone`() async throws {
+    @Test func `a request too large for the registry is rejected, and others are still added`() async throws {
         try await withTemporaryDirectory { folder in
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
                 let large = try request("a", in: folder) { $0.userInfo = ["x": String(repeating: "y", count: 700_000)] }
@@ -406,7 +406,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a registry that was moved with its files finds them in the new place`() async throws {
+    @Test func `a registry moved with its files finds them in the new folder`() async throws {
         try await withTemporaryDirectory { folder in
             let (old, new) = (folder.appending(path: "old"), folder.appending(path: "new"))
             try FileManager.default.createDirectory(at: old, withIntermediateDirectories: false)
@@ -428,7 +428,7 @@ struct RegistryTests {
         }
     }
 
-    @Test func `a journal that is mostly dead is written anew, with all that it had`() async throws {
+    @Test func `a journal of mostly dead records is compacted without losing entries`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "registry/\(RegistryStore.fileName)")
             var largest: Int64 = 0

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The list on the disk gives up a download first, and then its files go.
+/// The journal drops a download before its files are deleted.
 @Suite(.timeLimit(.minutes(4)))
 struct RemovalOrderTests {
     enum Verb: Sendable, CaseIterable {
@@ -40,7 +40,7 @@ struct RemovalOrderTests {
     }
 
     @Test(arguments: [true, false], [true, false])
-    func `a file that was there before, skipped or proven, stays, also in a later run`(
+    func `a file that already existed, skipped or verified, is not deleted, even in a later run`(
         _ isReopened: Bool,
         _ isVerified: Bool
     ) async throws {
@@ -71,7 +71,7 @@ struct RemovalOrderTests {
         }
     }
 
-    @Test func `a file that was unchanged when its download began again is still what that has fetched`() async throws {
+    @Test func `a file that was unchanged on restart still belongs to the download`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let request = try lists.request("a", in: folder) { $0.refetchPolicy = .ifChanged }
@@ -87,7 +87,7 @@ struct RemovalOrderTests {
     }
 
     /// Once it went with the download, which had fetched another one.
-    @Test func `a file that somebody has put in the place of the one that was fetched stays`() async throws {
+    @Test func `a file that replaced the downloaded one is not deleted`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let first = try await manager.download(lists.request("a", in: folder))
@@ -110,7 +110,7 @@ struct RemovalOrderTests {
     }
 
     @Test(arguments: Subject.allCases, Verb.allCases)
-    func `X01 X02 after a crash at any change no download of the list has lost its bytes`(
+    func `X01 X02 a crash after any change never loses the bytes of a download in the queue`(
         _ subject: Subject,
         _ verb: Verb
     ) async throws {
@@ -137,7 +137,7 @@ struct RemovalOrderTests {
     }
 
     @Test(arguments: [Subject.paused, .running], Verb.allCases)
-    func `on a full disk the files of what is not wanted make room for the list`(
+    func `if the disk is full, the files of unwanted downloads make room for the journal`(
         _ subject: Subject,
         _ verb: Verb
     ) async throws {
@@ -158,7 +158,7 @@ struct RemovalOrderTests {
     }
 
     @Test(arguments: [EIO, ENOSPC], Verb.allCases)
-    func `files stay where the list cannot be written, and another disk's do not make room for it`(
+    func `files are not deleted while the journal cannot be written, nor to free another disk`(
         _ errno: Int32,
         _ verb: Verb
     ) async throws {
@@ -193,7 +193,7 @@ struct RemovalOrderTests {
         }
     }
 
-    @Test func `what a finished one is removed with is its file, and not what another list has begun since`()
+    @Test func `removing a finished download deletes its file, but not another queue's partial file`()
         async throws
     {
         try await withTemporaryDirectory { folder in
@@ -208,7 +208,7 @@ struct RemovalOrderTests {
         }
     }
 
-    @Test func `what is cancelled right before the shutdown leaves nothing`() async throws {
+    @Test func `a download cancelled just before the shutdown leaves no files`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
@@ -224,7 +224,7 @@ struct RemovalOrderTests {
     }
 
     @Test(arguments: [false, true])
-    func `what is cancelled and taken out of the list before it has stopped leaves nothing`(
+    func `a download cancelled and removed before it has stopped leaves no files`(
         _ deletesFirst: Bool
     ) async throws {
         try await withTemporaryDirectory { folder in
@@ -241,8 +241,8 @@ struct RemovalOrderTests {
         }
     }
 
-    /// By then another manager may have the list, and the file.
-    @Test func `a decision that the shutdown overtakes touches no file after it`() async throws {
+    /// By then another manager may own the registry and the file.
+    @Test func `effects performed after the shutdown touch no files`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.paused, manager, in: folder)

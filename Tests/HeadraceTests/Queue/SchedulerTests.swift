@@ -39,14 +39,14 @@ struct SchedulerTests {
         #expect([a, b, c].map { queue.phase(of: $0) } == phases, sourceLocation: location)
     }
 
-    @Test func `before anything is added nothing runs, and no verb does anything`() {
+    @Test func `in an empty queue nothing runs and no command has an effect`() {
         var queue = Scheduler(limit: 1)
         #expect(queue.isIdle)
         expect(queue.pause(a) + queue.resume(a, at: .zero) + queue.cancel(a) + queue.remove(a, deletingFile: true), [])
         expect(queue.ended(a, .finished, at: .zero), [])
     }
 
-    @Test func `after adding, the first runs and the others wait`() {
+    @Test func `after adding, the first download runs and the others wait`() {
         var queue = Scheduler(limit: 1)
         expect(queue.add([item(a), item(b), item(c)], at: .zero), [.start(a)])
         expect(queue, [.running, .waiting, .waiting])
@@ -59,7 +59,7 @@ struct SchedulerTests {
         #expect(queue.ids == [a, b, c])
     }
 
-    @Test func `when one has ended by itself the next runs`() {
+    @Test func `when a download finishes, the next one runs`() {
         var queue = queue()
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(b)])
         expect(queue.ended(b, .finished, at: .zero), [.enter(b, .finished), .start(c)])
@@ -67,7 +67,7 @@ struct SchedulerTests {
         #expect(queue.isIdle)
     }
 
-    @Test func `one that is paused stays listed, and the next runs as soon as it has stopped`() {
+    @Test func `a paused download stays in the queue, and the next one runs once it has stopped`() {
         var queue = queue()
         expect(queue.pause(a), [.stop(a, .paused)])
         expect(queue, [.running, .waiting, .waiting])
@@ -76,14 +76,14 @@ struct SchedulerTests {
         expect(queue.pause(a), [])
     }
 
-    @Test func `one that is cancelled while it runs is cancelled, not failed, and the next runs`() {
+    @Test func `cancelling the running download reports a cancellation, not a failure, and starts the next one`() {
         var queue = queue()
         expect(queue.cancel(a), [.stop(a, .cancelled)])
         expect(queue.ended(a, .stopped(keptBytes: false), at: .zero), [.enter(a, .cancelled), .start(b)])
         expect(queue.cancel(a), [])
     }
 
-    @Test func `bytes that a transfer kept are discarded when it was cancelled meanwhile`() {
+    @Test func `bytes kept for a pause are discarded if the download was cancelled meanwhile`() {
         var queue = queue()
         expect(queue.pause(a), [.stop(a, .paused)])
         expect(queue.cancel(a), [.stop(a, .cancelled)])
@@ -94,19 +94,19 @@ struct SchedulerTests {
         )
     }
 
-    @Test func `a failure that comes with the cancelling is no failure`() {
+    @Test func `a failure during a cancellation ends as cancelled`() {
         var queue = queue()
         _ = queue.cancel(a)
         expect(queue.ended(a, .failed, at: .zero), [.enter(a, .cancelled, discardingBytes: true), .start(b)])
     }
 
-    @Test func `what was finished before it could be cancelled is finished`() {
+    @Test func `a download that finishes before it is cancelled is finished`() {
         var queue = queue()
         _ = queue.cancel(a)
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(b)])
     }
 
-    @Test func `one that is resumed while another runs waits, and runs before those after it`() {
+    @Test func `a resumed download waits while another runs, and then runs before later ones`() {
         var queue = queue()
         _ = queue.pause(a)
         _ = queue.ended(a, .stopped(keptBytes: true), at: .zero)
@@ -115,7 +115,7 @@ struct SchedulerTests {
         expect(queue.ended(b, .finished, at: .zero), [.enter(b, .finished), .start(a)])
     }
 
-    @Test func `a pause that is taken back before the transfer has stopped costs a turn at most`() {
+    @Test func `a pause that is undone before the transfer stops costs at most one restart`() {
         var queue = queue()
         _ = queue.pause(a)
         expect(queue.resume(a, at: .zero), [])
@@ -123,7 +123,7 @@ struct SchedulerTests {
         #expect(queue.running == [a])
     }
 
-    @Test func `one that is cancelled while it is paused is cancelled, and its bytes go`() {
+    @Test func `cancelling a paused download discards its bytes`() {
         var queue = queue()
         _ = queue.pause(a)
         _ = queue.ended(a, .stopped(keptBytes: true), at: .zero)
@@ -131,7 +131,7 @@ struct SchedulerTests {
         expect(queue.ended(b, .finished, at: .zero), [.enter(b, .finished), .start(c)])
     }
 
-    @Test func `one that fails keeps its place, and runs first when it is tried again`() {
+    @Test func `a failed download keeps its position and runs first when retried`() {
         var queue = queue()
         expect(queue.ended(a, .failed, at: .zero), [.enter(a, .failed), .start(b)])
         expect(queue.resume(a, at: .zero), [.enter(a, .waiting)])
@@ -139,7 +139,7 @@ struct SchedulerTests {
         expect(queue.ended(b, .finished, at: .zero), [.enter(b, .finished), .start(a)])
     }
 
-    @Test func `one that waits can be paused, resumed, cancelled, moved and removed`() {
+    @Test func `a waiting download can be paused, resumed, cancelled, moved and removed`() {
         var queue = queue()
         expect(queue.pause(b), [.enter(b, .paused)])
         expect(queue.resume(b, at: .zero), [.enter(b, .waiting)])
@@ -152,7 +152,7 @@ struct SchedulerTests {
     }
 
     @Test(arguments: [true, false])
-    func `one that runs is removed when its transfer has ended`(_ deletingFile: Bool) {
+    func `a running download is removed once its transfer has stopped`(_ deletingFile: Bool) {
         var queue = queue()
         expect(queue.remove(a, deletingFile: deletingFile), [.stop(a, deletingFile ? .cancelled : .paused)])
         #expect(queue.phase(of: a) == .running)
@@ -163,7 +163,7 @@ struct SchedulerTests {
         expect(queue, [nil, .running, .waiting])
     }
 
-    @Test func `starting by hand never goes over the limit`() {
+    @Test func `starting by hand never exceeds the limit`() {
         var queue = queue()
         for id in [a, b, c] { expect(queue.resume(id, at: .zero), []) }
         _ = queue.pause(b)
@@ -171,7 +171,7 @@ struct SchedulerTests {
         #expect(queue.running == [a])
     }
 
-    @Test func `cancelling all of one running, one paused, one waiting and one failed makes four cancelled`() {
+    @Test func `cancelling one running, one paused, one waiting and one failed download cancels all four`() {
         let d = Download.ID(rawValue: 4)
         var queue = Scheduler(limit: 1)
         _ = queue.add([item(d), item(a), item(b), item(c)], at: .zero)
@@ -184,7 +184,7 @@ struct SchedulerTests {
         #expect(queue.isIdle)
     }
 
-    @Test func `a finished one runs again only when that is requested for`() {
+    @Test func `a finished download runs again only on request`() {
         var queue = queue()
         _ = queue.ended(a, .finished, at: .zero)
         expect(queue.resume(a, at: .zero), [])
@@ -192,7 +192,7 @@ struct SchedulerTests {
         expect(queue.ended(b, .finished, at: .zero), [.enter(b, .finished), .start(a)])
     }
 
-    @Test func `one that is added paused does not run by itself`() {
+    @Test func `a download added paused does not start by itself`() {
         var queue = Scheduler(limit: 2)
         var paused = item(a)
         paused.phase = .paused
@@ -202,7 +202,7 @@ struct SchedulerTests {
 
     // MARK: Priorities, limits and times
 
-    @Test func `the priority decides before the order of the list`() {
+    @Test func `the priority takes precedence over the queue order`() {
         var queue = Scheduler(limit: 1)
         _ = queue.add([item(a)], at: .zero)
         expect(queue.add([item(b), item(c, priority: 5)], at: .zero), [])
@@ -212,7 +212,7 @@ struct SchedulerTests {
         expect(queue.ended(c, .finished, at: .zero), [.enter(c, .finished), .start(b)])
     }
 
-    @Test func `preempting sends back the newest of the least priority`() {
+    @Test func `preempting stops the newest download of the lowest priority`() {
         var queue = Scheduler(limit: 2)
         _ = queue.add([item(a), item(b)], at: .zero)
         _ = queue.add([item(c, priority: 1)], at: .zero)
@@ -225,7 +225,7 @@ struct SchedulerTests {
         expect(queue.preempt(for: b), [])
     }
 
-    @Test func `a higher limit starts more at once, a lower one sends back the newest`() {
+    @Test func `raising the limit starts more downloads at once, lowering it stops the newest`() {
         var queue = queue()
         expect(queue.setLimit(3), [.start(b), .start(c)])
         expect(queue.setLimit(1), [.stop(c, .demoted), .stop(b, .demoted)])
@@ -234,7 +234,7 @@ struct SchedulerTests {
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(b)])
     }
 
-    @Test func `a host at its limit does not hold up the others`() {
+    @Test func `a host at its limit does not block other hosts`() {
         var queue = Scheduler(limit: 2, hostLimit: 1)
         expect(
             queue.add([item(a, host: "x"), item(b, host: "x"), item(c, host: "y")], at: .zero),
@@ -244,7 +244,7 @@ struct SchedulerTests {
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(b)])
     }
 
-    @Test func `one that its host has room for and that leaves lets the next of that host run`() {
+    @Test func `removing a download that could run lets the next one of its host run`() {
         var queue = Scheduler(limit: 2, hostLimit: 1)
         let (d, e) = (Download.ID(rawValue: 4), Download.ID(rawValue: 5))
         expect(queue.add([item(a), item(b), item(c), item(d, host: "g")], at: .zero), [.start(a), .start(d)])
@@ -254,7 +254,7 @@ struct SchedulerTests {
         expect(queue.ended(d, .finished, at: .zero), [.enter(d, .finished), .start(c)])
     }
 
-    @Test func `preempting twice at the limit of a host sends back one of that host, since its place comes`() {
+    @Test func `preempting twice at a host's limit stops one download of that host`() {
         var queue = Scheduler(limit: 4, hostLimit: 2)
         _ = queue.add([item(a), item(b)], at: .zero)
         _ = queue.add([item(c, priority: 1)], at: .zero)
@@ -262,7 +262,7 @@ struct SchedulerTests {
         expect(queue.preempt(for: c), [])
     }
 
-    @Test func `a host has one limit however it is spelled`() throws {
+    @Test func `a host has one limit, however its name is spelled`() throws {
         let hosts = try ["http://Example.org/a", "http://example.org/b"].map { text in
             let url = try #require(URL(string: text))
             let request = DownloadRequest(url, to: .directory(URL(filePath: "/tmp")))
@@ -271,7 +271,7 @@ struct SchedulerTests {
         #expect(Set(hosts) == ["example.org"])
     }
 
-    @Test func `preempting at the limit of a host sends back one of that host`() {
+    @Test func `preempting at a host's limit stops a download of that host`() {
         var queue = Scheduler(limit: 3, hostLimit: 1)
         expect(queue.add([item(a), item(b, host: "g", priority: -1)], at: .zero), [.start(a), .start(b)])
         expect(queue.add([item(c, priority: 1)], at: .zero), [])
@@ -280,7 +280,7 @@ struct SchedulerTests {
     }
 
     /// Every host that a list ever had was kept, in a process that runs for months.
-    @Test func `a host is forgotten with its last download, and the next one has its full limit`() {
+    @Test func `a host is forgotten with its last download, and the next one has the full limit`() {
         var queue = Scheduler(limit: 3, hostLimit: 1)
         expect(queue.add([item(a), item(b)], at: .zero), [.start(a)])
         expect(queue.remove(a, deletingFile: false), [.stop(a, .paused)])
@@ -300,7 +300,7 @@ struct SchedulerTests {
         expect(queue.add([item(b, host: "g")], at: .zero), [])
     }
 
-    @Test func `the limit of hosts can be changed while downloads run`() {
+    @Test func `the host limit can be changed while downloads run`() {
         var queue = Scheduler(limit: 3, hostLimit: 1)
         _ = queue.add([item(a), item(b), item(c, host: "y")], at: .zero)
         expect(queue.setHostLimit(2), [.start(b)])
@@ -309,7 +309,7 @@ struct SchedulerTests {
         expect(queue.setHostLimit(nil), [.start(b)])
     }
 
-    @Test func `one that waits for a time holds up nobody, and can be told to go`() {
+    @Test func `a download waiting for a time blocks no other, and can be started by hand`() {
         var queue = Scheduler(limit: 1)
         var late = item(a)
         late.notBefore = .seconds(10)
@@ -325,7 +325,7 @@ struct SchedulerTests {
         #expect(queue.nextTick() == nil)
     }
 
-    @Test func `shutting down interrupts what runs and what waits, and nothing starts any more`() {
+    @Test func `a shutdown interrupts running and waiting downloads, and nothing starts afterwards`() {
         var queue = queue()
         _ = queue.pause(c)
         expect(queue.shutDown(), [.enter(b, .interrupted), .enter(c, .interrupted), .stop(a, .shutDown)])
@@ -334,7 +334,7 @@ struct SchedulerTests {
         #expect(queue.running.isEmpty)
     }
 
-    @Test func `what was to be paused when all was shut down is paused for the next manager`() {
+    @Test func `a download still pausing at the shutdown is paused for the next manager`() {
         var queue = queue()
         _ = queue.pause(a)
         expect(queue.shutDown(), [.enter(b, .interrupted), .enter(c, .interrupted)])
@@ -347,6 +347,6 @@ struct SchedulerTests {
 }
 
 extension Scheduler {
-    /// True where nothing runs and nothing waits.
+    /// Whether no download runs or waits.
     var isIdle: Bool { running.isEmpty && !ids.contains { phase(of: $0) == .waiting } }
 }

@@ -155,7 +155,7 @@ struct SchedulerWalkTests {
     }
 
     @Test(arguments: 0..<4)
-    func `limits hold, the order is the user's, none is lost, and no place stays free for nothing`(_ seed: UInt64) {
+    func `limits and order hold, no download is lost, and no slot stays free while one could run`(_ seed: UInt64) {
         var walk = Walk(seed: seed)
         for step in 0..<4_000 where walk.problems.isEmpty {
             walk.step()
@@ -165,7 +165,7 @@ struct SchedulerWalkTests {
         #expect(walk.problems == [])
     }
 
-    @Test func `what is void does not pile up`() {
+    @Test func `stale candidates do not accumulate`() {
         var queue = Scheduler(limit: 1)
         let ids = (1...3).map { Download.ID(rawValue: $0) }
         _ = queue.add(ids.map { Scheduler.Item(id: $0, host: "h") }, at: .zero)

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Who is asked before a connection is made.
+/// The check of addresses before a connection is made.
 @Suite(.timeLimit(.minutes(4)))
 struct AddressPolicyTests {
-    /// What came of one download, and which addresses were asked about.
+    /// The outcome of one download and the addresses that were checked.
     private struct Outcome {
         var error: DownloadError?
         var requested: [String]
@@ -40,7 +40,7 @@ struct AddressPolicyTests {
         ("127.0.0.2", "127.0.0.2"), ("169.254.169.254", "169.254.169.254"), ("0.0.0.0", "0.0.0.0"),
         ("2130706434", "127.0.0.2"), ("0x7f.2", "127.0.0.2"), ("[::1]", "::1"), ("[::ffff:127.0.0.2]", "127.0.0.2"),
     ])
-    func `D11 each hop is requested about, and a refused address is not connected to`(
+    func `D11 each hop is checked, and a refused address is not connected to`(
         _ host: String,
         _ address: String
     ) async throws {
@@ -59,7 +59,7 @@ struct AddressPolicyTests {
         }
     }
 
-    @Test func `D11 the first hop is requested about as well`() async throws {
+    @Test func `D11 the first hop is checked as well`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let outcome = try await Self.run(server.url("/file.bin"), allowing: [])
             #expect(outcome.error?.code == .addressRefused)
@@ -68,7 +68,7 @@ struct AddressPolicyTests {
         }
     }
 
-    @Test func `D11 one address of a name that is allowed is enough`() async throws {
+    @Test func `D11 one allowed address of a host name is enough`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let outcome = try await Self.run(server.url("/file.bin", host: "localhost"), allowing: ["127.0.0.1"])
             #expect(outcome.error == nil)
@@ -77,7 +77,7 @@ struct AddressPolicyTests {
         }
     }
 
-    @Test func `T01 D11 an allowed address that does not response is tried again`() async throws {
+    @Test func `T01 D11 an allowed address that does not respond is retried`() async throws {
         try await withFaultServer(.ok("hello"), isListening: false) { server in
             let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
             #expect(outcome.error?.code == .connection)
@@ -85,7 +85,7 @@ struct AddressPolicyTests {
         }
     }
 
-    @Test func `D11 a kept connection was requested about when it was made`() async throws {
+    @Test func `D11 a reused connection was checked when it was opened`() async throws {
         let response = Response.routes(["/file.bin": .redirect(to: "/there")], otherwise: .ok("hello"))
         try await withFaultServer(response) { server in
             let outcome = try await Self.run(server.url("/file.bin"), allowing: ["127.0.0.1"])
@@ -96,8 +96,8 @@ struct AddressPolicyTests {
         }
     }
 
-    /// In a process of its own, whose environment is nobody else's.
-    @Test func `D11 no proxy is used where addresses are requested about`() async {
+    /// In a separate process, because it changes the environment.
+    @Test func `D11 no proxy is used if addresses are checked`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in
                 try await withFaultServer(.ok("hello")) { server in

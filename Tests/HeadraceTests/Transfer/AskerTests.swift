@@ -48,7 +48,7 @@ struct AskerTests {
         arguments: ["Accept-Language", "Cookie", "Authorization"],
         [("a", "b"), (nil, "b"), ("a", nil)] as [(String?, String?)]
     )
-    func `a date proves nothing of bytes that another has requested for`(
+    func `a date does not validate bytes requested by another requester`(
         _ name: String,
         _ values: (String?, String?)
     ) async throws {
@@ -59,14 +59,14 @@ struct AskerTests {
     }
 
     @Test(arguments: ["Accept-Language", "Authorization"])
-    func `the same fields go on with bytes that have a date`(_ name: String) async throws {
+    func `the same fields resume bytes validated by a date`(_ name: String) async throws {
         let outcome = try await outcome(name, ("a", "a"), Self.dated(1), Self.dated(1))
         #expect(outcome.isExact)
         #expect(outcome.resumes == [Fixture.cut])
     }
 
     /// As a token that is another one for each run.
-    @Test func `an entity tag proves bytes whoever has requested for them`() async throws {
+    @Test func `an entity tag validates bytes of any requester`() async throws {
         let outcome = try await outcome("Authorization", ("a", "b"), Fixture.old, Fixture.old)
         #expect(outcome.isExact)
         #expect(outcome.resumes == [Fixture.cut])
@@ -74,7 +74,7 @@ struct AskerTests {
 
     /// The download is complete, and its name was taken meanwhile.
     @Test(arguments: [true, false])
-    func `a complete partial is the result of those alone who have requested for it`(_ isSame: Bool) async throws {
+    func `a complete partial file is the result only for its requester`(_ isSame: Bool) async throws {
         let gate = try Gate()
         let first = Response.file(Fixture.old).held(after: Fixture.cut, until: gate)
         try await withTemporaryDirectory { folder in
@@ -110,7 +110,7 @@ struct AskerTests {
     }
 
     @Test(.enabled(if: RefetchFixture.keepsAttributes), arguments: [("a", "b"), ("b", "b")])
-    func `not modified by the date alone is believed of the same login only`(
+    func `a 304 by date alone is accepted only for the same login`(
         _ first: String,
         _ second: String
     ) async throws {
@@ -127,7 +127,7 @@ struct AskerTests {
         }
     }
 
-    @Test func `what tells logins apart tells nobody what they are`() throws {
+    @Test func `the fingerprint of a login does not reveal it`() throws {
         var request = DownloadRequest(try #require(URL(string: "http://h/f")), to: .directory(URL(filePath: "/tmp")))
         let configuration = DownloadConfiguration()
         #expect(request.asker(configuration).isEmpty)
@@ -139,7 +139,7 @@ struct AskerTests {
         #expect(request.variant(configuration, tellingLogins: true) != variant)
     }
 
-    @Test func `logins of netrc files, cookies and certificates publish who asks`() throws {
+    @Test func `logins from netrc files, cookies and certificates identify the requester`() throws {
         let request = DownloadRequest(try #require(URL(string: "https://h/f")), to: .directory(URL(filePath: "/tmp")))
         var askers: Set<String> = [request.asker(DownloadConfiguration())]
         for user in ["a", "b"] {

@@ -23,14 +23,14 @@ struct BodySlicerTests {
         #expect(!slicer.isDone)
     }
 
-    @Test func `an empty body is done before its first byte`() {
+    @Test func `an empty body is complete before its first byte`() {
         #expect(BodySlicer(body(offset: 0, length: 0)).isDone)
         #expect(!BodySlicer(body(offset: 9, overlap: 1, length: 0)).isDone)
     }
 
     /// However it is cut into pieces, each byte of the body goes to its one place.
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func `R05 R35 L04 pieces of any size give the same bytes`(_ seed: UInt64) {
+    func `R05 R35 L04 chunks of any size give the same bytes`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let (skip, overlap) = (Int64.random(in: 0...20, using: &random), Int64.random(in: 0...20, using: &random))
         let length = Int64.random(in: 0...20, using: &random)

@@ -16,7 +16,10 @@ struct ByteRangeSetTests {
             (15..<35, [10..<40]), (12..<13, [10..<20, 30..<40]), (7..<7, [10..<20, 30..<40]),
         ] as [(Range<Int64>, [Range<Int64>])]
     )
-    func `an inserted range joins those that it meets or touches`(_ range: Range<Int64>, _ ranges: [Range<Int64>]) {
+    func `an inserted range merges with overlapping and adjacent ranges`(
+        _ range: Range<Int64>,
+        _ ranges: [Range<Int64>]
+    ) {
         var set = some
         set.insert(range)
         #expect(set.ranges == ranges)
@@ -29,7 +32,7 @@ struct ByteRangeSetTests {
             (39..<Int64.max, [10..<20, 30..<39]), (15..<15, [10..<20, 30..<40]), (Int64.min..<11, [11..<20, 30..<40]),
         ] as [(Range<Int64>, [Range<Int64>])]
     )
-    func `a removed range leaves what is beside it`(_ range: Range<Int64>, _ ranges: [Range<Int64>]) {
+    func `removing a range keeps the bytes around it`(_ range: Range<Int64>, _ ranges: [Range<Int64>]) {
         var set = some
         set.remove(range)
         #expect(set.ranges == ranges)
@@ -41,7 +44,7 @@ struct ByteRangeSetTests {
             (19..<31, false), (0..<1, false), (40..<41, false), (39..<40, true),
         ] as [(Range<Int64>, Bool)]
     )
-    func `a range is contained when no byte of it is missing`(_ range: Range<Int64>, _ isContained: Bool) {
+    func `a range is contained if none of its bytes is missing`(_ range: Range<Int64>, _ isContained: Bool) {
         #expect(some.contains(range) == isContained)
     }
 
@@ -52,7 +55,7 @@ struct ByteRangeSetTests {
             (0..<Int64.max, [0..<10, 20..<30, 40..<Int64.max]),
         ] as [(Range<Int64>, [Range<Int64>])]
     )
-    func `the gaps are what is missing`(_ range: Range<Int64>, _ gaps: [Range<Int64>]) {
+    func `the gaps are the missing ranges`(_ range: Range<Int64>, _ gaps: [Range<Int64>]) {
         #expect(some.gaps(in: range) == gaps)
     }
 
@@ -63,7 +66,7 @@ struct ByteRangeSetTests {
             (0, Int64.max, 0..<10), (30, Int64.max, 40..<Int64.max),
         ] as [(Int64, Int64, Range<Int64>?)]
     )
-    func `the first gap begins at the first missing byte`(_ offset: Int64, _ end: Int64, _ gap: Range<Int64>?) {
+    func `the first gap starts at the first missing byte`(_ offset: Int64, _ end: Int64, _ gap: Range<Int64>?) {
         #expect(some.firstGap(from: offset, before: end) == gap)
     }
 
@@ -74,7 +77,7 @@ struct ByteRangeSetTests {
             (-1, [10..<20, 30..<40]),
         ] as [(Int64, [Range<Int64>])]
     )
-    func `the last bytes go, from as many ranges as it takes`(_ count: Int64, _ ranges: [Range<Int64>]) {
+    func `removing the last bytes shortens as many ranges as needed`(_ count: Int64, _ ranges: [Range<Int64>]) {
         var set = some
         set.removeLast(count)
         #expect(set.ranges == ranges)
@@ -85,7 +88,7 @@ struct ByteRangeSetTests {
             (0, 0), (10, 0), (11, 1), (25, 10), (35, 15), (40, 20), (Int64.max, 20), (-1, 0), (Int64.min, 0),
         ] as [(Int64, Int64)]
     )
-    func `K14 no byte is left beyond the length it is cut to`(_ length: Int64, _ count: Int64) {
+    func `K14 truncating leaves no byte beyond the length`(_ length: Int64, _ count: Int64) {
         var set = some
         set.truncate(to: length)
         #expect(set.count == count)
@@ -93,7 +96,7 @@ struct ByteRangeSetTests {
         #expect(set.end <= max(0, length))
     }
 
-    @Test func `the whole of the largest file can be held`() {
+    @Test func `the range of the largest file fits`() {
         var set = ByteRangeSet([0..<1, 2..<Int64.max])
         #expect(set.count == .max - 1)
         set.insert(1..<2)
@@ -103,7 +106,7 @@ struct ByteRangeSetTests {
         #expect(set.ranges == [0..<Int64.max])
     }
 
-    @Test func `a set has one text, and it is read back`() throws {
+    @Test func `a set has one encoding, which decodes to the same set`() throws {
         #expect(String(decoding: try JSONEncoder().encode(some), as: UTF8.self) == "[[10,20],[30,40]]")
         for set in [some, ByteRangeSet(), ByteRangeSet([0..<Int64.max])] {
             #expect(try JSONDecoder().decode(ByteRangeSet.self, from: try JSONEncoder().encode(set)) == set)
@@ -115,13 +118,13 @@ struct ByteRangeSetTests {
         "[[-1,5]]", "[[-9223372036854775808,9223372036854775807]]", "[[0,9223372036854775808]]", "[[0,1e400]]",
         "[[0]]", "[[0,1,2]]", "[[]]", "[0,1]", "[[0,1.5]]", "[[0,null]]", "[[\"0\",1]]", "{}", "null", "7",
     ])
-    func `K18 a text that no set has is refused`(_ text: String) {
+    func `K18 an invalid encoding is rejected`(_ text: String) {
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(ByteRangeSet.self, from: Data(text.utf8))
         }
     }
 
-    @Test func `writing on at the end of many ranges takes no longer`() {
+    @Test func `appending to the last of many ranges is fast`() {
         var set = ByteRangeSet((0..<20_000).lazy.map { $0 * 2..<$0 * 2 + 1 })
         let end = set.end
         for offset in 0..<50_000 { set.insert(end + Int64(offset)..<end + Int64(offset) + 1) }
@@ -130,7 +133,7 @@ struct ByteRangeSetTests {
     }
 
     @Test(arguments: 0..<10)
-    func `in a random walk the set is the same as a map of bits`(_ seed: UInt64) {
+    func `in a random walk the set matches a bit map`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var (set, model) = (ByteRangeSet(), BitMap())
         var (other, otherModel) = (ByteRangeSet(), BitMap())

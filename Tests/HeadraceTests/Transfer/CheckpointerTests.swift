@@ -34,7 +34,7 @@ struct CheckpointerTests {
     }
 
     /// A look at a file on a network file system that had gone kept a thread of the process's pool for as long.
-    @Test func `what a record says is known without a file call`() throws {
+    @Test func `a checkpoint is prepared without a file call`() throws {
         let disk = MemoryDisk()
         let recorder = FileSystemRecorder(to: disk.calls)
         let session = try session(files: recorder.fileCalls)
@@ -54,7 +54,7 @@ struct CheckpointerTests {
         #expect(record.file == status.identity)
     }
 
-    @Test func `a sync that failed ends the transfer, and what it asks for is left for the end`() throws {
+    @Test func `a failed sync fails the transfer`() throws {
         let fails = Locked(false)
         let disk = MemoryDisk { change throws(SystemError) in
             if case .sync = change, fails.withLock({ $0 }) { throw SystemError(errno: EIO) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The same requests once more: what is there and current stays, and nothing is replaced.
+/// Repeated requests: a current file is kept, and no file is replaced.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
 struct CurrentFileTests {
     private typealias Fixture = RefetchFixture
@@ -19,7 +19,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `a file that is current stays, and costs a request without a body`() async throws {
+    @Test func `a current file is kept after a request without a body`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             let (first, second) = (try await fetch(fixture), try await fetch(fixture))
             #expect(first.isFinished && second.isUnchanged)
@@ -30,7 +30,7 @@ struct CurrentFileTests {
     }
 
     @Test(arguments: [true, false])
-    func `by default the same request downloads a file once, and a name that the caller chose stays`(
+    func `by default a repeated request downloads once, and a name chosen by the caller stays`(
         namesFile: Bool
     ) async throws {
         try await Fixture.run(.sequence([.file(Fixture.old), .file(Fixture.old)], then: .file(Fixture.new))) {
@@ -51,7 +51,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `another version comes beside the old one, and is known again under its number`() async throws {
+    @Test func `another version is saved beside the old one and recognized by its numbered name`() async throws {
         try await Fixture.run(.sequence([.file(Fixture.old)], then: .file(Fixture.new))) { fixture in
             _ = try await fetch(fixture)
             let second = try await fetch(fixture)
@@ -65,7 +65,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `a file from elsewhere stays, and the one beside it is known again`() async throws {
+    @Test func `a file from elsewhere is kept, and the one beside it is recognized`() async throws {
         try await Fixture.run(.file(Fixture.new)) { fixture in
             try fixture.write([1, 2, 3], replacing: true) { _ in }
             let first = try await fetch(fixture)
@@ -78,7 +78,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `two URLs of one name are told apart`() async throws {
+    @Test func `two URLs with one file name are distinguished`() async throws {
         try await Fixture.run(.routes(["/file.bin": .file(Fixture.old), "/x/file.bin": .file(Fixture.new)])) {
             fixture in
             for _ in 0..<2 {
@@ -90,7 +90,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `what one login was given is not taken for what another one is`() async throws {
+    @Test func `the file of one login is not reused for another`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             for (name, isNew) in [("A", true), ("A", false), ("B", true), ("B", false)] {
                 let field = HeaderField(name: "Authorization", value: "Bearer \(name)")
@@ -101,7 +101,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `requests of one URL that ask for different things are told apart`() async throws {
+    @Test func `requests with different fields for one URL are distinguished`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             for language in ["de", "fr", "de"] {
                 let field = HeaderField(name: "Accept-Language", value: language)
@@ -112,7 +112,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `of a file that everybody can write nothing is believed`() async throws {
+    @Test func `the stored version of a world-writable file is not trusted`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fetch(fixture)
             let file = try FileSystem.system.open(fixture.file.path)
@@ -123,7 +123,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `a file whose bytes may be lost with the power is fetched again after a start of the system`()
+    @Test func `a file that was never synced is downloaded again after a reboot`()
         async throws
     {
         try await Fixture.run(.file(Fixture.old)) { fixture in
@@ -139,7 +139,7 @@ struct CurrentFileTests {
         }
     }
 
-    @Test func `a checksum of the request finds its file, also under a number`() async throws {
+    @Test func `the checksum of a request finds its file, even with a numbered name`() async throws {
         try await Fixture.run(.file(Fixture.new)) { fixture in
             let checksum = try Checksum(of: Fixture.new.body)
             try fixture.write([1, 2, 3], replacing: true) { _ in }
@@ -152,7 +152,7 @@ struct CurrentFileTests {
     }
 
     @Test(arguments: [(Resource(size: 300_000), true), (Resource(size: 300_000, etag: nil), false)])
-    func `what came of a stopped download can be gone on with where its server tells a version`(
+    func `a stopped download is resumable if the server sends a validator`(
         _ resource: Resource,
         isResumable: Bool
     ) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bytes that came right and changed on the disk before the file was complete.
+/// Bytes that were received correctly and changed on the disk before the file was complete.
 @Suite(.timeLimit(.minutes(4)))
 struct DiskRepairTests {
     private typealias Fixture = ResumeFixture
@@ -70,7 +70,7 @@ struct DiskRepairTests {
 
     /// The first and the last byte of a piece, and several pieces.
     @Test(arguments: [[0], [2 * length - 1], [length, 2 * length]] as [[Int64]])
-    func `only the pieces that changed on the disk are fetched again`(_ offsets: [Int64]) async throws {
+    func `only pieces that changed on the disk are downloaded again`(_ offsets: [Int64]) async throws {
         try await Self.runs(.file(Self.resource())) {
             try Self.flip(offsets, in: $0)
         } after: { _, _, outcome in
@@ -83,7 +83,7 @@ struct DiskRepairTests {
     }
 
     /// The piece in which the first run was cut came over two connections.
-    @Test func `where a change cannot be placed all is fetched again, after what can`() async throws {
+    @Test func `a change that cannot be located restarts the download after the repair`() async throws {
         try await Self.runs(.file(Self.resource())) {
             try Self.flip([5, Self.cut - 1], in: $0)
         } after: { _, _, outcome in
@@ -93,7 +93,7 @@ struct DiskRepairTests {
         }
     }
 
-    @Test func `a source that is wrong is not taken for the disk`() async throws {
+    @Test func `a wrong source is not taken for a disk error`() async throws {
         let file = Self.resource()
         var other = Self.resource(seed: 2)
         other.lastModified = file.lastModified
@@ -106,7 +106,7 @@ struct DiskRepairTests {
     }
 
     /// The first byte is never read as it was written.
-    @Test func `a disk that changes bytes again and again ends the download`() async throws {
+    @Test func `a disk that keeps changing bytes fails the download`() async throws {
         var calls = FileSystem.unsynced
         calls.readAt = { file, offset, count throws(SystemError) in
             var bytes = try FileSystem.system.readAt(file, offset, count)
@@ -129,7 +129,7 @@ struct DiskRepairTests {
     }
 
     @Test(arguments: [true, false])
-    func `digests are kept only where a checksum is expected`(_ hasChecksum: Bool) async throws {
+    func `piece digests are recorded only if a checksum is expected`(_ hasChecksum: Bool) async throws {
         let file = Self.resource()
         let expected = try Checksum(of: file.body)
         try await withTemporaryDirectory { folder in
@@ -142,7 +142,7 @@ struct DiskRepairTests {
         }
     }
 
-    @Test func `pieces of several connections are known as well`() async throws {
+    @Test func `pieces of several connections are recorded as well`() async throws {
         let file = Self.resource(size: 8 << 20)
         let expected = try Checksum(of: file.body)
         let (gate, held) = (try Gate(), Int64(1_500_000))

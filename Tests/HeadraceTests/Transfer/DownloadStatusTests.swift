@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct DownloadStatusTests {
-    @Test func `each reader has a stream of its own, and all see the end`() async {
+    @Test func `each reader has its own stream, and all see the final state`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         let early = [status.states(), status.states()]
         status.enter(.running, .started, turn: 1)
@@ -17,7 +17,7 @@ struct DownloadStatusTests {
         }
     }
 
-    @Test func `C15 nothing comes after the end`() async {
+    @Test func `C15 nothing is published after the final state`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.cancelled, .cancelled, turn: 2)
         status.enter(.running, .started, turn: 1)
@@ -26,7 +26,7 @@ struct DownloadStatusTests {
         #expect(status.progress.bytesReceived == 0)
     }
 
-    @Test func `a download that goes on after its end is followed again`() async {
+    @Test func `a download that restarts after its end can be observed again`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.cancelled, .cancelled, turn: 1)
         status.enter(.waiting, nil, turn: 2)
@@ -40,7 +40,7 @@ struct DownloadStatusTests {
     }
 
     @Test(arguments: [DownloadState.waiting, .paused, .cancelled, .failed(.shutDown())])
-    func `what does not run has no speed, for those who follow it and those who come late`(
+    func `a download that does not run has no speed, for early and late readers`(
         _ state: DownloadState
     ) async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
@@ -67,7 +67,7 @@ struct DownloadStatusTests {
         }
     }
 
-    @Test func `a late reader of events sees all that happened`() async {
+    @Test func `a late reader of events receives the whole history`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.running, .started, turn: 1)
         status.enter(.cancelled, .cancelled, turn: 2)
@@ -76,7 +76,7 @@ struct DownloadStatusTests {
         #expect(events == [.started, .cancelled])
     }
 
-    @Test func `a slow reader of a long history misses the oldest events, and never the end`() async {
+    @Test func `a slow reader of a long history misses the oldest events but not the last`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         status.enter(.running, .started, turn: 1)
         for count in 1...1000 { status.publish(.piecesVerified(count: count)) }
@@ -87,7 +87,7 @@ struct DownloadStatusTests {
         #expect(last == .cancelled)
     }
 
-    @Test func `a reader that is gone is forgotten, and a slow one holds one value`() async {
+    @Test func `a cancelled reader is forgotten, and a slow one buffers a single value`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         let task = Task { for await _ in status.progressUpdates() {} }
         task.cancel()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files of which only the size is known before, from servers that have it, another one, or tell nothing of it.
+/// Downloads with an expected size, from servers with that size, another one, or no Content-Length.
 @Suite(.timeLimit(.minutes(4)))
 struct ExpectedSizeTests {
     private typealias Fixture = ResumeFixture
@@ -38,7 +38,7 @@ struct ExpectedSizeTests {
     }
 
     @Test(arguments: [-1, 1, -Fixture.size])
-    func `a source whose file has another size is left for the next one before its first byte`(
+    func `a source with another size is abandoned for the next one before its first byte`(
         _ difference: Int64
     ) async throws {
         let routes = ["/a": Response.file(other(by: difference)), "/b": .file(file)]
@@ -50,7 +50,7 @@ struct ExpectedSizeTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `where no source has the size, the error says what was expected and what came`() async throws {
+    @Test func `if no source has the expected size, the error names the expected and the actual size`() async throws {
         let outcome = try await run(.file(other(by: 1)))
         #expect(outcome.error?.code == .checksum)
         #expect(outcome.error?.message.contains("\(size + 1) bytes") == true, "\(String(describing: outcome.error))")
@@ -59,7 +59,7 @@ struct ExpectedSizeTests {
         #expect(outcome.names == [])
     }
 
-    @Test func `a size beyond what is allowed is refused before the first request`() async throws {
+    @Test func `an expected size over the limit is rejected before the first request`() async throws {
         let outcome = try await withTemporaryDirectory { folder in
             try await Fixture.run(.file(file), in: folder) { [size] in
                 $0.maxFileSize = size - 1
@@ -73,7 +73,7 @@ struct ExpectedSizeTests {
 
     // MARK: Without a length
 
-    @Test func `a body without a length is taken where it ends at the size`() async throws {
+    @Test func `a body without a length is accepted if it ends at the expected size`() async throws {
         for response in [Response.file(file).chunked(), .file(file).closeDelimited] {
             let outcome = try await run(response)
             #expect(outcome.isExact)
@@ -84,7 +84,7 @@ struct ExpectedSizeTests {
 
     /// Shorter and longer; where the end of the connection may be a cut, the rest is asked for.
     @Test(arguments: [-1, 1, -Fixture.size], [true, false])
-    func `a body without a length that ends at another size gets no name`(
+    func `a body without a length that ends at another size is not renamed`(
         _ difference: Int64,
         _ isChunked: Bool
     ) async throws {
@@ -97,7 +97,7 @@ struct ExpectedSizeTests {
         if isChunked { #expect(outcome.requests.count == 1) }
     }
 
-    @Test func `an endless body is given up where the size is passed, and fetched from the next source`() async throws {
+    @Test func `an endless body is abandoned once it exceeds the size, and the next source is used`() async throws {
         let endless = Response.ok(.pattern(size: 1 << 50)).chunked()
         let outcome = try await Fixture.run(withMirrors: ["/a": endless, "/b": .file(file)]) { $0.expectedSize = size }
         #expect(outcome.isExact)
@@ -106,7 +106,7 @@ struct ExpectedSizeTests {
         #expect(outcome.restarts.allSatisfy { $0.bytes < size + 1 << 20 } && outcome.restarts.count == 1)
     }
 
-    @Test func `a connection that ends before the size is a cut, and the rest is requested for`() async throws {
+    @Test func `a connection that ends before the expected size is a cut, and the rest is requested`() async throws {
         let part = Response.whole(Resource(file.body.slice(0..<cut))).closeDelimited
         let outcome = try await run(.sequence([part], then: .file(file)))
         #expect(outcome.isExact)
@@ -114,7 +114,7 @@ struct ExpectedSizeTests {
         #expect(outcome.requests.count == 2)
     }
 
-    @Test func `where no reply tells a length, the size is what progress and free space are reckoned by`()
+    @Test func `without a Content-Length, progress and free space are computed from the expected size`()
         async throws
     {
         try await withTemporaryDirectory { folder in
@@ -160,7 +160,7 @@ struct ExpectedSizeTests {
 
     /// Of a file whose size is known, and of one of which as much came already; the next answer has the right file or not.
     @Test(arguments: [true, false], [(true, "application/octet-stream"), (true, "image/png"), (false, "image/png")])
-    func `held bytes of another size are given up for a response that has the right one, and only for that`(
+    func `downloaded bytes of another size are discarded only for a response with the right size`(
         _ isChunked: Bool,
         _ reply: (isRight: Bool, mediaType: String)
     ) async throws {
@@ -191,7 +191,7 @@ struct ExpectedSizeTests {
         }
     }
 
-    @Test func `a complete partial of another size gets no name`() async throws {
+    @Test func `a complete partial file of another size is not renamed`() async throws {
         let gate = try Gate()
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.file(file).held(after: cut, until: gate)) { server in
@@ -222,7 +222,7 @@ struct ExpectedSizeTests {
         }
     }
 
-    @Test func `a file of another size that is there is not the result`() async throws {
+    @Test func `an existing file of another size is not the result`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.sequence([.file(other(by: 1))], then: .file(file))) { server in
                 for expected in [nil, size] {
@@ -243,7 +243,7 @@ struct ExpectedSizeTests {
     }
 
     /// The total comes with the second answer, of the version that is held.
-    @Test func `bytes of a version that turns out to have another size go on with no mirror`() async throws {
+    @Test func `bytes of a version that turns out to have another size are not continued from a mirror`() async throws {
         let (bad, good) = (other(by: 100), file)
         let parts = [Response.file(bad).truncated(after: cut).chunked()]
         let outcome = try await Fixture.run(
@@ -257,8 +257,7 @@ struct ExpectedSizeTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `a mirror's file of another size says nothing of the bytes that are held of the origin's`() async throws
-    {
+    @Test func `a mirror with another size does not invalidate the bytes received from the origin`() async throws {
         var other = Resource(size: size + 100, seed: 2, etag: "\"b\"")
         other.ifRange = .ignored
         let checksum = try Checksum(of: file.body)

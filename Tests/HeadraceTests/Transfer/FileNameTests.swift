@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a file is called, from the answer to the disk.
+/// The name of a file, from the response to the disk.
 @Suite(.timeLimit(.minutes(4)))
 struct FileNameTests {
     private static let body = Response.Body.pattern(size: 1000)
@@ -58,7 +58,7 @@ struct FileNameTests {
         ("attachment; filename*=UTF-8''in%2F%CC%81x", "\u{301}x"), ("attachment", "from-url.bin"),
         ("attachment; filename*=UTF-8''%E6%97%A5.txt; filename=day.txt", "日.txt"), ("inline; filename=größe", "größe"),
     ])
-    func `S01 whatever a server proposes, one safe name in the directory comes of it`(
+    func `S01 any name proposed by a server becomes one safe name in the directory`(
         _ value: String,
         _ name: String
     ) async throws {
@@ -67,14 +67,14 @@ struct FileNameTests {
         #expect(names == [name])
     }
 
-    @Test func `S01 K25 a proposal of 10 KiB becomes a name of 255 bytes`() async throws {
+    @Test func `S01 K25 a proposed name of 10 KiB becomes a name of 255 bytes`() async throws {
         let value = "attachment; filename=\"" + String(repeating: "n", count: 10 << 10) + ".tar.gz\""
         let (error, names) = try await run(disposition(value))
         #expect(error == nil)
         #expect(names == [String(repeating: "n", count: 248) + ".tar.gz"])
     }
 
-    @Test func `S01 a NUL in the field is no response at all`() async throws {
+    @Test func `S01 a NUL in Content-Disposition makes the response invalid`() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Disposition: attachment; filename=a\0b\r\n\r\nx"
         let (error, names) = try await run(.raw(.bytes(Array(head.utf8))))
         #expect(error?.code == .protocolViolation)
@@ -85,13 +85,13 @@ struct FileNameTests {
         ("/..%2F..%2Fx", "x"), ("/%2e%2e", "download"), ("/a/", "download"), ("/a%5C..%5Cb", "b"), ("/%00", "download"),
         ("/-rf", "rf"), ("/caf%E9.txt", "café.txt"), ("/a%0d%0ab", "ab"), ("/x%2F%CC%81y", "\u{301}y"),
     ])
-    func `S02 no path of a URL leads out of the directory`(_ path: String, _ name: String) async throws {
+    func `S02 no URL path escapes the directory`(_ path: String, _ name: String) async throws {
         let (error, names) = try await run(.ok(Self.body), path: path)
         #expect(error == nil)
         #expect(names == [name])
     }
 
-    @Test func `a redirect's own proposal is nothing, that of the response counts`() async throws {
+    @Test func `a redirect's Content-Disposition is ignored, that of the final response counts`() async throws {
         let response = Response.routes([
             "/a": .redirect(to: "/b").header("Content-Disposition", "attachment; filename=wrong"),
             "/b": disposition("attachment; filename=right"),
@@ -99,19 +99,19 @@ struct FileNameTests {
         #expect(try await run(response, path: "/a").names == ["right"])
     }
 
-    @Test func `a name that the caller fixed wins`() async throws {
+    @Test func `a file name chosen by the caller takes precedence`() async throws {
         let response = disposition("attachment; filename=told")
         #expect(try await run(response, to: { .file($0.appending(path: "mine")) }).names == ["mine"])
     }
 
-    @Test func `a proposed name that is taken is counted up before its extension`() async throws {
+    @Test func `a proposed name that is taken gets a number before its extension`() async throws {
         let response = disposition("attachment; filename*=UTF-8''%CC%81a.txt")
         let (error, names) = try await run(response, existing: ["\u{301}a.txt", "from-url.bin"])
         #expect(error == nil)
         #expect(names == ["from-url.bin", "\u{301}a (1).txt", "\u{301}a.txt"])
     }
 
-    @Test func `the first free number is taken, and an extension of two parts stays whole`() async throws {
+    @Test func `the first free number is used, and a double extension stays whole`() async throws {
         let existing = ["a.tar.gz", "a (1).tar.gz", "a (3).tar.gz"]
         let (error, names) = try await run(.ok(Self.body), path: "/a.tar.gz", existing: existing)
         #expect(error == nil)
@@ -119,7 +119,7 @@ struct FileNameTests {
     }
 
     @Test(arguments: [(DownloadRequest.ConflictPolicy.skip, nil), (.fail, DownloadError.Code.fileExists)])
-    func `K23 a proposed name that is taken is left alone where the policy says so`(
+    func `K23 an existing file is not replaced if the conflict policy is skip or fail`(
         _ policy: DownloadRequest.ConflictPolicy,
         _ code: DownloadError.Code?
     ) async throws {
@@ -129,7 +129,7 @@ struct FileNameTests {
     }
 
     /// The second answer proposes another name, as one that carries the time does.
-    @Test func `a download that is gone on with keeps the name of its first response`() async throws {
+    @Test func `a resumed download keeps the file name of its first response`() async throws {
         let first = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=first")
         let second = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=second")
         let cuts = [first.truncated(after: ResumeFixture.cut), second.truncated(after: 50_000), .status(404)]
@@ -148,7 +148,7 @@ struct FileNameTests {
         }
     }
 
-    @Test func `a download that starts again for another version takes the name of that one`() async throws {
+    @Test func `a download restarted for a new version takes the name from its response`() async throws {
         let first = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=v1")
         let second = Response.file(ResumeFixture.new).header("Content-Disposition", "attachment; filename=v2")
         let response = Response.sequence([first.truncated(after: ResumeFixture.cut)], then: second)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Where bodies end, and what a download makes of ends that are wrong.
+/// The framing of bodies, and how a download treats invalid ends.
 @Suite(.timeLimit(.minutes(4)))
 struct FramingTests {
     private typealias Fixture = ResumeFixture
@@ -17,7 +17,7 @@ struct FramingTests {
     }
 
     @Test(arguments: [Ending.fin, .reset])
-    func `L01 L02 L03 a short body is gone on with, were it one byte`(_ ending: Ending) async throws {
+    func `L01 L02 L03 a short body is resumed, even if one byte is missing`(_ ending: Ending) async throws {
         for cut in [Fixture.cut, Fixture.size - 1] {
             let outcome = try await run(.file(file).truncated(after: cut, by: ending), then: .file(file))
             #expect(outcome.isExact)
@@ -25,7 +25,7 @@ struct FramingTests {
         }
     }
 
-    @Test func `L04 surplus bytes are not taken`() async throws {
+    @Test func `L04 surplus bytes are ignored`() async throws {
         let outcome = try await run(then: .file(file).extraBytes(1000))
         #expect(outcome.isExact)
         #expect(outcome.requests.count == 1)
@@ -46,20 +46,20 @@ struct FramingTests {
         }
     }
 
-    @Test func `L05 a length that contradicts itself is refused at once`() async throws {
+    @Test func `L05 a contradictory length is rejected at once`() async throws {
         let outcome = try await run(then: .file(file).header("Content-Length", "5"))
         #expect(outcome.error?.code == .protocolViolation)
         #expect(outcome.requests.count == 1)
         #expect(outcome.names == [])
     }
 
-    @Test func `L06 L07 a length told twice is one, and chunks count more than a length`() async throws {
+    @Test func `L06 L07 a repeated length is accepted, and chunked framing overrides a length`() async throws {
         let size = ResumeFixture.size
         #expect(try await run(then: .file(file).claimingLength("\(size), \(size)")).isExact)
         #expect(try await run(then: .file(file).chunked([1000]).header("Content-Length", "7")).isExact)
     }
 
-    @Test func `L08 chunks without the last one are gone on with, or had again`() async throws {
+    @Test func `L08 a chunked body without its last chunk is resumed or requested again`() async throws {
         let outcome = try await run(.file(file).chunked(hasLastChunk: false), then: .file(file))
         #expect(outcome.error == nil)
         #expect(outcome.difference == nil)
@@ -67,7 +67,7 @@ struct FramingTests {
     }
 
     @Test(arguments: ["xyz", "fffffffffffffffff", "-5"])
-    func `L09 a chunk size that is none has no file`(_ line: String) async throws {
+    func `L09 an invalid chunk size leaves no file`(_ line: String) async throws {
         let outcome = try await run(then: .file(file).chunked([1000], sizeLine: line), retries: 0)
         #expect(outcome.error != nil)
         #expect(!outcome.names.contains("file.bin"))
@@ -77,7 +77,7 @@ struct FramingTests {
         #expect(next.difference == nil)
     }
 
-    @Test func `L10 L12 the end of a connection is an end that cannot be verified`() async throws {
+    @Test func `L10 L12 the length of a body ended by the connection is not verified`() async throws {
         for (response, isVerified) in [
             (Response.file(file).closeDelimited, false), (.file(file).http10, true), (.file(file), true),
         ] {
@@ -91,7 +91,7 @@ struct FramingTests {
         }
     }
 
-    @Test func `a version of HTTP that was not negotiated is refused, also on a connection that served before`()
+    @Test func `an HTTP version that was not negotiated is rejected, even on a reused connection`()
         async throws
     {
         for first in [
@@ -106,7 +106,7 @@ struct FramingTests {
         }
     }
 
-    @Test func `L13 an empty file has no bytes and is one`() async throws {
+    @Test func `L13 an empty file is downloaded`() async throws {
         let empty = Resource(size: 0)
         for response in [Response.file(empty), .file(empty).chunked()] {
             let outcome = try await withTemporaryDirectory {
@@ -116,32 +116,31 @@ struct FramingTests {
         }
     }
 
-    @Test func `L15 interim responses and then none are tried again`() async throws {
+    @Test func `L15 interim responses without a final one are retried`() async throws {
         let interim = Response.raw("HTTP/1.1 100 Continue\r\n\r\n")
         #expect(try await run(interim, .file(file).interim(103, count: 50), then: .file(file)).isExact)
     }
 
-    @Test func `L16 L17 a length beyond the disk is refused before a byte of it`() async throws {
+    @Test func `L16 L17 a length larger than the free space is rejected before the first byte`() async throws {
         let outcome = try await run(then: .ok("hello").claimingLength("9223372036854775807"))
         #expect(outcome.error?.code == .diskFull)
         #expect(outcome.requests.count == 1)
         #expect(outcome.names == [])
     }
 
-    @Test func `L21 a connection that ends without an response is tried again`() async throws {
+    @Test func `L21 a connection that ends without a response is retried`() async throws {
         let outcome = try await run(.nothing(by: .fin), .nothing(by: .reset), then: .file(file))
         #expect(outcome.isExact)
         #expect(outcome.requests.count >= 3)
     }
 
-    @Test func `E01 every request asks for the bytes as they are`() async throws {
+    @Test func `E01 every request asks for identity encoding`() async throws {
         let outcome = try await run(.file(file).truncated(after: Fixture.cut), then: .file(file))
         #expect(outcome.requests.map { $0["Accept-Encoding"] } == ["identity", "identity"])
     }
 
     @Test(arguments: ["gzip", "x-unknown", "gzip, gzip, gzip, gzip, gzip, gzip"])
-    func `E02 E06 E07 bytes in a coding that was not requested for are kept as they came`(_ coding: String) async throws
-    {
+    func `E02 E06 E07 bytes in an unrequested coding are saved as sent`(_ coding: String) async throws {
         let coded = Response.file(file).header("Content-Encoding", coding)
         let outcome = try await run(coded.truncated(after: Fixture.cut), then: coded)
         #expect(outcome.isExact)
@@ -149,7 +148,7 @@ struct FramingTests {
         #expect(outcome.events.count { $0 == .fellBack(told) } == 1)
     }
 
-    @Test func `E04 encoded bytes under the length of the decoded ones are no success`() async throws {
+    @Test func `E04 encoded bytes with the decoded length are not a success`() async throws {
         let short = Response.file(file).header("Content-Encoding", "gzip")
             .claimingLength("\(ResumeFixture.size + 1000)").ending(by: .fin)
         let outcome = try await run(then: short, retries: 2)
@@ -158,14 +157,14 @@ struct FramingTests {
         #expect(outcome.requests.count <= 5)
     }
 
-    @Test func `E08 a transfer coding that was not requested for is refused`() async throws {
+    @Test func `E08 an unrequested transfer coding is rejected`() async throws {
         let response = Response.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
         let outcome = try await run(then: response)
         #expect(outcome.error?.code == .protocolViolation)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `Z04 chunks of one byte`() async throws {
+    @Test func `Z04 chunks of one byte are accepted`() async throws {
         let small = Resource(size: 20_000)
         let outcome = try await withTemporaryDirectory {
             try await Fixture.run(.file(small).chunked([1]), in: $0, expecting: small)

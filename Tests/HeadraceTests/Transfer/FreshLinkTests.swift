@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Links that end, and those who give new ones.
+/// Links that expire, and the providers of new ones.
 @Suite(.timeLimit(.minutes(4)))
 struct FreshLinkTests {
     private struct ResponseRejection: Error {}
@@ -55,7 +55,7 @@ struct FreshLinkTests {
     }
 
     @Test(arguments: [401, 403, 404, 410])
-    func `R33 a link that ends in the middle is replaced, and the bytes are gone on with`(_ status: Int) async throws {
+    func `R33 a link that expires during the download is replaced, and the bytes are kept`(_ status: Int) async throws {
         let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(status))
         let (outcome, requested) = try await run(["/old": old, "/new": .file(file)]) { server, _ in
             .init(server.url("/new"))
@@ -67,7 +67,7 @@ struct FreshLinkTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `a link that leads to another file starts at zero, and never mixes the two`() async throws {
+    @Test func `a link to another file restarts the download, and versions are never mixed`() async throws {
         let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
         let (outcome, _) = try await run(
             ["/old": old, "/new": .file(ResumeFixture.new)],
@@ -77,7 +77,7 @@ struct FreshLinkTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `a link that has expired by the clock is not requested at all`() async throws {
+    @Test func `a link past its expiry date is not requested`() async throws {
         let (outcome, requested) = try await run(
             ["/old": .file(file), "/new": .file(file)],
             expires: .distantPast
@@ -87,7 +87,7 @@ struct FreshLinkTests {
         #expect(outcome.requests.map(\.path) == ["/new"])
     }
 
-    @Test func `a provider that throws is the cause of the failure, and the bytes stay`() async throws {
+    @Test func `an error of the link provider is the cause of the failure, and the bytes are kept`() async throws {
         let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
         let (outcome, requested) = try await run(["/old": old]) { _, _ in throw ResponseRejection() }
         let error = try #require(outcome.error)
@@ -98,14 +98,13 @@ struct FreshLinkTests {
         #expect(outcome.names.contains { $0.hasSuffix(".part") })
     }
 
-    @Test func `a link that nothing can be requested with is refused`() async throws {
+    @Test func `a link that is not an http or https URL is rejected`() async throws {
         let (outcome, _) = try await run(["/old": .status(403)]) { _, _ in .init(URL(filePath: "/etc/passwd")) }
         #expect(outcome.error?.message.contains("is not an http or https URL") == true)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `links that bring nothing are not requested for without end, and mirrors come after them`() async throws
-    {
+    @Test func `failing links are requested a limited number of times before the mirrors are tried`() async throws {
         let routes: [String: Response] = ["/old": .status(404), "/new": .status(410), "/mirror": .file(file)]
         let (outcome, requested) = try await run(routes, mirrors: ["/mirror"]) { server, _ in .init(server.url("/new"))
         }
@@ -118,7 +117,7 @@ struct FreshLinkTests {
         #expect(failure.error?.statusCode == 410)
     }
 
-    @Test func `a mirror that has not got the file is left, and no link takes its place`() async throws {
+    @Test func `a mirror without the file is abandoned, and the link provider is not called for it`() async throws {
         let routes: [String: Response] = ["/old": .status(500), "/gone": .status(404), "/mirror": .file(file)]
         let (outcome, requested) = try await run(routes, mirrors: ["/gone", "/mirror"]) { server, _ in
             .init(server.url("/mirror"))
@@ -128,7 +127,7 @@ struct FreshLinkTests {
         #expect(outcome.requests.map(\.path) == ["/old", "/gone", "/mirror"])
     }
 
-    @Test func `a pause does not wait for a provider`() async throws {
+    @Test func `a pause does not wait for the link provider`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.status(403)) { server in
                 try await withDownloadManager { manager in
@@ -151,7 +150,7 @@ struct FreshLinkTests {
         }
     }
 
-    @Test func `who adds the same file again brings a provider to it`() async throws {
+    @Test func `adding the same file again supplies a link provider`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(["/old": .status(403), "/new": .file(file)])) { server in
                 try await withDownloadManager { manager in
@@ -168,7 +167,7 @@ struct FreshLinkTests {
         }
     }
 
-    @Test func `a download that failed at the end of its link goes on where it is added again with a provider`()
+    @Test func `a download whose link expired continues if it is added again with a provider`()
         async throws
     {
         try await withTemporaryDirectory { folder in

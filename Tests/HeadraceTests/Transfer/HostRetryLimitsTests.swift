@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct HostRetryLimitsTests {
-    @Test func `ten at once, and then one a second`() {
+    @Test func `a burst of retries starts at once, later ones once a second`() {
         var retries = HostRetryLimits(perMinute: 60)
         let now = Duration.seconds(100)
         let begins = (0..<14).map { _ in retries.begin(of: "h", at: now) }
@@ -15,7 +15,7 @@ struct HostRetryLimitsTests {
         #expect(retries.begin(of: "h", at: later) == later)
     }
 
-    @Test func `without a limit each begins when it is due`() {
+    @Test func `without a limit each retry starts when it is due`() {
         var retries = HostRetryLimits(perMinute: nil)
         for second in 0..<100 {
             let time = Duration.milliseconds(second)
@@ -24,7 +24,7 @@ struct HostRetryLimitsTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `no minute has more than the limit and the burst, and none begins too early`(_ seed: UInt64) {
+    func `no minute has more retries than the limit and the burst, and none starts early`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let perMinute = Int.random(in: 1...120, using: &random)
         var retries = HostRetryLimits(perMinute: perMinute)

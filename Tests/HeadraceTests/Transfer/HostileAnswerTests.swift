@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Answers that break rules or end early: the right error, nothing under the final name, no hang.
+/// Invalid or truncated responses: the right error, no file under the final name, no hang.
 @Suite(.timeLimit(.minutes(4)))
 struct HostileAnswerTests {
     private struct Outcome {
@@ -50,25 +50,25 @@ struct HostileAnswerTests {
     }
 
     @Test(arguments: ["-1", "abc", "12abc", "9223372036854775808", "5, 6", "", "5 5"])
-    func `L05 a length that is no number of bytes`(_ length: String) async throws {
+    func `L05 an invalid Content-Length is rejected`(_ length: String) async throws {
         let outcome = try await outcome(.ok("hello").claimingLength(length))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
     }
 
-    @Test func `L05 two lengths that differ`() async throws {
+    @Test func `L05 two different Content-Length values are rejected`() async throws {
         let outcome = try await outcome(.ok("hello").header("Content-Length", "6"))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
     }
 
-    @Test func `L06 the same length twice`() async throws {
+    @Test func `L06 the same Content-Length twice is accepted`() async throws {
         let outcome = try await outcome(.ok("hello").claimingLength("5, 5"))
         #expect(outcome.names == ["file.bin"])
     }
 
     /// A mebibyte of zeros, as gzip has it.
-    @Test func `S07 a body that would grow a thousandfold is written as it was sent`() async throws {
+    @Test func `S07 a compressed body is saved as sent and not expanded`() async throws {
         let front: [UInt8] = [
             0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 0xed, 0xc1, 0x31, 1, 0, 0, 0, 0xc2, 0xa0, 0xf5, 0x4f, 0x6d, 8, 0x5f,
             0xa0,
@@ -85,14 +85,14 @@ struct HostileAnswerTests {
     }
 
     @Test(arguments: [Ending.fin, .reset])
-    func `L01 L02 L03 fewer bytes than announced keep their partial`(_ ending: Ending) async throws {
+    func `L01 L02 L03 a body shorter than announced leaves a partial file`(_ ending: Ending) async throws {
         let outcome = try await outcome(.ok(.pattern(size: 100_000)).truncated(after: 99_999, by: ending))
         #expect(outcome.code == .connectionLost)
         #expect(outcome.names.count == 2)
         #expect(outcome.names.first?.hasSuffix(".part") == true)
     }
 
-    @Test func `L04 more bytes than announced are not taken`() async throws {
+    @Test func `L04 bytes beyond the announced length are ignored`() async throws {
         let outcome = try await outcome(.ok("hello").extraBytes(100))
         guard case .success = outcome.result else {
             Issue.record("\(outcome.result)")
@@ -101,25 +101,25 @@ struct HostileAnswerTests {
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `L16 L17 a length beyond the disk is refused before the first byte`() async throws {
+    @Test func `L16 L17 a length larger than the free space is rejected before the first byte`() async throws {
         let outcome = try await outcome(.ok("hello").claimingLength("9223372036854775807"))
         #expect(outcome.code == .diskFull)
         #expect(outcome.names == [])
     }
 
-    @Test func `L07 chunks beat a length that lies`() async throws {
+    @Test func `L07 chunked framing overrides a wrong Content-Length`() async throws {
         let outcome = try await outcome(.ok("hello").chunked([2]).header("Content-Length", "9223372036854775807"))
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `E08 a coding that was not requested for`() async throws {
+    @Test func `E08 an unrequested transfer coding is rejected`() async throws {
         let outcome = try await outcome(.raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"))
         #expect(outcome.code == .protocolViolation)
         #expect(outcome.names == [])
     }
 
     @Test(arguments: [201, 204, 205, 300, 304, 400, 401, 403, 404, 407, 410, 416, 429, 451, 500, 503])
-    func `L14 T04 D12 D14 a status other than 200 has no file`(_ status: Int) async throws {
+    func `L14 T04 D12 D14 a status other than 200 leaves no file`(_ status: Int) async throws {
         let outcome = try await outcome(
             .status(status, body: status == 204 || status == 304 ? "" : .pattern(size: 1_000_000))
                 .header("WWW-Authenticate", "Basic realm=x")
@@ -133,12 +133,12 @@ struct HostileAnswerTests {
         #expect(outcome.names == [])
     }
 
-    @Test func `L15 fifty interim responses, then the file`() async throws {
+    @Test func `L15 fifty interim responses before the file are accepted`() async throws {
         let outcome = try await outcome(.ok("hello").interim(103, count: 50))
         #expect(outcome.names == ["file.bin"])
     }
 
-    @Test func `T09 a stalled body`() async throws {
+    @Test func `T09 a stalled body fails as stalled`() async throws {
         let outcome = try await outcome(
             .ok(.pattern(size: 100_000)).stalled(after: 10),
             // Long enough for the first bytes on a busy machine.
@@ -149,7 +149,7 @@ struct HostileAnswerTests {
     }
 
     /// Once it was waited for as long as for the bytes of a file.
-    @Test func `a body that nobody wants and that does not come holds nothing up`() async throws {
+    @Test func `an unneeded body that does not arrive delays nothing`() async throws {
         let refusal = Response.status(404, body: "not here").stalled(after: 3)
         for response in [refusal, .sequence([.redirect(to: "/file.bin").claimingLength("3")], then: refusal)] {
             let outcome = try await outcome(response, stallTimeout: .seconds(3600))
@@ -158,29 +158,29 @@ struct HostileAnswerTests {
         }
     }
 
-    @Test func `L13 an empty file, by length and by chunks`() async throws {
+    @Test func `L13 an empty file is accepted, with a length or chunked`() async throws {
         #expect(try await outcome(.ok("")).names == ["file.bin"])
         #expect(try await outcome(.ok("").chunked([1])).names == ["file.bin"])
     }
 
-    @Test func `D05 a redirect without a location`() async throws {
+    @Test func `D05 a redirect without a Location is an error`() async throws {
         #expect(try await outcome(.status(302)).code == .httpStatus)
     }
 
-    @Test func `D02 a redirect to itself ends`() async throws {
+    @Test func `D02 a redirect to itself ends in an error`() async throws {
         let outcome = try await outcome(.redirect(to: "/file.bin"))
         #expect(outcome.code == .redirect)
         #expect(outcome.requests.count == 21)
     }
 
     @Test(arguments: ["file:///etc/passwd", "ftp://127.0.0.1/", "data:,hello", "gopher://127.0.0.1/"])
-    func `D10 a redirect away from HTTP`(_ location: String) async throws {
+    func `D10 a redirect to another scheme than http or https is rejected`(_ location: String) async throws {
         let outcome = try await outcome(.redirect(to: location))
         #expect(outcome.code == .redirect)
         #expect(outcome.names == [])
     }
 
-    @Test func `D06 D07 credentials do not follow to another origin`() async throws {
+    @Test func `D06 D07 credentials are not sent to another origin`() async throws {
         let secrets = [
             HeaderField(name: "Authorization", value: "Bearer s"), HeaderField(name: "cookie", value: "a=b"),
             HeaderField(name: "X-Open", value: "1"), HeaderField(name: "X-Api-Key", value: "k", isSecret: true),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a manager allows a download: bytes, time, and slowness.
+/// The limits on the size, the duration and the speed of a download.
 @Suite(.timeLimit(.minutes(4)))
 struct LimitTests {
     private let file = ResumeFixture.old
@@ -19,7 +19,7 @@ struct LimitTests {
 
     // MARK: Size
 
-    @Test func `S08 a file that is announced as too large is refused before its first byte`() async throws {
+    @Test func `S08 a file announced as too large is rejected before its first byte`() async throws {
         let outcome = try await run(.file(file), maxFileSize: size - 1)
         #expect(outcome.error?.code == .fileTooLarge)
         #expect(outcome.requests.count == 1)
@@ -27,7 +27,7 @@ struct LimitTests {
         #expect(!outcome.events.contains { if case .responded = $0 { true } else { false } })
     }
 
-    @Test func `S08 a file of just the size that is allowed is taken`() async throws {
+    @Test func `S08 a file of exactly the maximum size is accepted`() async throws {
         for response in [Response.file(file), Response.file(file).chunked(), Response.file(file).closeDelimited] {
             #expect(try await run(response, maxFileSize: size).isExact)
         }
@@ -35,7 +35,7 @@ struct LimitTests {
     }
 
     @Test(arguments: [true, false])
-    func `S08 an endless body stops where the limit is`(_ isChunked: Bool) async throws {
+    func `S08 an endless body stops at the limit`(_ isChunked: Bool) async throws {
         let endless = Response.ok(.pattern(size: 1 << 50))
         let response = isChunked ? endless.chunked([1000]) : endless.closeDelimited
         try await withTemporaryDirectory { folder in
@@ -50,7 +50,7 @@ struct LimitTests {
     }
 
     /// By a range, by a whole in its place, and by nothing but the record.
-    @Test func `S08 a rest that would be too much leaves the held bytes as they are`() async throws {
+    @Test func `S08 a rest that exceeds the limit leaves the downloaded bytes unchanged`() async throws {
         var changed = Resource(size: size, seed: 2, etag: "\"v2\"")
         changed.acceptRanges = "none"
         for rest in [
@@ -73,7 +73,7 @@ struct LimitTests {
 
     // MARK: Speed
 
-    @Test func `T10 a drip is a stall, and what came is gone on with`() async throws {
+    @Test func `T10 a trickle counts as a stall, and its bytes are kept for the retry`() async throws {
         let drip = Response.file(file).dripping(bytes: 1000, every: .milliseconds(50))
         let outcome = try await withTemporaryDirectory {
             try await ResumeFixture.run(.sequence([drip], then: .file(file)), in: $0) {
@@ -107,7 +107,7 @@ struct LimitTests {
         )
     }
 
-    @Test func `T17 a download that takes too long ends, and keeps its bytes for the next`() async throws {
+    @Test func `T17 a download that exceeds its time limit fails and keeps its bytes`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let isSlow = Locked(true)
@@ -139,7 +139,7 @@ struct LimitTests {
         }
     }
 
-    @Test func `T17 what begins again in any case is not told to go on`() async throws {
+    @Test func `T17 the error does not suggest resuming a download without a validator`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let manager = try await manager(clock, limit: .seconds(60)) { _ in
@@ -159,7 +159,7 @@ struct LimitTests {
         }
     }
 
-    @Test func `T17 waits between retries count, waiting for a turn does not`() async throws {
+    @Test func `T17 waits between retries count towards the time limit, waiting for a slot does not`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let manager = try await manager(clock, limit: .seconds(60)) { request in
@@ -181,8 +181,7 @@ struct LimitTests {
         }
     }
 
-    @Test func `T17 the wait that a host asks for is told where it takes the time of its other downloads`() async throws
-    {
+    @Test func `T17 a time limit reached while a host asks to wait names that wait`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let requested = Locked<[String]>([])
@@ -208,7 +207,7 @@ struct LimitTests {
         }
     }
 
-    @Test func `T17 one that waits to be tried again and then for its turn has its time for itself`() async throws {
+    @Test func `T17 a download waiting for a slot after a retry has its full time limit`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let refused = Locked(true)
@@ -234,7 +233,7 @@ struct LimitTests {
         }
     }
 
-    @Test func `limits that make no sense are refused`() async throws {
+    @Test func `invalid limits are rejected`() async throws {
         let changes: [@Sendable (inout DownloadConfiguration) -> Void] = [
             { $0.minimumSpeed = 0 }, { $0.timeLimit = .zero }, { $0.maxFileSize = -1 },
         ]

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Headrace
 
-/// What the line between client and server does to a download.
+/// Downloads over an unreliable connection.
 @Suite(.timeLimit(.minutes(4)))
 struct LinkTests {
     private let file = ResumeFixture.old
 
     /// A narrow and long line that breaks in each way once, and then holds.
-    @Test func `L02 T09 a line that is reset, closed and silent in turn is gone on with`() async throws {
+    @Test func `L02 T09 a connection that is reset, closed and silent in turn is resumed`() async throws {
         let link = Link(latency: .milliseconds(5), bytesPerSecond: 4_000_000)
         let cuts: [Ending] = [.reset, .fin, .stall]
         let outcome = try await withTemporaryDirectory { folder in
@@ -33,7 +33,7 @@ struct LinkTests {
     }
 
     #if os(Linux)
-    @Test func `T12 a connection that nobody responses ends by its own timeout`() async throws {
+    @Test func `T12 a connection without a response ends with the connect timeout`() async throws {
         try await withTemporaryDirectory { folder in
             try await withSilentPort { url in
                 let configuration = DownloadConfiguration {
@@ -57,7 +57,7 @@ struct LinkTests {
     #endif
 }
 
-/// Downloads over TLS that a server ends or begins as it should not.
+/// TLS downloads with invalid certificates or without close_notify.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
 struct TLSTests {
     private let file = ResumeFixture.old
@@ -83,7 +83,7 @@ struct TLSTests {
         }
     }
 
-    @Test func `a certificate of a trusted authority has an exact file`() async throws {
+    @Test func `a certificate of a trusted authority is accepted`() async throws {
         let (outcome, connections) = try await run(.file(file))
         #expect(outcome.isExact)
         #expect(connections == 1)
@@ -92,7 +92,7 @@ struct TLSTests {
     @Test(arguments: [
         (TestCertificate.expired, true), (.wrongHost, true), (.selfSigned, true), (.trusted, false),
     ])
-    func `S11 a certificate that proves nothing is an error of TLS, at once`(
+    func `S11 an invalid certificate is a TLS error without retries`(
         _ certificate: TestCertificate,
         _ trustsAuthority: Bool
     ) async throws {
@@ -108,7 +108,9 @@ struct TLSTests {
     }
 
     @Test(arguments: ["HTTP/2", "HTTP/3"])
-    func `a status line of another version cannot hide that a TLS connection was cut`(_ version: String) async throws {
+    func `an unexpected HTTP version in the status line does not hide a truncated TLS stream`(
+        _ version: String
+    ) async throws {
         let cut = Response.file(file).closeDelimited.truncated(after: ResumeFixture.cut).claimingVersion(version)
         let (outcome, _) = try await run(cut, link: { _ in Link(saysGoodbye: false) })
         #expect(outcome.error?.code == .protocolViolation)
@@ -116,7 +118,7 @@ struct TLSTests {
         #expect(outcome.names == [])
     }
 
-    @Test func `L11 an end that TLS did not announce is no end of a body`() async throws {
+    @Test func `L11 a TLS connection closed without close_notify does not end a body`() async throws {
         let isUnannounced: @Sendable (Int) -> Link = { Link(saysGoodbye: $0 > 0) }
         // With a clean end, these bytes would be a file.
         let cut = Response.file(file).closeDelimited.truncated(after: ResumeFixture.cut)
@@ -128,7 +130,7 @@ struct TLSTests {
         #expect(whole.isExact)
     }
 
-    @Test func `L10 L11 an end that TLS announced is one, and a length needs none`() async throws {
+    @Test func `L10 L11 a close_notify ends a body, and a body with a length needs none`() async throws {
         let (announced, _) = try await run(.file(file).closeDelimited)
         #expect(announced.isExact)
         #expect(announced.requests.count == 1)

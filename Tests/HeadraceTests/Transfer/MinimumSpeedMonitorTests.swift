@@ -14,26 +14,26 @@ struct MinimumSpeedMonitorTests {
         return nil
     }
 
-    @Test func `T10 a byte a second is a stall after the timeout`() {
+    @Test func `T10 one byte per second is a stall after the timeout`() {
         #expect(broken(after: Array(repeating: 1, count: 100), bytes: 1) == 29)
         #expect(broken(after: Array(repeating: 29, count: 10), bytes: 1) == 1)
     }
 
-    @Test func `T10 a speed at the floor is none, and below it is one`() {
+    @Test func `T10 a speed at the minimum is not a stall, and below it is one`() {
         #expect(broken(after: Array(repeating: 0.1, count: 10_000), bytes: 110) == nil)
         #expect(broken(after: Array(repeating: 0.1, count: 10_000), bytes: 90) != nil)
     }
 
-    @Test func `T10 a pause that is made up for is none`() {
+    @Test func `T10 a pause that later bytes make up for is not a stall`() {
         let waits = (0..<100).map { $0.isMultiple(of: 20) ? 25.0 : 0.1 }
         #expect(broken(after: waits, bytes: 50_000) == nil)
     }
 
-    @Test func `T10 bytes that were there at once are never too slow`() {
+    @Test func `T10 bytes that arrive without a wait are never too slow`() {
         #expect(broken(after: Array(repeating: 0, count: 1000), bytes: 1) == nil)
     }
 
-    @Test func `T10 the error says how slow, and is tried again`() throws {
+    @Test func `T10 the error names the minimum speed and is transient`() throws {
         var speed = MinimumSpeedMonitor(bytesPerSecond: 1000, timeout: .seconds(30))
         speed.received(1, after: .seconds(60))
         let error = try #require(throws: DownloadError.self) { try speed.check() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Mirrors that an answer tells (RFC 6249).
+/// Mirrors advertised in a response (RFC 6249).
 @Suite(.timeLimit(.minutes(4)))
 struct MirrorLinkDownloadTests {
     private typealias Fixture = ResumeFixture
@@ -40,7 +40,7 @@ struct MirrorLinkDownloadTests {
         }
     }
 
-    @Test func `a mirror that the origin tells goes on with the bytes, and the digest proves them`() async throws {
+    @Test func `an advertised mirror continues the download, and the digest verifies it`() async throws {
         let outcome = try await run(["/m": .file(Fixture.old)], digest: try digest(of: Fixture.old))
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/m"])
@@ -48,29 +48,29 @@ struct MirrorLinkDownloadTests {
         #expect(outcome.events.contains(.verified(try Checksum(of: Fixture.old.body))))
     }
 
-    @Test func `a checksum of the request is as good as the origin's`() async throws {
+    @Test func `a checksum of the request allows advertised mirrors as well`() async throws {
         let expected = try Checksum(of: Fixture.old.body)
         let outcome = try await run(["/m": .file(Fixture.old)]) { $0.checksums = [expected] }
         #expect(outcome.isExact)
         #expect(outcome.requests.last?.path == "/m")
     }
 
-    @Test func `without a checksum no mirror is requested that the origin tells`() async throws {
+    @Test func `without a checksum advertised mirrors are not requested`() async throws {
         let outcome = try await run(["/m": .file(Fixture.old)])
         #expect(outcome.error?.statusCode == 404)
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin"])
     }
 
     /// Once it was asked, and nothing told that its bytes are of the version before.
-    @Test func `a mirror that the origin told with another version is requested no more`() async throws {
+    @Test func `a mirror advertised with an old version is no longer requested`() async throws {
         let changed = Response.file(Fixture.new).truncated(after: cut + 50_000)
         let outcome = try await run(["/m": .file(Fixture.old)], digest: try digest(of: Fixture.old), second: [changed])
         #expect(outcome.error?.statusCode == 404)
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/file.bin"])
     }
 
-    /// What a mirror says of its own file proves nothing.
-    @Test func `a mirror with another file is left, whatever digest it tells`() async throws {
+    /// A digest that a mirror sends for its own file validates nothing.
+    @Test func `a mirror with another file is abandoned, whatever digest it sends`() async throws {
         var other = Fixture.new
         other.etag = Fixture.old.etag
         let lying = Response.file(other).header("Repr-Digest", try digest(of: other))
@@ -83,7 +83,7 @@ struct MirrorLinkDownloadTests {
         #expect(outcomeOfLies.names == ["file.bin.mismatch"])
     }
 
-    @Test func `D06 no field of the request is sent to a mirror that the origin tells`() async throws {
+    @Test func `D06 no field of the request is sent to an advertised mirror`() async throws {
         try await withFaultServer(.file(Fixture.old)) { mirror in
             let outcome = try await run(
                 [:],

@@ -16,7 +16,7 @@ struct MirrorTests {
     }
 
     @Test(arguments: [403, 404, 410, 500, 503])
-    func `a source that refuses is left at once for the next one`(_ status: Int) async throws {
+    func `a source that refuses is abandoned at once for the next one`(_ status: Int) async throws {
         let outcome = try await ResumeFixture.run(withMirrors: ["/a": .status(status), "/b": .file(file)], retries: 3)
         #expect(outcome.isExact)
         #expect(outcome.requests.map(\.path) == ["/a", "/b"])
@@ -24,7 +24,7 @@ struct MirrorTests {
         #expect(left(outcome).first?.url?.path() == "/a")
     }
 
-    @Test func `a source that cannot be reached is left at once for the next one`() async throws {
+    @Test func `an unreachable source is abandoned at once for the next one`() async throws {
         try await withFaultServer(.file(file), isListening: false) { silent in
             try await withFaultServer(.file(file)) { mirror in
                 try await withTemporaryDirectory { folder in
@@ -45,7 +45,7 @@ struct MirrorTests {
         }
     }
 
-    @Test func `a source that is cut has its retries, and the next one goes on with the bytes`() async throws {
+    @Test func `a cut source is retried, and the next one continues with the bytes`() async throws {
         let parts = [Response.file(file).truncated(after: cut)]
         let outcome = try await ResumeFixture.run(
             withMirrors: ["/a": .sequence(parts, then: .nothing(by: .fin)), "/b": .file(file)],
@@ -60,7 +60,7 @@ struct MirrorTests {
 
     /// Another tag, another date without a tag, and no validator at all.
     @Test(arguments: [#""v2""#, nil])
-    func `a mirror that proves nothing starts at zero, and never mixes two versions`(_ tag: String?) async throws {
+    func `a mirror without a matching validator restarts, and versions are never mixed`(_ tag: String?) async throws {
         var other = other
         other.etag = tag
         other.lastModified = nil
@@ -75,7 +75,7 @@ struct MirrorTests {
         }
     }
 
-    @Test func `the same date and length on a mirror prove nothing`() async throws {
+    @Test func `the same date and length on a mirror validate nothing`() async throws {
         var (dated, other) = (file, other)
         dated.etag = nil
         other.etag = nil
@@ -88,7 +88,7 @@ struct MirrorTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `the same date proves nothing either when a later run goes on from the first source`() async throws {
+    @Test func `a mirror's date validates nothing for a later run from the first source`() async throws {
         var (dated, other) = (file, other)
         dated.etag = nil
         other.etag = nil
@@ -117,7 +117,7 @@ struct MirrorTests {
         }
     }
 
-    @Test func `what is held is kept where a mirror has nothing to put in its place`() async throws {
+    @Test func `downloaded bytes are kept if a mirror cannot replace them`() async throws {
         let last = Response.sequence([.status(503)], then: .file(file))
         let outcome = try await ResumeFixture.run(withMirrors: [
             "/a": .file(file).truncated(after: cut), "/b": .status(404), "/c": .ok("<html>Log in</html>"), "/d": last,
@@ -128,7 +128,7 @@ struct MirrorTests {
         #expect(outcome.requests.map(\.path).last == "/d")
     }
 
-    @Test func `all sources failing is one error with the reason of each`() async throws {
+    @Test func `if all sources fail, one error names the reason of each`() async throws {
         let outcome = try await ResumeFixture.run(withMirrors: [
             "/a": .status(404), "/b": .nothing(by: .fin), "/c": .status(503),
         ])
@@ -141,7 +141,7 @@ struct MirrorTests {
         #expect(left(outcome).count == 2)
     }
 
-    @Test func `a host that asks to wait is not waited for where a mirror elsewhere has the file`() async throws {
+    @Test func `a Retry-After is not waited for if a mirror on another host has the file`() async throws {
         let busy = Response.status(503, headers: ["Retry-After": "3600"])
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.routes(["/busy": busy, "/a": .file(file), "/b": .file(file)])) { server in
@@ -164,7 +164,7 @@ struct MirrorTests {
         }
     }
 
-    @Test func `D06 a secret field is for the origin of the first source`() async throws {
+    @Test func `D06 a secret field is sent only to the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)
             let outcome = try await ResumeFixture.run(withMirrors: ["/a": .status(404)]) {
@@ -178,7 +178,7 @@ struct MirrorTests {
         }
     }
 
-    @Test func `mirrors that are no URLs to fetch are refused`() async throws {
+    @Test func `mirrors that are not http or https URLs are rejected`() async throws {
         let url = try #require(URL(string: "http://h/a"))
         var request = DownloadRequest(url, to: .directory(URL(filePath: "/")))
         for text in ["ftp://h/a", "http:///a", "a"] {

@@ -29,7 +29,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `a wrong file is saved, and the error says where and which checksums it has`() async throws {
+    @Test func `a mismatching file is saved, and the error has its path and both checksums`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: Self.saved)
             let outcome = try await run(.file(wrong), in: folder)
@@ -51,7 +51,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `a saved file is neither resumed nor the finished one, and its bytes are saved once`() async throws {
+    @Test func `a saved file is neither resumed nor taken for the result, and is saved only once`() async throws {
         try await withTemporaryDirectory { folder in
             for _ in 0..<2 {
                 let outcome = try await run(.file(wrong), in: folder)
@@ -66,7 +66,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `another file of the name stays as it is`() async throws {
+    @Test func `an existing file with the name for the mismatch is not replaced`() async throws {
         try await withTemporaryDirectory { folder in
             let there = folder.appending(path: Self.saved)
             let bytes = Array("another".utf8)
@@ -80,7 +80,9 @@ struct MismatchTests {
     }
 
     @Test(arguments: [DownloadRequest.MismatchPolicy.keep, .delete])
-    func `a file of several responses is downloaded again once`(_ policy: DownloadRequest.MismatchPolicy) async throws {
+    func `a mismatching file assembled from several responses is downloaded again once`(
+        _ policy: DownloadRequest.MismatchPolicy
+    ) async throws {
         for isRight in [true, false] {
             try await withTemporaryDirectory { folder in
                 let responses = Response.sequence(
@@ -96,7 +98,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `a file of several connections is downloaded again over one`() async throws {
+    @Test func `a mismatching file from several connections is downloaded again over one`() async throws {
         let good = SegmentFixture.file
         var bad = SegmentFixture.other
         bad.etag = good.etag
@@ -117,7 +119,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `no retry repeats a wrong file`() async throws {
+    @Test func `a mismatching file is not retried`() async throws {
         try await withTemporaryDirectory { folder in
             let decide: @Sendable (DownloadError, Int) async -> RetryPolicy.Decision = { _, _ in .retry(after: .zero) }
             let outcome = try await run(.file(wrong), in: folder, decide: decide)
@@ -154,7 +156,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `X02 a kill while a wrong file is saved leaves all of its bytes, and a second run ends in the same way`()
+    @Test func `X02 a kill while saving a mismatch loses no bytes, and a second run fails the same way`()
         async throws
     {
         let size = 8000
@@ -181,7 +183,7 @@ struct MismatchTests {
         }
     }
 
-    @Test func `a long name is cut, and keeps its extension`() throws {
+    @Test func `a long name is shortened and keeps its extension`() throws {
         let url = try #require(URL(string: "http://h/\(String(repeating: "a", count: 250)).bin"))
         let names = DestinationPaths(DownloadRequest(url, to: .directory(URL(filePath: "/d/"))))
         var candidates = MismatchNames(names.plannedPath, names)

@@ -21,7 +21,7 @@ struct NameClaimTests {
 
     /// Once the name that a URL has was refused to others from its first request on.
     @Test(arguments: ["waits to be tried again", "gets another name"])
-    func `a download that has not been answered with a name keeps it from no other`(_ what: String) async throws {
+    func `a download without a response does not reserve its name`(_ what: String) async throws {
         let gate = try Gate()
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=other.bin")
         let waits = what == "waits to be tried again"
@@ -39,7 +39,7 @@ struct NameClaimTests {
         }
     }
 
-    @Test func `a name that another download has is refused before a byte comes, and free when that one is cancelled`()
+    @Test func `a reserved name is refused before the first byte, and free after a cancellation`()
         async throws
     {
         let cut = Response.file(Fixture.old).truncated(after: 100)
@@ -63,7 +63,7 @@ struct NameClaimTests {
     }
 
     /// On a file system that compares bytes, the two are two files.
-    @Test func `names that are one text and not the same bytes are two names`() throws {
+    @Test func `names with equal text but different bytes are two names`() throws {
         let claims = DestinationReservations()
         let (a, b) = (try record("http://h/a"), try record("http://h/b"))
         #expect(claims.claim("/folder/caf\u{e9}", for: a))
@@ -78,7 +78,7 @@ struct NameClaimTests {
         ("stra\u{df}e", "STRASSE", .ignoringCase, true), ("\u{17f}", "s", .ignoringCase, true),
         ("\u{212a}", "k", .ignoringCase, true), ("a.bin", "b.bin", .ignoringCase, false),
     ])
-    func `two names of one file are one name, as its file system compares them`(
+    func `names are compared as the file system compares them`(
         _ name: String,
         _ other: String,
         _ comparison: NameComparison,
@@ -93,7 +93,7 @@ struct NameClaimTests {
         #expect(claims.claim("/folder/\(other)", comparedBy: comparison, for: b))
     }
 
-    @Test func `the name of a download that has gone is not taken from a later one of the same file`() throws {
+    @Test func `ending a download does not release the name of a later one of the same file`() throws {
         let claims = DestinationReservations()
         let (first, second, other) = (try record("http://h/a"), try record("http://h/a"), try record("http://h/b"))
         #expect(claims.claim("/folder/a", for: first))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Going on without a validator, by the policy that has to be asked for.
+/// Resuming without a validator, with the opt-in overlap policy.
 @Suite(.timeLimit(.minutes(4)))
 struct OverlapTests {
     private typealias Fixture = ResumeFixture
@@ -28,7 +28,7 @@ struct OverlapTests {
     }
 
     @Test(arguments: [("W/\"v1\"", nil), ("v1", nil), (nil, "Thu, 02 Jan 2025 00:00:00 GMT"), (nil, nil)])
-    func `R35 V04 V07 V08 an overlap that is the same is gone on with`(_ tag: String?, _ date: String?) async throws {
+    func `R35 V04 V07 V08 a matching overlap resumes the download`(_ tag: String?, _ date: String?) async throws {
         var resource = Self.bare()
         resource.etag = tag
         resource.lastModified = date
@@ -49,7 +49,7 @@ struct OverlapTests {
         #expect(summary.bytesFetched == size + RangeRequest.overlapBytes)
     }
 
-    @Test func `R35 an overlap that is another restarts, and nothing is mixed`() async throws {
+    @Test func `R35 a different overlap restarts, and versions are not mixed`() async throws {
         let new = Self.bare(seed: 2)
         let outcome = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: new, policy: .overlap)
         #expect(outcome.isExact)
@@ -60,15 +60,15 @@ struct OverlapTests {
     }
 
     @Test(arguments: [ResumeFixture.cut - 1, ResumeFixture.cut - 65_536, ResumeFixture.cut - 30_000])
-    func `R35 one byte of the overlap that changed is noticed`(_ offset: Int64) async throws {
+    func `R35 one changed byte in the overlap is detected`(_ offset: Int64) async throws {
         let new = changed(at: offset)
         let outcome = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: new, policy: .overlap)
         #expect(outcome.isExact)
         #expect(outcome.restarts.count == 1)
     }
 
-    /// Why it is not the default.
-    @Test func `R35 a change before the overlap is not noticed, and by default nothing is mixed`() async throws {
+    /// The reason why the policy is not the default.
+    @Test func `R35 a change before the overlap is not detected, but the default policy mixes nothing`() async throws {
         let new = changed(at: start - 1)
         let mixed = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: Self.bare(), policy: .overlap)
         #expect(mixed.resumes == [cut])
@@ -77,14 +77,14 @@ struct OverlapTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `R35 with a strong validator nothing is fetched twice`() async throws {
+    @Test func `R35 with a strong validator nothing is downloaded twice`() async throws {
         let outcome = try await Fixture.afterCut(.file(Fixture.old), policy: .overlap)
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, "bytes=\(cut)-"])
         #expect(outcome.ifRanges == [nil, "\"v1\""])
     }
 
-    @Test func `R35 fewer bytes than the overlap are fetched again`() async throws {
+    @Test func `R35 fewer bytes than the overlap are downloaded again`() async throws {
         let resource = Self.bare()
         let outcome = try await withTemporaryDirectory { folder in
             let response = Response.sequence([.file(resource).truncated(after: 65_536)], then: .file(resource))
@@ -94,7 +94,7 @@ struct OverlapTests {
         #expect(outcome.ranges == [nil, nil])
     }
 
-    @Test func `R16 R35 a whole file in place of the overlap is taken`() async throws {
+    @Test func `R16 R35 a whole file instead of the overlap is accepted`() async throws {
         let new = Self.bare(seed: 2)
         let outcome = try await Fixture.afterCut(of: Self.bare(), .whole(new), expecting: new, policy: .overlap)
         #expect(outcome.isExact)
@@ -102,7 +102,7 @@ struct OverlapTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `R05 R35 a part that begins before the overlap loses its front`() async throws {
+    @Test func `R05 R35 the extra bytes of a part that begins before the overlap are skipped`() async throws {
         let resource = Self.bare()
         let outcome = try await Fixture.afterCut(
             of: resource,
@@ -113,7 +113,7 @@ struct OverlapTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R11 R35 a part of the overlap alone proves nothing`() async throws {
+    @Test func `R11 R35 a part with only the overlap validates nothing`() async throws {
         let resource = Self.bare()
         let outcome = try await Fixture.afterCut(
             of: resource,
@@ -127,7 +127,7 @@ struct OverlapTests {
 
     /// The bytes before the cut were compared, those behind it never came.
     @Test(arguments: [true, false])
-    func `L01 R35 a cut in the overlap is no proof`(_ hasLength: Bool) async throws {
+    func `L01 R35 a cut in the overlap validates nothing`(_ hasLength: Bool) async throws {
         let resource = Self.bare()
         let part = Response.part(start..<size, of: resource).truncated(after: 1000)
         let outcome = try await Fixture.afterCut(
@@ -143,7 +143,7 @@ struct OverlapTests {
 
     /// Once the size in an answer that was not yet compared made the file complete.
     @Test(arguments: [true, false])
-    func `R34 R35 a file that only lacks its end is complete when its last bytes are the same`(
+    func `R34 R35 a file that only lacks its end is complete if its last bytes match`(
         _ isSame: Bool
     ) async throws {
         let (first, last) = (Self.bare(), Self.bare(seed: isSame ? 1 : 2))
@@ -165,7 +165,7 @@ struct OverlapTests {
         }
     }
 
-    @Test func `R35 a later run goes on by the overlap as well`() async throws {
+    @Test func `R35 a later run resumes with the overlap as well`() async throws {
         let resource = Self.bare()
         try await withTemporaryDirectory { folder in
             let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
@@ -180,7 +180,7 @@ struct OverlapTests {
     }
 
     /// Once what is held behind the gap was taken for bytes before it.
-    @Test func `R35 an overlap is what is held before the first gap, and what is behind it is given up`() async throws {
+    @Test func `R35 the overlap precedes the first gap, and later bytes are validated again`() async throws {
         let (resource, island) = (Self.bare(), 250_000..<Int64(280_000))
         try await withTemporaryDirectory { folder in
             let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
@@ -205,7 +205,7 @@ struct OverlapTests {
         }
     }
 
-    @Test func `K05 R35 bytes that cannot be read end the download and stay`() async throws {
+    @Test func `K05 R35 a read error fails the download and keeps the bytes`() async throws {
         let resource = Self.bare()
         try await withTemporaryDirectory { folder in
             let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct ProgressMeterTests {
-    @Test func `progress is told at most ten times a second`() {
+    @Test func `progress is reported at most ten times a second`() {
         var meter = ProgressMeter(start: .zero)
         var reports = 0
         for millisecond in 1...1000 where meter.received(10, at: .milliseconds(millisecond)) != nil { reports += 1 }
@@ -12,7 +12,7 @@ struct ProgressMeterTests {
         #expect(meter.bytesReceived == 10_000)
     }
 
-    @Test func `a steady speed is reported as it is`() {
+    @Test func `a steady speed is reported accurately`() {
         var meter = SpeedMeter(start: .zero)
         for tenth in 1...600 {
             meter.add(100_000, at: .milliseconds(tenth * 100))
@@ -21,14 +21,14 @@ struct ProgressMeterTests {
         }
     }
 
-    @Test func `the speed of a stalled transfer falls to nothing`() {
+    @Test func `the speed of a stalled transfer falls to zero`() {
         var meter = SpeedMeter(start: .zero)
         for second in 1...10 { meter.add(1_000_000, at: .seconds(second)) }
         let speed = meter.bytesPerSecond(at: .seconds(30))
         #expect(speed < 2_000)
     }
 
-    @Test func `the time that remains is the rest at the present speed`() {
+    @Test func `the remaining time is the rest at the current speed`() {
         var meter = ProgressMeter(start: .zero)
         meter.totalBytes = 10_000_000
         for tenth in 1...50 { _ = meter.received(100_000, at: .milliseconds(tenth * 100)) }
@@ -38,7 +38,7 @@ struct ProgressMeterTests {
         #expect(progress.fractionCompleted == 0.5)
     }
 
-    @Test func `without a total there is no fraction and no time`() {
+    @Test func `without a total there is no fraction and no remaining time`() {
         var meter = ProgressMeter(start: .zero)
         _ = meter.received(5, at: .seconds(1))
         let progress = meter.progress(at: .seconds(1))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Where redirects lead, what goes along, and what does not.
+/// The targets of redirects, and the fields sent to them.
 @Suite(.timeLimit(.minutes(4)))
 struct RedirectTests {
     private let file = ResumeFixture.old
@@ -14,7 +14,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: [301, 302, 303, 307, 308])
-    func `D01 each redirect is followed, and the first URL is requested again`(_ status: Int) async throws {
+    func `D01 each redirect is followed, and a retry requests the first URL again`(_ status: Int) async throws {
         let cut = ResumeFixture.cut
         let outcome = try await run([
             "/file.bin": .redirect(status, to: "/there/file.bin"),
@@ -25,7 +25,7 @@ struct RedirectTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `D02 a loop of two ends`() async throws {
+    @Test func `D02 a redirect loop ends in an error`() async throws {
         let outcome = try await run(["/file.bin": .redirect(to: "/b"), "/b": .redirect(to: "/file.bin")])
         #expect(outcome.error?.code == .redirect)
         #expect(outcome.requests.count == 21)
@@ -36,7 +36,7 @@ struct RedirectTests {
         ("there/file.bin", "/there/file.bin"), ("/a b/file.bin", "/a%20b/file.bin"), ("/x/../file.bin", "/file.bin"),
         ("/ä/file.bin", "/%C3%A4/file.bin"), ("/there/file.bin#part", "/there/file.bin"),
     ])
-    func `D03 a location is taken as it is meant`(_ location: String, _ target: String) async throws {
+    func `D03 a Location is resolved and encoded`(_ location: String, _ target: String) async throws {
         try await withTemporaryDirectory { folder in
             let response = Response.answering { request in
                 request.index == 0 ? .redirect(to: location) : .file(ResumeFixture.old)
@@ -47,13 +47,13 @@ struct RedirectTests {
         }
     }
 
-    @Test func `D04 two locations are ambiguous`() async throws {
+    @Test func `D04 two Location fields are ambiguous`() async throws {
         let outcome = try await run(["/file.bin": .redirect(to: "/a").header("Location", "/b")])
         #expect(outcome.error?.code == .protocolViolation)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `D08 credentials that were dropped do not come back with the first host`() async throws {
+    @Test func `D08 dropped credentials are not sent when a redirect returns to the first host`() async throws {
         let back = Locked<String>("")
         let elsewhere = Response.answering { _ in .redirect(to: back.withLock { $0 }) }
         try await withFaultServer(elsewhere) { other in
@@ -83,7 +83,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `D13 credentials that are wrong are sent once`() async throws {
+    @Test func `D13 wrong credentials are sent once`() async throws {
         try await withFaultServer(.status(401, headers: ["WWW-Authenticate": "Basic realm=x"])) { server in
             try await withTemporaryDirectory { folder in
                 try await withDownloadManager { manager in
@@ -103,7 +103,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `D15 S10 a password or a secret field is told nowhere`() async throws {
+    @Test func `D15 S10 passwords and secret fields never appear in errors, events or records`() async throws {
         try await withTemporaryDirectory { folder in
             let port = Locked<UInt16>(0)
             let response = Response.answering { request in
@@ -135,7 +135,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func `S09 a cookie that an response sets is sent nowhere`() async throws {
+    @Test func `S09 a cookie set by a response is not sent`() async throws {
         let outcome = try await run([
             "/file.bin": .redirect(to: "/b/file.bin").header("Set-Cookie", "a=b; Domain=example.org"),
             "/b/file.bin": .file(file),
@@ -145,7 +145,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["/..%2F..%2Fevil.bin", "/%2e%2e%2fevil.bin", "/x/..%5C..%5Cevil.bin", "/a/%00evil.bin"])
-    func `S02 no path of a URL leads out of the folder`(_ path: String) async throws {
+    func `S02 no URL path escapes the folder`(_ path: String) async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withTemporaryDirectory { outer in
                 let folder = outer.appending(path: "folder")

@@ -9,7 +9,7 @@ struct RefetchFixture {
     static let old = Resource(size: 5000, seed: 1, etag: "\"v1\"")
     static let new = Resource(size: 5000, seed: 2, etag: "\"v2\"")
 
-    /// What came of one download.
+    /// The outcome of one download.
     struct Outcome {
         var file: URL?
         var error: DownloadError?
@@ -23,7 +23,7 @@ struct RefetchFixture {
         var isFinished: Bool { events.contains { if case .finished = $0 { true } else { false } } }
     }
 
-    /// What somebody else does to a finished file.
+    /// A change that another process makes to a finished file.
     enum Change: CaseIterable {
         case writesTheSameSize
         case appends

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files that are there, and are fetched again only where the server has another version.
+/// Existing files that are downloaded again only if the server has another version.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
 struct RefetchTests {
     private typealias Fixture = RefetchFixture
@@ -22,7 +22,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: versions.indices)
-    func `a file that has not changed costs a request with a condition, and is the result`(_ index: Int) async throws {
+    func `an unchanged file takes one conditional request and is the result`(_ index: Int) async throws {
         let version = Self.versions[index]
         let resource = Self.resource(version)
         try await Fixture.run(.file(resource)) { fixture in
@@ -42,7 +42,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: versions.indices)
-    func `a file that has changed is fetched whole and replaces the old one`(_ index: Int) async throws {
+    func `a changed file is downloaded whole and replaces the old one`(_ index: Int) async throws {
         let version = Self.versions[index]
         var changed = Fixture.new
         if version.etag == nil { (changed.etag, changed.lastModified) = (nil, "Wed, 01 Jan 2025 12:00:00 GMT") }
@@ -58,7 +58,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `the old file stays until the new one is complete, and that goes on where it was`() async throws {
+    @Test func `the old file stays until the new one is complete, and its download resumes`() async throws {
         let new = Resource(size: 300_000, seed: 2, etag: "\"v2\"")
         let response = Response.sequence([.file(Fixture.old), .file(new).truncated(after: 120_000)], then: .file(new))
         try await Fixture.run(response) { fixture in
@@ -74,7 +74,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: RefetchFixture.Change.allCases)
-    func `a file that somebody has changed is fetched whole`(_ change: RefetchFixture.Change) async throws {
+    func `a file that was modified locally is downloaded whole`(_ change: RefetchFixture.Change) async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fixture.fetch()
             try fixture.apply(change)
@@ -85,7 +85,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a copy that has all of it is the file as well`() async throws {
+    @Test func `a copy with the same attributes is recognized`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fixture.fetch()
             let line = try FileSystem.system.attribute(
@@ -102,7 +102,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a version that nothing tells is fetched again and replaces the file`() async throws {
+    @Test func `a file without a validator is downloaded again and replaced`() async throws {
         var resource = Fixture.old
         (resource.etag, resource.lastModified) = (nil, nil)
         try await Fixture.run(.file(resource)) { fixture in
@@ -115,7 +115,7 @@ struct RefetchTests {
 
     @Test(arguments: [false, true])
     func
-        `a file whose process was killed when it had got its name is requested about, or fetched where nothing is noted`(
+        `a kill just after the rename costs a conditional request, or a download if no version is stored`(
             _ isNoted: Bool
         ) async throws
     {
@@ -139,7 +139,7 @@ struct RefetchTests {
     }
 
     /// A second change in the same second would have the same date.
-    @Test func `a date as young as its response is no condition`() async throws {
+    @Test func `a date as recent as its response is not used as a condition`() async throws {
         var resource = Fixture.old
         (resource.etag, resource.lastModified) = (nil, resource.date)
         try await Fixture.run(.file(resource)) { fixture in
@@ -149,7 +149,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a server that knows no conditions is not read to the end`() async throws {
+    @Test func `the body of a server that ignores conditions is not read to its end`() async throws {
         try await Fixture.run(.whole(Resource(size: 50 << 20))) { fixture in
             let size: Int64 = 50 << 20
             try fixture.write([], replacing: true) { file in
@@ -174,7 +174,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that the server has named is known again by its response`() async throws {
+    @Test func `a file named by the server is recognized by its response`() async throws {
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
         try await Fixture.run(named) { fixture in
             _ = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
@@ -186,7 +186,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a 304 that tells of another version is not believed`() async throws {
+    @Test func `a 304 with another entity tag is not trusted`() async throws {
         let lie = Response.status(304, headers: ["ETag": "\"v2\""])
         try await Fixture.run(.sequence([.file(Fixture.old), lie], then: .file(Fixture.new))) { fixture in
             _ = try await fixture.fetch()
@@ -198,7 +198,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a 304 of another place is not believed where a date is all that is known`() async throws {
+    @Test func `a 304 from another redirect target is not trusted with a date alone`() async throws {
         var (dated, other) = (Fixture.old, Fixture.new)
         (dated.etag, other.etag) = (nil, nil)
         let routes: [String: Response] = [
@@ -213,7 +213,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `V16 a 304 without end ends in an error`() async throws {
+    @Test func `V16 repeated 304 responses end in an error`() async throws {
         let lie = Response.status(304, headers: ["ETag": "\"v2\""])
         try await Fixture.run(.sequence([.file(Fixture.old)], then: lie)) { fixture in
             _ = try await fixture.fetch()
@@ -223,7 +223,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that is removed while the server is requested is fetched`() async throws {
+    @Test func `a file removed during the request is downloaded`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             let removed = Response.answering { request in
@@ -239,7 +239,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `the versions of another URL mean nothing, also those of a mirror`() async throws {
+    @Test func `versions of another URL are ignored, even those of a mirror`() async throws {
         let routes: [String: Response] = [
             "/file.bin": .sequence([.status(404)], then: .file(Fixture.new)), "/other": .file(Fixture.old),
         ]
@@ -253,7 +253,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a checksum of the request decides without the server, and before its version`() async throws {
+    @Test func `a checksum of the request decides without the server`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fixture.fetch()
             let right = try await Checksum.compute(.sha256, ofFileAt: fixture.file)
@@ -270,7 +270,7 @@ struct RefetchTests {
 
     /// Once a server whose version it was decided for it.
     @Test(arguments: [DownloadRequest.RefetchPolicy.unlessCurrent, .ifChanged], [true, false])
-    func `pieces of the request decide without the server, and before its version`(
+    func `piece hashes of the request decide without the server`(
         _ policy: DownloadRequest.RefetchPolicy,
         _ isRight: Bool
     ) async throws {
@@ -290,7 +290,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file that is not that of the checksum is read once, however often the server is requested`()
+    @Test func `a mismatching file is read once, even if the server is requested repeatedly`()
         async throws
     {
         let busy = Response.status(503)
@@ -306,7 +306,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: DownloadRequest.RefetchPolicy.allCases)
-    func `a file that the server has named is known again by its checksum`(
+    func `a file named by the server is recognized by its checksum`(
         _ policy: DownloadRequest.RefetchPolicy
     ) async throws {
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
@@ -325,7 +325,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: DownloadRequest.ConflictPolicy.allCases)
-    func `a file of unknown version is replaced, whatever is done with others`(
+    func `a file of unknown version is replaced, whatever the conflict policy`(
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
@@ -337,7 +337,7 @@ struct RefetchTests {
     }
 
     @Test(arguments: [false, true])
-    func `C11 of two URLs with one name the first one's file stays, also when both are requested again`(
+    func `C11 of two URLs with one name the first one's file stays, even if both are repeated`(
         _ isNamedByServer: Bool
     ) async throws {
         let name = isNamedByServer ? "told.bin" : "file.bin"
@@ -375,7 +375,7 @@ struct RefetchTests {
         }
     }
 
-    @Test func `K23 a directory in the place of the file is not replaced`() async throws {
+    @Test func `K23 a directory in place of the file is not replaced`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             try FileManager.default.createDirectory(at: fixture.file, withIntermediateDirectories: false)
             #expect(try await fixture.fetch().error?.code == .fileSystem)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The time that a finished file has.
+/// The modification time of a finished file.
 @Suite(.timeLimit(.minutes(4)))
 struct RemoteTimeTests {
     private static let date = "Wed, 01 Jan 2025 00:00:00 GMT"
@@ -36,24 +36,24 @@ struct RemoteTimeTests {
         }
     }
 
-    @Test func `a finished file has the time of its last change on the server`() async throws {
+    @Test func `a finished file has the Last-Modified time of the server`() async throws {
         #expect(try await time(Self.date) == Self.seconds * 1_000_000_000)
     }
 
     @Test(arguments: [nil, "Fri, 31 Dec 9999 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "yesterday", ""])
-    func `without a time that can be true, the file has that of its last byte`(_ date: String?) async throws {
+    func `without a plausible Last-Modified the file has the local time`(_ date: String?) async throws {
         let before = Int64(Date().timeIntervalSince1970) - 10
         #expect(try await time(date) / 1_000_000_000 >= before)
     }
 
-    @Test func `the server's time is not taken where that is switched off`() async throws {
+    @Test func `the server's time is not used if that is disabled`() async throws {
         let recorder = FileSystemRecorder(to: .unsynced)
         let time = try await time(Self.date, calls: recorder.fileCalls) { $0.setsRemoteTime = false }
         #expect(time > Self.seconds * 1_000_000_000)
         #expect(!recorder.calls.contains(.setModified(Self.seconds)))
     }
 
-    @Test func `a time that cannot be set fails no download`() async throws {
+    @Test func `a failure to set the time does not fail the download`() async throws {
         let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
             if case .setModified = call { throw SystemError(errno: EPERM) }
         }
@@ -61,7 +61,7 @@ struct RemoteTimeTests {
     }
 
     /// With the bytes on the disk and the name there, the time is as well, or the stamp would be of another file.
-    @Test func `the time is set once, after the bytes and before they are synced and named`() async throws {
+    @Test func `the time is set once, after the bytes and before the sync and the rename`() async throws {
         let recorder = FileSystemRecorder(to: .unsynced)
         _ = try await time(Self.date, calls: recorder.fileCalls)
         #expect(
@@ -73,7 +73,7 @@ struct RemoteTimeTests {
         )
     }
 
-    @Test func `a file of several connections has the server's time as well`() async throws {
+    @Test func `a file from several connections has the server's time`() async throws {
         let resource = Resource(size: 3 << 20)
         try await withTemporaryDirectory { folder in
             let outcome = try await ResumeFixture.run(.file(resource), in: folder, expecting: resource) {

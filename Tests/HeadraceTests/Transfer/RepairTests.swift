@@ -57,7 +57,7 @@ struct RepairTests {
 
     /// The first, the last, some in the middle; with a checksum of the whole and without.
     @Test(arguments: [[0], [299_999], [40_000, 79_999], [50_000, 130_000, 299_000]], [true, false])
-    func `only the wrong pieces are fetched again`(_ offsets: [Int], _ hasWhole: Bool) async throws {
+    func `only the wrong pieces are downloaded again`(_ offsets: [Int], _ hasWhole: Bool) async throws {
         let bad = resource(flipping: offsets)
         let outcome = try await run(
             ["/a": .sequence([.file(bad)], then: .file(resource()))],
@@ -90,7 +90,7 @@ struct RepairTests {
 
     /// Flipped, cut within and at the end of a piece, too long, and nothing of it right.
     @Test(arguments: [true, false])
-    func `of a file that is there only the wrong pieces are fetched`(_ hasWhole: Bool) async throws {
+    func `only the wrong pieces of an existing file are downloaded`(_ hasWhole: Bool) async throws {
         let good = Pattern(seed: 1).bytes(in: 0..<size)
         var flipped = good
         for offset in [0, 130_000] { flipped[offset] ^= 1 }
@@ -108,7 +108,7 @@ struct RepairTests {
 
     /// Wrong and missing bytes are told together; of a file that is only too long, the bytes that are too many.
     @Test(arguments: [true, false])
-    func `a repair tells all that is wrong, and cuts off what is behind the end`(_ hasWhole: Bool) async throws {
+    func `a repair reports all wrong bytes and removes those beyond the end`(_ hasWhole: Bool) async throws {
         let good = Pattern(seed: 1).bytes(in: 0..<size)
         var flipped = good
         flipped[50_000] ^= 1
@@ -130,14 +130,14 @@ struct RepairTests {
     }
 
     @Test(arguments: [true, false])
-    func `a file whose pieces are all right costs no request`(_ hasWhole: Bool) async throws {
+    func `a file whose pieces are all right needs no request`(_ hasWhole: Bool) async throws {
         let outcome = try await repair(Pattern(seed: 1).bytes(in: 0..<size), hasWhole: hasWhole)
         #expect(outcome.isExact && outcome.requests.isEmpty)
     }
 
     /// Once it took another name where its first piece was wrong.
     @Test(arguments: [0, 50_000])
-    func `a file that is repaired keeps its name, whatever the server proposes`(_ offset: Int) async throws {
+    func `a repaired file keeps its name, whatever the server proposes`(_ offset: Int) async throws {
         let (bad, pieces) = (bytes(flipping: [offset]), try pieces())
         let response = Response.file(resource()).header("Content-Disposition", "attachment; filename=x.bin")
         let outcome = try await withTemporaryDirectory { folder in
@@ -150,7 +150,7 @@ struct RepairTests {
         #expect(outcome.isExact, "\(outcome.events)")
     }
 
-    @Test func `a small file that is repaired leaves its host's connections to others`() async throws {
+    @Test func `the repair of a small file leaves the host's connections to others`() async throws {
         let pieces = try pieces()
         let transport = FakeTransport { request in
             let bytes = self.bytes(flipping: request.fields.contains { $0.name == "Range" } ? [] : [50_000])
@@ -183,7 +183,7 @@ struct RepairTests {
         }
     }
 
-    @Test func `a repair that is cut goes on where it was`() async throws {
+    @Test func `an interrupted repair resumes`() async throws {
         let good = Pattern(seed: 1).bytes(in: 0..<size)
         let response = Response.sequence([.file(resource()).truncated(after: 50_000)], then: .file(resource()))
         let outcome = try await repair(Array(good.prefix(100_000)), hasWhole: true, response)
@@ -191,7 +191,7 @@ struct RepairTests {
         #expect(fetched(outcome).map { $0 < size - length } == true)
     }
 
-    @Test func `without a validator the pieces prove what is fetched again`() async throws {
+    @Test func `without a validator the piece hashes verify the repaired bytes`() async throws {
         let bad = resource(flipping: [50_000], tag: nil)
         let outcome = try await run(["/a": .sequence([.file(bad)], then: .file(resource(tag: nil)))])
         #expect(outcome.isExact, "\(outcome.events)")
@@ -199,7 +199,7 @@ struct RepairTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `pieces that are wrong again end the download, and a later run fetches those alone`() async throws {
+    @Test func `pieces that are wrong again fail the download, and a later run requests only those`() async throws {
         let bad = resource(flipping: [50_000])
         let (whole, pieces) = (try Checksum(of: Fixture.old.body), try pieces())
         try await withTemporaryDirectory { folder in
@@ -222,7 +222,7 @@ struct RepairTests {
         }
     }
 
-    @Test func `pieces that do not fit the size are passed over, and are no proof alone`() async throws {
+    @Test func `piece hashes that do not fit the size are not used, and alone reject the file`() async throws {
         let short = Resource(size: 100_000)
         let outcome = try await run(["/a": .file(short)], hasWhole: false)
         #expect(outcome.error?.code == .checksum)
@@ -230,7 +230,7 @@ struct RepairTests {
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `V13 the bytes of a source that are wrong are fetched from the next one`() async throws {
+    @Test func `V13 wrong bytes of one source are downloaded from the next`() async throws {
         let wrong = Fixture.new
         let outcome = try await run(
             ["/a": .file(wrong), "/b": .file(wrong), "/c": .file(resource())],
@@ -243,7 +243,7 @@ struct RepairTests {
         #expect(left == [.checksum, .checksum])
     }
 
-    @Test func `V13 where all sources are wrong, each was requested once`() async throws {
+    @Test func `V13 if all sources are wrong, each is requested once`() async throws {
         let outcome = try await run(["/a": .file(Fixture.new), "/b": .file(Fixture.new)], hasPieces: false)
         #expect(outcome.error?.code == .checksum)
         #expect(outcome.requests.map(\.path) == ["/a", "/b"])
@@ -260,7 +260,7 @@ struct RepairTests {
     }
 
     /// The same tag in two places is not proof of the same bytes, as the checksum shows.
-    @Test func `bytes of two sources with one tag are fetched again in one piece when the checksum is not theirs`()
+    @Test func `if two sources with one tag do not match the checksum, the file is downloaded from one`()
         async throws
     {
         var other = Fixture.new

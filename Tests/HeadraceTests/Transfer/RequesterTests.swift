@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The same requests again from a caller whom the server knows, and from another one.
+/// Repeated requests with the same login, and with another one.
 @Suite(.timeLimit(.minutes(4)), .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
 struct RequesterTests {
     private typealias Fixture = RefetchFixture
@@ -93,7 +93,7 @@ struct RequesterTests {
 
     /// The second kind of server gives each user another file under the same validator.
     @Test(arguments: Login.allCases, [("\"v1\"", "\"v2\""), ("\"v1\"", "\"v1\""), (nil, nil)] as [(String?, String?)])
-    func `each login has a file of its own, which is known again`(
+    func `each login has its own file, which is recognized again`(
         _ login: Login,
         _ tags: (String?, String?)
     ) async throws {
@@ -112,7 +112,7 @@ struct RequesterTests {
     }
 
     @Test(arguments: [Login.netrc, .cookies, .bearerField])
-    func `what was downloaded without a login is not what a login gets`(_ login: Login) async throws {
+    func `a file downloaded without a login is not reused for a login`(_ login: Login) async throws {
         let response = Response.answering {
             $0.fields.contains { ["Authorization", "Cookie"].contains($0.name) }
                 ? .file(Resource(size: 5000, seed: 2)) : .file(Fixture.old)
@@ -126,7 +126,7 @@ struct RequesterTests {
         }
     }
 
-    @Test func `a new password, and a login for another host, leave the user the same`() async throws {
+    @Test func `a new password or a login for another host does not change the requester`() async throws {
         let logins = [
             "machine 127.0.0.1 login ada password one", "machine 127.0.0.1 login ada password two",
             "machine other login eve password x machine 127.0.0.1 login ada password two",
@@ -147,7 +147,7 @@ struct RequesterTests {
         }
     }
 
-    @Test func `a netrc file without a login for the host is none`() async throws {
+    @Test func `a netrc file without a login for the host does not change the requester`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             _ = try await fixture.fetch { $0.refetchPolicy = .unlessCurrent }
             let second = try await fetch(
@@ -164,7 +164,7 @@ struct RequesterTests {
     }
 
     /// Each response has another session, and the first cookie of the file ends between the runs.
-    @Test func `cookies that servers set, or that have expired, leave the requester the same`() async throws {
+    @Test func `cookies from servers and expired cookies do not change the requester`() async throws {
         let count = Locked(0)
         let response = Response.answering { _ in
             let number = count.withLock { count in
@@ -216,7 +216,7 @@ struct RequesterTests {
     }
 
     /// As with a token that is another one for each run: who says so trusts the server's tag.
-    @Test func `a new token finds the file that is to be kept up to date`() async throws {
+    @Test func `with ifChanged, a new token still recognizes the file`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             for (number, token) in ["one", "two"].enumerated() {
                 let outcome = try await fetch(fixture, .bearerField, token, change: { $0.refetchPolicy = .ifChanged })
@@ -227,7 +227,7 @@ struct RequesterTests {
     }
 
     @Test(arguments: [DownloadRequest.RefetchPolicy.unlessCurrent, .ifChanged])
-    func `a version that was saved without its requester counts only where every login counts`(
+    func `a version stored without its requester counts only if the policy accepts any login`(
         _ policy: DownloadRequest.RefetchPolicy
     ) async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What came of one download that was cut once or more.
+/// The outcome of a download that was cut at least once.
 struct ResumeOutcome {
     var error: DownloadError?
     /// Where the file differs from what it should be; nil where it is exact.
@@ -21,7 +21,7 @@ struct ResumeOutcome {
         events.compactMap { if case .restarted(let reason, let bytes) = $0 { (reason, bytes) } else { nil } }
     }
 
-    /// The offsets from which was gone on.
+    /// The offsets from which the download resumed.
     var resumes: [Int64] {
         events.compactMap { if case .resumed(let offset, _, _) = $0 { offset } else { nil } }
     }
@@ -30,14 +30,14 @@ struct ResumeOutcome {
     var ifRanges: [String?] { requests.map { $0["If-Range"] } }
 }
 
-/// Runs downloads whose first answers are cut, with retries that do not wait.
+/// Runs downloads whose first responses are cut, with retries that do not wait.
 enum ResumeFixture {
     static let size: Int64 = 300_000
     static let cut: Int64 = 120_000
     static let old = Resource(size: size, seed: 1, etag: "\"v1\"")
     static let new = Resource(size: size, seed: 2, etag: "\"v2\"")
 
-    /// The first answer, cut; then `second`, then `last`.
+    /// The first response, cut; then `second`, then `last`.
     static func afterCut(
         of first: Resource = old,
         _ second: Response,
@@ -126,7 +126,7 @@ enum ResumeFixture {
         }
     }
 
-    /// Follows a download to its end, and tells what came of it.
+    /// Observes a download to its end and returns its outcome.
     static func outcome(
         of download: Download,
         from server: FaultServer,

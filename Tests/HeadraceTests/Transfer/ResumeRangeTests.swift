@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// What comes after a cut: answers to a range, right and wrong ones.
+/// Valid and invalid responses to the range request after a cut.
 @Suite(.timeLimit(.minutes(4)))
 struct ResumeRangeTests {
     private typealias Fixture = ResumeFixture
@@ -12,13 +12,13 @@ struct ResumeRangeTests {
     private let cut = ResumeFixture.cut
     private let size = ResumeFixture.size
 
-    @Test func `R01 a plain response takes one request and no range`() async throws {
+    @Test func `R01 a complete response takes one request without a range`() async throws {
         let outcome = try await withTemporaryDirectory { try await Fixture.run(.file(old), in: $0) }
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil])
     }
 
-    @Test func `R02 a cut is gone on with by Range and If-Range, and no byte is fetched twice`() async throws {
+    @Test func `R02 a cut is resumed with Range and If-Range, and no byte is downloaded twice`() async throws {
         let outcome = try await Fixture.afterCut(.file(old))
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, "bytes=\(cut)-"])
@@ -27,7 +27,7 @@ struct ResumeRangeTests {
         #expect(outcome.requests.map(\.bodyBytesSent).reduce(0, +) == size)
     }
 
-    @Test func `R03 twenty cuts at random offsets cost no byte`() async throws {
+    @Test func `R03 twenty cuts at random offsets lose no bytes`() async throws {
         var random = SeededRandom(seed: 3)
         let cuts = (0..<20).map { _ in Int64.random(in: 1...20_000, using: &random) }
         let response = Response.sequence(cuts.map { .file(old).truncated(after: $0) }, then: .file(old))
@@ -37,7 +37,7 @@ struct ResumeRangeTests {
         #expect(outcome.requests.map(\.bodyBytesSent).reduce(0, +) == size)
     }
 
-    @Test func `R04 a cut before the first body byte and inside the head is tried again`() async throws {
+    @Test func `R04 a cut before the first body byte or inside the header is retried`() async throws {
         let response = Response.sequence(
             [.file(old).truncated(after: 0), .file(old).headTruncated(after: 20), .nothing(by: .reset)],
             then: .file(old)
@@ -47,18 +47,18 @@ struct ResumeRangeTests {
         #expect(outcome.ranges == [nil, nil, nil, nil])
     }
 
-    @Test func `R05 a part that begins 1000 bytes early loses them at its front`() async throws {
+    @Test func `R05 the extra bytes of a part that starts 1000 bytes early are skipped`() async throws {
         let outcome = try await Fixture.afterCut(.part(cut - 1000..<size, of: old))
         #expect(outcome.isExact)
     }
 
-    @Test func `R06 a part that begins late is not used`() async throws {
+    @Test func `R06 a part that starts late is not used`() async throws {
         let outcome = try await Fixture.afterCut(.part(cut + 1000..<size, of: old), then: .file(old))
         #expect(outcome.isExact)
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `R07 a part that does not say where it belongs is not used`() async throws {
+    @Test func `R07 a part without Content-Range is not used`() async throws {
         let outcome = try await Fixture.afterCut(
             .part(cut..<size, of: old).withoutHeader("Content-Range"),
             then: .file(old)
@@ -68,12 +68,12 @@ struct ResumeRangeTests {
     }
 
     @Test(arguments: ["bytes 9-5/100", "bytes 0-99/50", "items 120000-299999/300000", "bytes x", ""])
-    func `R08 R09 a part with a nonsensical position is not used`(_ range: String) async throws {
+    func `R08 R09 a part with an invalid Content-Range is not used`(_ range: String) async throws {
         let outcome = try await Fixture.afterCut(.part(cut..<size, of: old).contentRange(range), then: .file(old))
         #expect(outcome.isExact)
     }
 
-    @Test func `R10 a part of an unknown whole keeps the size that is known`() async throws {
+    @Test func `R10 a part with an unknown total keeps the known size`() async throws {
         let outcome = try await Fixture.afterCut(
             .part(cut..<size, of: old).contentRange("bytes \(cut)-\(size - 1)/*")
         )
@@ -81,14 +81,14 @@ struct ResumeRangeTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R11 of a part that is shorter than requested the rest is requested for`() async throws {
+    @Test func `R11 after a part shorter than requested the rest is requested`() async throws {
         let outcome = try await Fixture.afterCut(.part(cut..<cut + 50_000, of: old), then: .file(old))
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, "bytes=\(cut)-", "bytes=\(cut + 50_000)-"])
     }
 
     /// Once the first of them was taken for the end of the file.
-    @Test func `R10 R11 parts of a file whose size nobody tells are requested for until there are no more`()
+    @Test func `R10 R11 parts of a file of unknown size are requested until a 416`()
         async throws
     {
         let first = Response.whole(old).chunked().truncated(after: cut)
@@ -105,7 +105,7 @@ struct ResumeRangeTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `R12 a part of a whole of another size is of another version`() async throws {
+    @Test func `R12 a part with another total belongs to another version`() async throws {
         let longer = Resource(size: size + 5000, seed: 2, etag: "\"v1\"")
         let outcome = try await Fixture.afterCut(
             .part(cut..<size + 5000, of: longer),
@@ -116,26 +116,26 @@ struct ResumeRangeTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `R13 a part whose length and position differ is not used`() async throws {
+    @Test func `R13 a part whose length contradicts its range is not used`() async throws {
         let outcome = try await Fixture.afterCut(.part(cut..<size, of: old).claimingLength("100"), then: .file(old))
         #expect(outcome.isExact)
     }
 
-    @Test func `R14 several parts in one body are not used`() async throws {
+    @Test func `R14 a multipart body is not used`() async throws {
         let parts = Response.part(cut..<size, of: old).withoutHeader("Content-Range")
             .settingHeader("Content-Type", "multipart/byteranges; boundary=x")
         let outcome = try await Fixture.afterCut(parts, then: .file(old))
         #expect(outcome.isExact)
     }
 
-    @Test func `R15 a part that nobody requested for is requested for again as a whole`() async throws {
+    @Test func `R15 after a 206 without a range request the whole file is requested again`() async throws {
         let response = Response.sequence([.part(0..<100, of: old)], then: .file(old))
         let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, nil])
     }
 
-    @Test func `R16 the whole in place of the rest is used from its own body`() async throws {
+    @Test func `R16 a 200 to a range request restarts the file from that body`() async throws {
         var none = old
         none.acceptRanges = "none"
         let outcome = try await Fixture.afterCut(.whole(none))
@@ -144,7 +144,7 @@ struct ResumeRangeTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `R17 a server that drops the range because of If-Range is requested without it`() async throws {
+    @Test func `R17 if a server drops the range because of If-Range, it is left out`() async throws {
         var spoilt = old
         spoilt.ifRange = .refused
         let outcome = try await Fixture.afterCut(.file(spoilt))
@@ -153,14 +153,14 @@ struct ResumeRangeTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R18 a login page does not replace the bytes`() async throws {
+    @Test func `R18 a login page does not replace the downloaded bytes`() async throws {
         let page = Response.ok("<html>log in</html>!").header("Content-Type", "text/html")
         let outcome = try await Fixture.afterCut(page)
         #expect(outcome.error?.code == .unexpectedContent)
         #expect(outcome.names.filter { $0.hasSuffix(".part") }.count == 1)
     }
 
-    @Test func `R19 R34 bytes that are complete need no body, only their name`() async throws {
+    @Test func `R19 R34 a complete partial file is renamed without a request`() async throws {
         try await withTemporaryDirectory { folder in
             let move = FileSystemRecorder { call throws(SystemError) in
                 if call == .move { throw SystemError(errno: 5) }
@@ -186,7 +186,7 @@ struct ResumeRangeTests {
         }
     }
 
-    @Test func `R20 R21 a rest that the server does not have means another version`() async throws {
+    @Test func `R20 R21 a 416 to a range request restarts the download`() async throws {
         let short = Resource(size: 1000, seed: 2, etag: "\"v2\"")
         for response in [Response.status(416, headers: ["Content-Range": "bytes */1000"]), .status(416)] {
             let outcome = try await Fixture.afterCut(response, then: .file(short), expecting: short)
@@ -194,13 +194,13 @@ struct ResumeRangeTests {
         }
     }
 
-    @Test func `R22 a failed precondition means another version`() async throws {
+    @Test func `R22 a 412 to a range request restarts the download`() async throws {
         let outcome = try await Fixture.afterCut(.status(412), then: .file(new), expecting: new)
         #expect(outcome.isExact)
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `R23 a server that refuses ranges is not requested for one`() async throws {
+    @Test func `R23 a server that refuses ranges is not sent a range request`() async throws {
         var none = old
         none.acceptRanges = "none"
         let outcome = try await Fixture.afterCut(of: none, .file(none))
@@ -208,7 +208,7 @@ struct ResumeRangeTests {
         #expect(outcome.ranges == [nil, nil])
     }
 
-    @Test func `R24 a server that does not announce ranges may serve them`() async throws {
+    @Test func `R24 a server without Accept-Ranges may still serve ranges`() async throws {
         var silent = old
         silent.acceptRanges = nil
         let outcome = try await Fixture.afterCut(of: silent, .file(silent))
@@ -216,7 +216,7 @@ struct ResumeRangeTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R30 one byte`() async throws {
+    @Test func `R30 a file of one byte is downloaded`() async throws {
         let byte = Resource(size: 1)
         let outcome = try await withTemporaryDirectory {
             try await Fixture.run(.file(byte), in: $0, expecting: byte)
@@ -224,7 +224,7 @@ struct ResumeRangeTests {
         #expect(outcome.isExact)
     }
 
-    @Test func `R31 chunks without a length, cut and continued`() async throws {
+    @Test func `R31 a chunked body without a length is resumed after a cut`() async throws {
         let outcome = try await withTemporaryDirectory {
             try await Fixture.run(
                 .sequence([.file(old).chunked().truncated(after: cut)], then: .file(old)),
@@ -235,7 +235,7 @@ struct ResumeRangeTests {
         #expect(outcome.resumes == [cut])
     }
 
-    @Test func `R32 a link that is signed anew for each attempt is requested for anew`() async throws {
+    @Test func `R32 each attempt requests the original URL to get a newly signed link`() async throws {
         let outcome = try await withTemporaryDirectory { folder in
             let response = Response.answering { request in
                 switch request.path {
@@ -256,7 +256,7 @@ struct ResumeRangeTests {
         #expect(outcome.ranges == [nil, nil, "bytes=\(cut)-", "bytes=\(cut)-"])
     }
 
-    @Test func `R33 a link that has expired keeps the bytes`() async throws {
+    @Test func `R33 an expired link fails the download but keeps the bytes`() async throws {
         let outcome = try await Fixture.afterCut(.status(403))
         #expect(outcome.error?.statusCode == 403)
         #expect(outcome.names.filter { $0.hasSuffix(".part") }.count == 1)

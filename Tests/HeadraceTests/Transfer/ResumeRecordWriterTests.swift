@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Two who write one record: the transfer, and who is about to be suspended.
+/// Two writers of one resume record: the transfer, and the app before it is suspended.
 @Suite(.timeLimit(.minutes(4)))
 struct ResumeRecordWriterTests {
     private final class Disk: Sendable {
@@ -46,7 +46,7 @@ struct ResumeRecordWriterTests {
         #expect(isWritten)
     }
 
-    @Test func `a record of the transfer takes nothing back that was saved from outside`() throws {
+    @Test func `a late record of the transfer does not undo one saved from outside`() throws {
         recordWriter.began(durable: set(), disk.work)
         recordWriter.save(syncing: true) { set(0..<100) }
         #expect(disk.last.durable == set(0..<100))
@@ -58,7 +58,7 @@ struct ResumeRecordWriterTests {
         #expect(recordWriter.ended())
     }
 
-    @Test func `after a sync that failed nothing more is called durable, whoever's it was`() throws {
+    @Test func `after a failed sync nothing more is recorded as durable`() throws {
         for isOutside in [true, false] {
             recordWriter.began(durable: set(0..<10), disk.work)
             disk.syncs.withLock { $0 = false }
@@ -78,7 +78,7 @@ struct ResumeRecordWriterTests {
         #expect(recordWriter.sync { true })
     }
 
-    @Test func `a record that is saved from outside has the digests of the transfer's last one`() throws {
+    @Test func `a record saved from outside has the piece digests of the transfer's last record`() throws {
         var pieces = try #require(ReceivedPieces(fileSize: 3 * ReceivedPieces.leastLength))
         pieces.keep([(1, 7)])
         recordWriter.began(durable: set(), disk.work)
@@ -91,7 +91,7 @@ struct ResumeRecordWriterTests {
         #expect(disk.pieces.withLock { $0 } == nil)
     }
 
-    @Test func `nothing is called durable that is not written any more`() throws {
+    @Test func `ranges that are no longer written are not recorded as durable`() throws {
         recordWriter.began(durable: set(0..<100), disk.work)
         recordWriter.save(syncing: false) { set(0..<40, 60..<100) }
         #expect(disk.last.durable == set(0..<40, 60..<100))
@@ -100,7 +100,7 @@ struct ResumeRecordWriterTests {
         #expect(disk.last.written == set(0..<40))
     }
 
-    @Test func `nobody outside writes before there are bytes, nor after the end`() {
+    @Test func `nothing is saved from outside before there are bytes or after the end`() {
         recordWriter.save(syncing: true) { set(0..<100) }
         recordWriter.began(durable: set(), disk.work)
         recordWriter.save(syncing: true) { set() }

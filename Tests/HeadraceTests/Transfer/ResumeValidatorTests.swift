@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Whether the bytes after a cut are of the version of those before.
+/// Whether the bytes after a cut belong to the same version as those before.
 @Suite(.timeLimit(.minutes(4)))
 struct ResumeValidatorTests {
     private typealias Fixture = ResumeFixture
@@ -12,14 +12,14 @@ struct ResumeValidatorTests {
     private let new = ResumeFixture.new
     private let cut = ResumeFixture.cut
 
-    @Test func `V01 a file that changed is fetched whole, by If-Range`() async throws {
+    @Test func `V01 a changed file is downloaded whole because of If-Range`() async throws {
         let outcome = try await Fixture.afterCut(.file(new), expecting: new)
         #expect(outcome.isExact)
         #expect(outcome.requests.count == 2)
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `V02 a file that changed is noticed where If-Range is ignored`() async throws {
+    @Test func `V02 a changed file is detected even if the server ignores If-Range`() async throws {
         var careless = new
         careless.ifRange = .ignored
         let outcome = try await Fixture.afterCut(.file(careless), expecting: new)
@@ -27,7 +27,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V03 another date where there is no entity tag is another version`() async throws {
+    @Test func `V03 without an entity tag, another date means another version`() async throws {
         var first = old
         first.etag = nil
         var second = new
@@ -38,7 +38,7 @@ struct ResumeValidatorTests {
     }
 
     @Test(arguments: ["W/\"v1\"", "v1", "\"v1", ""])
-    func `V04 V09 a weak or malformed tag is not sent and proves nothing`(_ tag: String) async throws {
+    func `V04 V09 a weak or malformed tag is not sent and validates nothing`(_ tag: String) async throws {
         var weak = old
         weak.etag = tag
         let outcome = try await Fixture.afterCut(of: weak, .file(weak))
@@ -48,7 +48,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
-    @Test func `V05 a tag that became weak proves nothing`() async throws {
+    @Test func `V05 a tag that became weak validates nothing`() async throws {
         var weak = old
         weak.etag = "W/\"v1\""
         weak.ifRange = .ignored
@@ -57,7 +57,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V06 an old date alone is a validator, sent as it came`() async throws {
+    @Test func `V06 an old date alone is a validator and is sent unchanged`() async throws {
         var dated = old
         dated.etag = nil
         let outcome = try await Fixture.afterCut(of: dated, .file(dated))
@@ -67,7 +67,7 @@ struct ResumeValidatorTests {
     }
 
     @Test(arguments: ["Wed, 01 Jan 2025 00:00:00 GMT", "Wed, 01 Jan 2025 00:00:59 GMT", nil])
-    func `V07 a date that is too young proves nothing`(_ date: String?) async throws {
+    func `V07 a date too close to the response is no validator`(_ date: String?) async throws {
         var dated = old
         dated.etag = nil
         dated.date = date
@@ -77,7 +77,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V07 a date proves nothing of the file to which the next response is redirected`() async throws {
+    @Test func `V07 a date does not validate the file of another redirect target`() async throws {
         var dated = old
         dated.etag = nil
         var other = Resource(size: old.body.count, seed: 99, etag: nil)
@@ -99,7 +99,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V07 a dated file of which each response is from another place fails of the cuts alone`() async throws {
+    @Test func `V07 a dated file redirected elsewhere each time restarts without using up its retries`() async throws {
         var dated = old
         dated.etag = nil
         let cuts = Response.answering { [dated] request in
@@ -120,7 +120,7 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.allSatisfy { $0.reason == RestartReason.differentURL.sentence })
     }
 
-    @Test func `V08 without any validator the download starts again`() async throws {
+    @Test func `V08 without a validator the download restarts`() async throws {
         var bare = old
         bare.etag = nil
         bare.lastModified = nil
@@ -129,7 +129,7 @@ struct ResumeValidatorTests {
         #expect(outcome.ranges == [nil, nil])
     }
 
-    @Test func `V08 without any validator a file that is cut each time fails of the cuts, not of the starts at zero`()
+    @Test func `V08 without a validator a file that is cut each time fails once its retries are used up`()
         async throws
     {
         var bare = old
@@ -141,7 +141,7 @@ struct ResumeValidatorTests {
         #expect(outcome.requests.count == 6)
     }
 
-    @Test func `V10 a tag that is another in each response ends, whole or with an error`() async throws {
+    @Test func `V10 a tag that differs in each response ends with an error, not in a loop`() async throws {
         let response = Response.answering { request in
             var resource = ResumeFixture.old
             resource.etag = "\"\(request.attempt)\""
@@ -158,7 +158,7 @@ struct ResumeValidatorTests {
         #expect(outcome.isExact)
     }
 
-    @Test func `V12 a part without the tag that the whole had proves nothing`() async throws {
+    @Test func `V12 a part without the tag of the first response validates nothing`() async throws {
         var bare = new
         bare.etag = nil
         bare.ifRange = .ignored
@@ -167,13 +167,13 @@ struct ResumeValidatorTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `V16 not modified, where no condition was sent`() async throws {
+    @Test func `V16 a 304 without a condition in the request is an error`() async throws {
         let outcome = try await withTemporaryDirectory { try await Fixture.run(.status(304), in: $0) }
         #expect(outcome.error?.statusCode == 304)
         #expect(outcome.names == [])
     }
 
-    @Test func `E03 E05 encoded bytes are not gone on with`() async throws {
+    @Test func `E03 E05 encoded bytes are not resumed`() async throws {
         let encoded = Response.file(old).header("Content-Encoding", "gzip")
         let outcome = try await withTemporaryDirectory {
             try await Fixture.run(.sequence([encoded.truncated(after: cut)], then: .file(old)), in: $0)

@@ -25,7 +25,7 @@ private final class TransferState {
 @Suite(.timeLimit(.minutes(4)))
 struct RetryBackoffTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `delays are spread up to a bound that doubles to its maximum`(_ seed: UInt64) throws {
+    func `delays are random up to a bound that doubles to the maximum`(_ seed: UInt64) throws {
         let attempts = TransferState(seed: seed) {
             $0.maxFailures = 1000
             $0.maxTotalFailures = 1000
@@ -37,7 +37,7 @@ struct RetryBackoffTests {
         }
     }
 
-    @Test func `T14 delays differ, so that downloads that fail together do not return together`() {
+    @Test func `T14 delays differ, so that downloads that fail together do not retry together`() {
         let delays = (1...100).map { TransferState(seed: $0).fail() }
         #expect(Set(delays).count > 80)
         #expect(delays.contains { $0.map { $0 < .milliseconds(250) } ?? false })
@@ -54,13 +54,13 @@ struct RetryBackoffTests {
     }
 
     @Test(arguments: [0, -1])
-    func `a budget of none gives up at once`(_ maxFailures: Int) {
+    func `a limit of no failures fails at once`(_ maxFailures: Int) {
         let attempts = TransferState { $0.maxFailures = maxFailures }
         #expect(attempts.fail() == nil)
     }
 
     /// A server that has a download begin again and again could have it ask for ever.
-    @Test func `bytes that were there before earn no further failures`() {
+    @Test func `bytes downloaded again earn no further failures`() {
         let attempts = TransferState {
             $0.maxFailures = 2
             $0.maxTotalFailures = 10
@@ -75,7 +75,7 @@ struct RetryBackoffTests {
         #expect(attempts.fail() != nil)
     }
 
-    @Test func `progress ends a row of failures and its long delays`() throws {
+    @Test func `progress resets the failure count and the delays`() throws {
         let attempts = TransferState { $0.maxFailures = 3 }
         for _ in 0..<3 { #expect(attempts.fail() != nil) }
         attempts.progress(0)
@@ -85,7 +85,7 @@ struct RetryBackoffTests {
         #expect(attempts.backoff.failures == 1)
     }
 
-    @Test func `a failure that is forgiven costs no retry, and lengthens the delays as any other`() throws {
+    @Test func `a forgiven failure uses no retry, but lengthens the delays`() throws {
         let attempts = TransferState {
             $0.maxFailures = 2
             $0.maxTotalFailures = 2
@@ -101,12 +101,12 @@ struct RetryBackoffTests {
         #expect(attempts.fail() == nil)
     }
 
-    @Test func `without retries nothing is forgiven`() {
+    @Test func `without retries no failure is forgiven`() {
         let attempts = TransferState { $0.maxFailures = 0 }
         #expect(attempts.fail(isForgiven: true) == nil)
     }
 
-    @Test func `T13 a byte an attempt does not go on for ever`() {
+    @Test func `T13 one byte per attempt does not retry forever`() {
         let attempts = TransferState { $0.maxTotalFailures = 50 }
         while attempts.fail() != nil { attempts.progress(1) }
         #expect(attempts.backoff.totalFailures == 50)
@@ -120,7 +120,7 @@ struct RetryBackoffTests {
         }
     }
 
-    @Test func `T05 the server's time is never cut short, and may exceed the maximum`() throws {
+    @Test func `T05 Retry-After is never shortened and may exceed the maximum delay`() throws {
         let attempts = TransferState {
             $0.maxDelay = .seconds(1)
             $0.maxFailures = 100
@@ -134,7 +134,7 @@ struct RetryBackoffTests {
     }
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min), .zero, .nanoseconds(1)])
-    func `no setting and no count overflows`(_ duration: Duration) {
+    func `extreme settings and counts do not overflow`(_ duration: Duration) {
         let attempts = TransferState(bytesPerFailure: 0) {
             $0.baseDelay = duration
             $0.maxDelay = duration
@@ -149,7 +149,7 @@ struct RetryBackoffTests {
         #expect(attempts.backoff.totalFailures == 100)
     }
 
-    @Test func `the bound does not overflow in a long row`() {
+    @Test func `the bound does not overflow after many failures`() {
         let attempts = TransferState {
             $0.maxDelay = .seconds(Int64.max)
             $0.maxFailures = .max

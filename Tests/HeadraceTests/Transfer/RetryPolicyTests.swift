@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a caller's policy changes about retries.
+/// The effects of a caller's retry policy.
 @Suite(.timeLimit(.minutes(4)))
 struct RetryPolicyTests {
     private let file = ResumeFixture.old
@@ -25,7 +25,7 @@ struct RetryPolicyTests {
         }
     }
 
-    @Test func `the hook has a failure tried again that would have been the end`() async throws {
+    @Test func `the decide hook can retry a failure that would have been final`() async throws {
         let requested = Locked<[String]>([])
         let response = Response.sequence([.status(404), .status(404)], then: .file(file))
         let outcome = try await run(response) { policy in
@@ -39,26 +39,26 @@ struct RetryPolicyTests {
         #expect(requested.withLock { $0 } == ["404 1", "404 2"])
     }
 
-    @Test func `the hook ends a download at once that would have been tried again, here and elsewhere`() async throws {
+    @Test func `the decide hook can fail a download at once, without a retry and without its mirrors`() async throws {
         let outcome = try await run(.status(503), mirrors: 2) { $0.decide = { _, _ in .fail } }
         #expect(outcome.error?.statusCode == 503)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `a hook without an opinion changes nothing`() async throws {
+    @Test func `a decide hook that returns standard changes nothing`() async throws {
         let response = Response.sequence([.status(503), .file(file).truncated(after: 1000)], then: .file(file))
         let outcome = try await run(response) { $0.decide = { _, _ in .standard } }
         #expect(outcome.isExact)
         #expect(outcome.requests.count == 3)
     }
 
-    @Test func `without retries the first failure is the last`() async throws {
+    @Test func `without retries the first failure is final`() async throws {
         let outcome = try await run(.status(503)) { $0 = .none }
         #expect(outcome.error?.statusCode == 503)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `a policy that means nothing is refused`() {
+    @Test func `an invalid retry policy is rejected`() {
         let wrong: [(inout RetryPolicy) -> Void] = [
             { $0.maxFailures = -1 }, { $0.maxTotalFailures = -1 }, { $0.maxRetriesPerHostAndMinute = 0 },
             { $0.baseDelay = .seconds(-1) }, { $0.maxDelay = .seconds(-1) },

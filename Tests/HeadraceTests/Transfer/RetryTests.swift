@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is tried again, when, and what never is; all times by a clock that the test moves.
+/// Which failures are retried, and when; all times are those of a test clock.
 @Suite(.timeLimit(.minutes(4)))
 struct RetryTests {
     private let file = ResumeFixture.old
@@ -28,7 +28,7 @@ struct RetryTests {
         )
     }
 
-    @Test func `a port that nothing listens at is tried twice, and a host that has responded as often as any`()
+    @Test func `an unreachable host has a retry limit of its own, which a host that responded does not`()
         async throws
     {
         let closed = "http://127.0.0.1:1/file.bin"
@@ -56,7 +56,7 @@ struct RetryTests {
         }
     }
 
-    @Test func `T01 a port that refuses is tried until it responses`() async throws {
+    @Test func `T01 a refused connection is retried until the server responds`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.file(file), isListening: false) { server in
                 let clock = TestClock()
@@ -77,7 +77,7 @@ struct RetryTests {
         }
     }
 
-    @Test func `T02 a name without an address is looked up again`() async throws {
+    @Test func `T02 a host name without an address is resolved again`() async throws {
         try await withTemporaryDirectory { folder in
             let failures = Locked(2)
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 3) { request in
@@ -94,7 +94,7 @@ struct RetryTests {
     }
 
     @Test(arguments: [500, 502, 503, 504, 408, 429])
-    func `T03 T07 a status that passes is tried again, and its body is nowhere`(_ status: Int) async throws {
+    func `T03 T07 a transient status is retried, and its body is not saved`(_ status: Int) async throws {
         let refusal = Response.status(status, body: .pattern(seed: 9, size: 1_000_000))
         let outcome = try await withTemporaryDirectory {
             try await ResumeFixture.run(.sequence([refusal, refusal], then: .file(file)), in: $0)
@@ -107,7 +107,7 @@ struct RetryTests {
     }
 
     @Test(arguments: [400, 401, 403, 404, 410, 451])
-    func `T04 T08 a status that stays is an error at once, and bytes are kept`(_ status: Int) async throws {
+    func `T04 T08 a permanent status fails at once, and the bytes are kept`(_ status: Int) async throws {
         let outcome = try await ResumeFixture.afterCut(.status(status))
         #expect(outcome.error?.statusCode == status)
         #expect(outcome.requests.count == 2)
@@ -119,7 +119,7 @@ struct RetryTests {
         ("2", Duration.seconds(2)), ("Thu, 02 Jan 2025 00:00:02 GMT", .seconds(2)), ("0", .zero), ("-5", .zero),
         ("soon", .zero), ("Thu, 01 Jan 2015 00:00:00 GMT", .zero), ("1000000000000", .seconds(6 * 3600)),
     ])
-    func `T05 T06 the server's time is waited for, as far as it is one`(
+    func `T05 T06 Retry-After is honoured if it is valid`(
         _ text: String,
         _ delay: Duration
     )
@@ -131,12 +131,12 @@ struct RetryTests {
         )
     }
 
-    @Test func `D16 a redirect may ask to wait as well`() async throws {
+    @Test func `D16 Retry-After of a redirect is honoured`() async throws {
         try await expectWait(of: .seconds(2), after: .redirect(to: "/file.bin").header("Retry-After", "2"))
     }
 
     /// Once it was up to six hours, in which nobody was told why nothing came.
-    @Test func `D16 a redirect cannot hold a download for long`() async throws {
+    @Test func `D16 Retry-After of a redirect is limited to ten seconds`() async throws {
         try await expectWait(of: .seconds(10), after: .redirect(to: "/file.bin").header("Retry-After", "7200"))
     }
 
@@ -161,7 +161,7 @@ struct RetryTests {
         }
     }
 
-    @Test func `what this run has fetched is gone on with also where earlier runs' bytes are not`() async throws {
+    @Test func `bytes of this run are resumed even if those of earlier runs are not`() async throws {
         let outcome = try await withTemporaryDirectory { folder in
             try await ResumeFixture.run(
                 .sequence([.file(file).truncated(after: ResumeFixture.cut)], then: .file(file)),
@@ -172,7 +172,7 @@ struct RetryTests {
         #expect(outcome.resumes == [ResumeFixture.cut])
     }
 
-    @Test func `T09 a stall is gone on with`() async throws {
+    @Test func `T09 a stalled download is resumed`() async throws {
         let outcome = try await withTemporaryDirectory {
             try await ResumeFixture.run(
                 .sequence([.file(file).stalled(after: ResumeFixture.cut)], then: .file(file)),
@@ -183,7 +183,7 @@ struct RetryTests {
         #expect(outcome.resumes.count == 1)
     }
 
-    @Test func `T13 a byte in each attempt does not go on for ever`() async throws {
+    @Test func `T13 a download with one byte per attempt does not retry forever`() async throws {
         try await withTemporaryDirectory { folder in
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, retries: 5) {
                 DiskFixture.response($0, sending: 1)
@@ -217,7 +217,7 @@ struct RetryTests {
         }
     }
 
-    @Test func `T16 a kept connection that was closed costs no retry`() async throws {
+    @Test func `T16 a reused connection that was closed does not count as a retry`() async throws {
         let response = Response.answering { request in
             request.path == "/a" ? Response.ok("hello").ending(by: .fin) : .ok("hello")
         }

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// Files that are compared with the checksum that their server sends.
+/// Files that are verified with the digest that their server sends.
 @Suite(.timeLimit(.minutes(4)))
 struct ServerDigestTests {
     private typealias Fixture = ResumeFixture
 
-    /// The fields that tell the SHA-256, or what else stands there, of a resource.
+    /// The field with the digest of a resource.
     private static func field(_ name: String, of resource: Resource) throws -> (String, String) {
         let bytes = Pattern(seed: resource.body == Fixture.old.body ? 1 : 2).bytes(in: 0..<Fixture.size)
         let algorithm: Checksum.Algorithm = name == "Content-MD5" ? .md5 : .sha256
@@ -26,7 +26,7 @@ struct ServerDigestTests {
     private static let names = ["Repr-Digest", "Digest", "Content-Digest", "Content-MD5"]
 
     @Test(arguments: names)
-    func `V14 a digest that is right is told, and one that is wrong gives no name`(_ name: String) async throws {
+    func `V14 a matching digest is reported, and a file with a wrong one is not renamed`(_ name: String) async throws {
         for (resource, isRight) in [(Fixture.old, true), (Fixture.new, false)] {
             let (name, value) = try Self.field(name, of: resource)
             let outcome = try await withTemporaryDirectory { folder in
@@ -41,7 +41,7 @@ struct ServerDigestTests {
         }
     }
 
-    @Test func `V14 an unknown function and one in a trailer are passed over`() async throws {
+    @Test func `V14 an unknown algorithm and a digest in a trailer are ignored`() async throws {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
         let responses = [
             Response.file(Fixture.old).header("Repr-Digest", "crc32c=:AAAAAA==:"),
@@ -53,7 +53,7 @@ struct ServerDigestTests {
         }
     }
 
-    @Test func `V14 switched off, a wrong one is passed over`() async throws {
+    @Test func `V14 a wrong digest is ignored if the check is disabled`() async throws {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
         let outcome = try await withTemporaryDirectory { folder in
             try await Fixture.run(
@@ -65,7 +65,7 @@ struct ServerDigestTests {
         #expect(outcome.isExact)
     }
 
-    @Test func `V14 a checksum of the request counts, and not the server's`() async throws {
+    @Test func `V14 a checksum of the request takes precedence over the server's digest`() async throws {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
         let expected = try Checksum(of: Fixture.old.body)
         let outcome = try await withTemporaryDirectory { folder in
@@ -79,7 +79,7 @@ struct ServerDigestTests {
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `V14 the digest of a part is that of the whole, and the bytes of an earlier run are read for it`()
+    @Test func `V14 a part's digest covers the whole file, and bytes of an earlier run are read for it`()
         async throws
     {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.old)
@@ -99,7 +99,7 @@ struct ServerDigestTests {
 
     /// Many servers tell it with a 200 alone; once the next run did not compare what it had not been told itself.
     @Test(arguments: [true, false])
-    func `V14 bytes of an earlier run are compared with the digest that came with them`(_ isRight: Bool) async throws {
+    func `V14 bytes of an earlier run are verified with the digest sent with them`(_ isRight: Bool) async throws {
         let (name, value) = try Self.field("Content-MD5", of: isRight ? Fixture.old : Fixture.new)
         try await withTemporaryDirectory { folder in
             let first = Response.file(Fixture.old).header(name, value).truncated(after: Fixture.cut)
@@ -114,7 +114,7 @@ struct ServerDigestTests {
         }
     }
 
-    @Test func `V14 a digest holds while bytes are held, wherever they are, and covers no more than those`() throws {
+    @Test func `V14 a digest is kept while any bytes are downloaded, and dropped with them`() throws {
         let request = try DiskFixture.request(to: .directory(URL(filePath: "/")))
         var verification = Verification(request, checksServer: true)
         let (name, value) = try Self.field("Content-MD5", of: Fixture.old)
@@ -129,7 +129,7 @@ struct ServerDigestTests {
         #expect(verification.expected == nil)
     }
 
-    @Test func `V01 V14 what was told of the old version is forgotten with it`() async throws {
+    @Test func `V01 V14 the digest of the old version is dropped with it`() async throws {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.old)
         let first = Response.file(Fixture.old).header(name, value).truncated(after: Fixture.cut)
         let outcome = try await withTemporaryDirectory { folder in
@@ -140,7 +140,7 @@ struct ServerDigestTests {
         #expect(!outcome.events.contains { if case .verified = $0 { true } else { false } })
     }
 
-    @Test func `V14 a file over several connections is read for its digest`() async throws {
+    @Test func `V14 a file from several connections is read for its digest`() async throws {
         let base64 = Data(try Checksum(of: SegmentFixture.file.body).bytes).base64EncodedString()
         for (value, isRight) in [(base64, true), (Data(repeating: 0, count: 32).base64EncodedString(), false)] {
             let outcome = try await SegmentFixture.run(

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Headrace
 
-/// What is told of a download while its server sends nothing.
+/// The progress of a download while its server sends nothing.
 @Suite(.timeLimit(.minutes(4)))
 struct SilenceTests {
-    @Test func `all bytes that came are told, and that no further ones come`() async throws {
+    @Test func `a silent transfer reports all its bytes and a speed that falls to zero`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let manager = try await DownloadManager(

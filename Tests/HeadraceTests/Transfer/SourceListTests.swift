@@ -17,7 +17,7 @@ struct SourceListTests {
         ResponseRejection.status(status).error(isTransient: status >= 500)
     }
 
-    @Test func `sources are requested in their order, each once`() throws {
+    @Test func `sources are requested in order, each once`() throws {
         var sources = try sources("a", "b", "a", "b", "c")
         #expect(sources.current.host() == "a")
         #expect(try sources.next(after: refusal(404)).host() == "b")
@@ -25,7 +25,7 @@ struct SourceListTests {
         #expect(throws: DownloadError.self) { try sources.next(after: refusal(404)) }
     }
 
-    @Test func `sources that join are requested after the others, those that are known not at all`() throws {
+    @Test func `added sources are requested after the others, known ones are ignored`() throws {
         var sources = try sources("a", "b")
         #expect(sources.hasNext)
         try sources.join(["b", "c", "a", "c"].map { try #require(URL(string: "http://\($0)/x")) })
@@ -36,7 +36,7 @@ struct SourceListTests {
         #expect(!sources.hasNext)
     }
 
-    @Test func `one that cannot response now is requested again after the others`() throws {
+    @Test func `a source that cannot respond now is requested again after the others`() throws {
         var sources = try sources("a", "b", "c")
         #expect(sources.leavesAtOnce(refusal(503)))
         #expect(try sources.next(after: refusal(503)).host() == "b")
@@ -53,13 +53,13 @@ struct SourceListTests {
         (403, true), (404, true), (410, true), (500, true), (503, true), (599, true), (400, false), (401, false),
         (429, false),
     ])
-    func `a source that refuses is left without a wait, if there is another`(_ status: Int, _ isLeft: Bool) throws {
+    func `a source that refuses is abandoned at once, if there is another`(_ status: Int, _ isLeft: Bool) throws {
         #expect(try sources("a", "b").leavesAtOnce(refusal(status)) == isLeft)
         #expect(try !sources("a").leavesAtOnce(refusal(status)))
     }
 
     @Test(arguments: [DownloadError.Code.connection, .nameResolution])
-    func `a source that cannot be reached is left without a wait, unless bytes of it are held`(
+    func `an unreachable source is abandoned at once, unless bytes of it are downloaded`(
         _ code: DownloadError.Code
     ) throws {
         var sources = try sources("a", "b")
@@ -73,7 +73,7 @@ struct SourceListTests {
     }
 
     @Test(arguments: [DownloadError.Code.diskFull, .permission, .fileExists, .fileTooLarge, .timedOut, .shutDown])
-    func `what is no fault of the source is not tried elsewhere`(_ code: DownloadError.Code) throws {
+    func `a failure that is not the source's is not tried elsewhere`(_ code: DownloadError.Code) throws {
         var sources = try sources("a", "b")
         let error = try #require(throws: DownloadError.self) { try sources.next(after: DownloadError(code, "No.")) }
         #expect(error == DownloadError(code, "No."))
@@ -94,7 +94,7 @@ struct SourceListTests {
     }
 
     @Test(arguments: 0..<200)
-    func `every walk ends, and asks no source for ever`(_ seed: UInt64) throws {
+    func `every random walk over the sources ends`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         var sources = try sources("a", "b", "c", "d", "e")
         var count = 0

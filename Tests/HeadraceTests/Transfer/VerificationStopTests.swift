@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// The reading of a file for its checksum: how it is stopped, and what it meets.
+/// Reading a file for its checksum: stopping it, and read errors.
 @Suite(.timeLimit(.minutes(4)))
 struct VerificationStopTests {
     private typealias Fixture = ResumeFixture
@@ -42,7 +42,7 @@ struct VerificationStopTests {
     }
 
     @Test(arguments: [true, false])
-    func `C08 a pause or a cancel stops the reading before the next buffer`(_ isPause: Bool) async throws {
+    func `C08 a pause or cancellation stops the verification before the next buffer`(_ isPause: Bool) async throws {
         let stopped = RecordGate()
         let (reading, begin) = AsyncStream.makeStream(of: Void.self)
         let recorder = FileSystemRecorder { call throws(SystemError) in
@@ -71,7 +71,7 @@ struct VerificationStopTests {
         }
     }
 
-    @Test func `K05 bytes that cannot be read for the checksum end the download, and stay`() async throws {
+    @Test func `K05 a read error during verification fails the download and keeps the bytes`() async throws {
         let recorder = FileSystemRecorder { call throws(SystemError) in
             if case .readAt(let offset, _) = call, offset > 0 { throw SystemError(errno: EIO) }
         }
@@ -82,7 +82,7 @@ struct VerificationStopTests {
         }
     }
 
-    @Test func `the progress tells how far the reading is`() async throws {
+    @Test func `the progress reports the verified bytes`() async throws {
         let clock = TestClock()
         // Each buffer takes a second, so that each is told.
         let slow = FileSystemRecorder { call throws(SystemError) in
@@ -100,7 +100,7 @@ struct VerificationStopTests {
     }
 
     @Test(arguments: [0, 1, 700_000, 1 << 20])
-    func `the checksum of a file that is there is computed`(_ size: Int64) async throws {
+    func `the checksum of an existing file is computed`(_ size: Int64) async throws {
         try await withTemporaryDirectory { folder in
             let bytes = Pattern(seed: 3).bytes(in: 0..<size)
             let path = folder.appending(path: "x")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Files that are compared with a checksum of the request before they get their names.
+/// Files that are verified with a checksum of the request before they are renamed.
 @Suite(.timeLimit(.minutes(4)))
 struct VerificationTests {
     private typealias Fixture = ResumeFixture
@@ -38,7 +38,7 @@ struct VerificationTests {
     }
 
     @Test(arguments: Checksum.Algorithm.allCases)
-    func `V13 a file with its checksum gets its name, and is not read for it`(
+    func `V13 a file with the right checksum is renamed without being read again`(
         _ algorithm: Checksum.Algorithm
     ) async throws {
         let checksum = try Checksum(algorithm, of: Pattern(seed: 1).bytes(in: 0..<size))
@@ -48,7 +48,7 @@ struct VerificationTests {
         #expect(!outcome.events.contains(.verifying))
     }
 
-    @Test func `V13 one fresh response with a wrong checksum fails at once, and gets no name`() async throws {
+    @Test func `V13 a single response with a wrong checksum fails at once`() async throws {
         let expected = try checksum()
         let outcome = try await run(.file(other), [expected])
         let error = try #require(outcome.error)
@@ -62,7 +62,7 @@ struct VerificationTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `V13 by policy its bytes are deleted`() async throws {
+    @Test func `V13 with the delete policy a mismatching file is deleted`() async throws {
         let outcome = try await run(.sequence([.file(other)], then: .file(file)), [try checksum()], policy: .delete)
         #expect(outcome.error?.code == .checksum)
         #expect(outcome.error?.savedFile == nil)
@@ -71,7 +71,7 @@ struct VerificationTests {
     }
 
     /// The second source is asked for parts beside the first, and has none.
-    @Test func `V13 bytes of one source are believed to be, whoever else was requested for some`() async throws {
+    @Test func `V13 a source without usable parts does not prevent the download from restarting`() async throws {
         let (wrong, right) = (Resource(size: 3 << 20, seed: 5), Resource(size: 3 << 20, seed: 6))
         let expected = try checksum(right)
         let outcome = try await Fixture.run(withMirrors: ["/a": .file(wrong), "/b": .status(404)]) {
@@ -83,14 +83,14 @@ struct VerificationTests {
         #expect(outcome.restarts.map(\.bytes) == [3 << 20], "\(outcome.restarts)")
     }
 
-    @Test func `of several checksums the strongest counts`() async throws {
+    @Test func `of several checksums the strongest is used`() async throws {
         let weak = try #require(ChecksumFixture.checksum(.md5))
         let outcome = try await run(.file(file), [weak, try checksum(), weak])
         #expect(outcome.isExact)
         #expect(outcome.events.contains(.verified(try checksum())))
     }
 
-    @Test func `two checksums of one function that differ are refused`() throws {
+    @Test func `two different checksums for one algorithm are rejected`() throws {
         let url = try #require(URL(string: "http://h/a"))
         var request = DownloadRequest(url, to: .directory(URL(filePath: "/")))
         request.checksums = [try checksum(), try checksum(), try #require(ChecksumFixture.checksum(.md5))]
@@ -111,20 +111,22 @@ struct VerificationTests {
         #expect(outcome.events.contains(.verified(try checksum())))
     }
 
-    @Test func `L13 an empty file has a checksum too`() async throws {
+    @Test func `L13 an empty file is verified`() async throws {
         let empty = Resource(.bytes([]))
         let outcome = try await run(.file(empty), [try checksum(empty)], expecting: empty)
         #expect(outcome.isExact)
     }
 
-    @Test func `R31 a file of unknown length has a checksum too`() async throws {
+    @Test func `R31 a file of unknown length is verified`() async throws {
         let outcome = try await run(.whole(file).chunked(), [try checksum()])
         #expect(outcome.isExact)
         #expect(outcome.events.contains(.verified(try checksum())))
     }
 
     @Test(arguments: [true, false])
-    func `K17 a byte that changed in a partial is found, and the file fetched again`(_ isFlipped: Bool) async throws {
+    func `K17 a changed byte in a partial file is detected, and the file downloaded again`(
+        _ isFlipped: Bool
+    ) async throws {
         let expected = try checksum()
         try await withTemporaryDirectory { folder in
             let response = Response.sequence([.file(file).truncated(after: cut)], then: .file(file))
@@ -159,8 +161,7 @@ struct VerificationTests {
     }
 
     @Test(arguments: [nil, #"W/"v1""#, "v1"])
-    func `V04 V08 V09 without a validator the checksum is what held bytes are gone on with`(_ tag: String?) async throws
-    {
+    func `V04 V08 V09 without a validator a checksum allows resuming`(_ tag: String?) async throws {
         let resource = bare(tag: tag)
         let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
         let outcome = try await run(response, [try checksum()])
@@ -174,7 +175,7 @@ struct VerificationTests {
         )
     }
 
-    @Test func `V10 tags that differ by node are gone on with, and the checksum proves the file`() async throws {
+    @Test func `V10 tags that differ by node allow resuming with a checksum`() async throws {
         var node = file
         node.etag = #""v1-of-another-node""#
         let response = Response.sequence([.file(file).truncated(after: cut)], then: .file(node))
@@ -185,7 +186,7 @@ struct VerificationTests {
     }
 
     @Test(arguments: [true, false])
-    func `V08 bytes of two versions are found at the end, and the new one is fetched from zero`(
+    func `V08 mixed versions are detected at the end, and the new one is downloaded whole`(
         _ isRightThen: Bool
     ) async throws {
         let (old, new) = (bare(), bare(seed: 2))
@@ -207,7 +208,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func `V08 a partial of an earlier run is gone on with as well`() async throws {
+    @Test func `V08 a partial file of an earlier run is resumed with a checksum`() async throws {
         let (resource, expected) = (bare(), try checksum())
         try await withTemporaryDirectory { folder in
             let response = Response.sequence([.file(resource).truncated(after: cut)], then: .file(resource))
@@ -222,7 +223,7 @@ struct VerificationTests {
 
     /// In a further run that is asked for without the checksum, or with it.
     @Test(arguments: [false, true])
-    func `bytes that only a checksum can prove never get a name without it`(_ isAsked: Bool) async throws {
+    func `bytes verifiable only by a checksum are never renamed without it`(_ isAsked: Bool) async throws {
         var mixed = other
         mixed.ifRange = .ignored
         let responses = Response.sequence(
@@ -247,8 +248,8 @@ struct VerificationTests {
         }
     }
 
-    /// Once a change of the source made them forget it.
-    @Test func `nor do they go on from a mirror where the first source refuses`() async throws {
+    /// Regression: a change of the source cleared the flag.
+    @Test func `bytes verifiable only by a checksum are not continued from a mirror without it`() async throws {
         var mixed = other
         mixed.ifRange = .ignored
         let responses = Response.sequence(

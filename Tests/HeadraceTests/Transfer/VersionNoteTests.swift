@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What is noted on finished files of where they came from, and when.
+/// When the origin and the version of a finished file are stored.
 @Suite(.timeLimit(.minutes(4)))
 struct VersionNoteTests {
     /// Downloads twice into a folder of its own over fake connections.
@@ -61,13 +61,13 @@ struct VersionNoteTests {
         }
     }
 
-    @Test func `nothing is noted or looked for unless it is requested for`() async throws {
+    @Test func `without a refetch policy no version is stored or read`() async throws {
         let (areFinished, calls, _) = try await downloads(.always)
         #expect(areFinished)
         #expect(!calls.contains(where: isOfAttributes))
     }
 
-    @Test func `a manager that stores origins notes them on every file, and looks for none`() async throws {
+    @Test func `with storesOrigin every file gets its origin and version, and none is read`() async throws {
         let (areFinished, calls, _) = try await downloads(.always) { $0.storesOrigin = true }
         #expect(areFinished)
         let notes: [FileSystemRecorder.Call] = [
@@ -76,7 +76,7 @@ struct VersionNoteTests {
         #expect(calls.filter(isOfAttributes) == notes + notes)
     }
 
-    @Test func `without attributes and registry each run fetches and replaces the file`() async throws {
+    @Test func `without attributes and registry each run downloads and replaces the file`() async throws {
         let (areFinished, calls, names) = try await downloads(
             .ifChanged,
             failing: { call throws(SystemError) in
@@ -89,7 +89,7 @@ struct VersionNoteTests {
     }
 
     @Test(arguments: Set([ENOTSUP, EOPNOTSUPP]))
-    func `where files have no attributes, a registry keeps their versions`(_ number: Int32) async throws {
+    func `if files cannot have attributes, the registry stores their versions`(_ number: Int32) async throws {
         let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
             if isOfAttributes(call) { throw SystemError(errno: number) }
         }
@@ -114,7 +114,7 @@ struct VersionNoteTests {
         }
     }
 
-    @Test func `where an attribute cannot be written for another reason, no registry keeps the version`() async throws {
+    @Test func `if an attribute fails for another reason, the registry does not store the version`() async throws {
         let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
             if isOfAttributes(call) { throw SystemError(errno: EACCES) }
         }
@@ -128,8 +128,7 @@ struct VersionNoteTests {
     }
 
     /// A process that was killed in between left a file that the next run did not know, and downloaded as a copy.
-    @Test func `the version is stored before the file gets its name, and only when its bytes are synced`() async throws
-    {
+    @Test func `the version is stored before the rename, and only after a sync of the bytes`() async throws {
         let (_, calls, _) = try await downloads(.ifChanged) { $0.durability = .none }
         let expected: [FileSystemRecorder.Call] = [
             .setAttribute(SavedValidator.originAttribute), .sync, .setAttribute(SavedValidator.attribute), .replace,
@@ -137,14 +136,14 @@ struct VersionNoteTests {
         #expect(Array(calls.filter(expected.contains).prefix(4)) == expected)
     }
 
-    @Test func `a request for what is not there notes the version alone, and waits for no disk`() async throws {
+    @Test func `with unlessCurrent the version is stored without a sync`() async throws {
         let (_, calls, _) = try await downloads(.unlessCurrent) { $0.durability = .none }
         let expected: [FileSystemRecorder.Call] = [.setAttribute(SavedValidator.attribute), .replace]
         let relevant = expected + [.setAttribute(SavedValidator.originAttribute), .sync]
         #expect(Array(calls.filter(relevant.contains).prefix(2)) == expected)
     }
 
-    @Test func `a file that cannot be synced is no version to rely on, and finished all the same`() async throws {
+    @Test func `a file that cannot be synced finishes without a stored version`() async throws {
         let (areFinished, calls, _) = try await downloads(.ifChanged) {
             $0.durability = .none
         } failing: { call throws(SystemError) in
@@ -155,7 +154,7 @@ struct VersionNoteTests {
     }
 
     @Test(.enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"))
-    func `S10 the address on a file has neither user nor password nor query`() async throws {
+    func `S10 the stored origin has no user, password or query`() async throws {
         try await RefetchFixture.run(.file(RefetchFixture.old)) { fixture in
             let text = "http://user:secret@127.0.0.1:\(fixture.server.port)/file.bin?token=secret#secret"
             let url = try #require(URL(string: text))

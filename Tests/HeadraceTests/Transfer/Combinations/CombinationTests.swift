@@ -20,7 +20,7 @@ struct CombinationTests {
     }()
 
     @Test(arguments: 0..<lanes)
-    func `whatever comes together, a file is of one version, and comes in the end`(_ lane: Int) async throws {
+    func `any combination ends with a file of one version`(_ lane: Int) async throws {
         for seed in Self.seeds where Int(seed % UInt64(Self.lanes)) == lane {
             do {
                 guard let failure = try await CombinationRun.failure(of: Combination(seed: seed)) else { continue }

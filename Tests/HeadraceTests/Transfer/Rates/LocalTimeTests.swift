@@ -3,11 +3,11 @@ import Testing
 
 @testable import Headrace
 
-/// The time that a schedule of rates goes by.
+/// The local time used by a rate schedule.
 @Suite(.timeLimit(.minutes(4)))
 struct LocalTimeTests {
-    /// In a process of its own, whose time zone is nobody else's.
-    @Test func `another time zone of the system is gone by at once`() async {
+    /// In a separate process, because it changes the time zone.
+    @Test func `a changed time zone applies at once`() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "UTC", 1)
             let before = LocalTime.now()

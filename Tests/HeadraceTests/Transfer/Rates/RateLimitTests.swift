@@ -4,13 +4,13 @@ import Testing
 
 @testable import Headrace
 
-/// What limits make of downloads.
+/// Downloads with rate limits.
 @Suite(.timeLimit(.minutes(4)))
 struct RateLimitTests {
     private let size = DiskFixture.size
 
     @Test(arguments: [50_000, 100_000, 2_000_000])
-    func `at no time have more bytes come than the limit allows, and none is wasted`(_ limit: Int) async throws {
+    func `the bytes received never exceed the limit, and no allowance is wasted`(_ limit: Int) async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.rateLimit = Int64(limit) }
             let download = try await fixture.add()
@@ -24,7 +24,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `the lowest of the limits for a download is the one that holds`() async throws {
+    @Test func `the lowest limit of a download applies`() async throws {
         for lowest in 0..<3 {
             try await withTemporaryDirectory { folder in
                 let limits = (0..<3).map { Int64($0 == lowest ? 200_000 : 5_000_000) }
@@ -45,7 +45,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `a group shares its limit, and others have no part in it`() async throws {
+    @Test func `a group shares its limit, and other downloads are not affected`() async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.groupRateLimits = ["g": 100_000] }
             let downloads = [
@@ -66,7 +66,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `a limit that is raised, lowered or taken away is felt within 200 ms`() async throws {
+    @Test func `a changed or removed limit applies within 200 ms`() async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.rateLimit = 100_000 }
             let (manager, clock) = (fixture.manager, fixture.clock)
@@ -100,7 +100,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `a download that waits for a limit is paused and cancelled at once, with its bytes`() async throws {
+    @Test func `a download waiting for a limit can be paused and cancelled at once`() async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.rateLimit = 1_000_000 }
             let download = try await fixture.add()
@@ -127,7 +127,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `limits follow the hours of a schedule, and the lower of two holds`() async throws {
+    @Test func `limits follow the schedule, and the lower of two applies`() async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) {
                 $0.rateSchedule = RateSchedule("Mon 00:00-00:01 1000, Mon 00:01-00:02 50K, else none")
@@ -158,7 +158,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `the speed that is told is that of the limit, without leaps`() async throws {
+    @Test func `the reported speed matches the limit without jumps`() async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.rateLimit = 100_000 }
             let download = try await fixture.add()
@@ -175,7 +175,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `a limit that lets nothing through is refused`() async throws {
+    @Test func `a limit that is not positive is rejected`() async throws {
         for change: @Sendable (inout DownloadConfiguration) -> Void in [
             { $0.rateLimit = 0 }, { $0.rateLimit = -1 }, { $0.groupRateLimits = ["g": 0] },
         ] {
@@ -198,7 +198,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `a download's own limit outlives the process, and so does its state`() async throws {
+    @Test func `a download's own limit and state are restored after a restart`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = folder.appending(path: "list", directoryHint: .isDirectory)
             var fixture = try await RateFixture(in: folder) { $0.registryDirectory = registry }
@@ -218,7 +218,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `what waits in memory shrinks with a limit, and grows when it is gone`() async throws {
+    @Test func `the buffer size follows the limit`() async throws {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder)
             let rates = fixture.manager.environment.rates
@@ -243,7 +243,7 @@ struct RateLimitTests {
     // MARK: Real connections
 
     /// The disk is given what the limit allows; the server is ahead by what the kernel holds of a connection.
-    @Test func `the server sends no faster than the limit, and a limited download is not stalled`() async throws {
+    @Test func `the server is slowed to the limit, and a limited download does not stall`() async throws {
         let size: Int64 = 64 << 20
         try await withFaultServer(.ok(.pattern(size: size))) { server in
             try await withTemporaryDirectory { folder in
@@ -265,7 +265,7 @@ struct RateLimitTests {
         }
     }
 
-    @Test func `a file comes whole through limits that change all the time`() async throws {
+    @Test func `a file is exact despite constantly changing limits`() async throws {
         let body = Response.Body.pattern(size: 3_000_000)
         try await withFaultServer(.ok(body)) { server in
             try await withTemporaryDirectory { folder in

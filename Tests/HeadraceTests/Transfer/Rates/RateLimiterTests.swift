@@ -9,7 +9,7 @@ struct RateLimiterTests {
 
     /// Each sleeps for 50 ms at least, and of a hundred each for 150 ms, all of them until the same time.
     @Test(arguments: rates, [(1, 20), (4, 30), (16, 110), (100, 675)])
-    func `any five seconds after the first are within 3 percent of the limit, and nobody waits busily`(
+    func `the rate stays within 3 percent of the limit without busy waiting`(
         _ limit: Int64,
         _ most: (connections: Int, sleepsPerSecond: Int)
     ) {
@@ -27,7 +27,7 @@ struct RateLimiterTests {
         }
     }
 
-    @Test func `who waits is told a later time, however long it goes on`() {
+    @Test func `a waiting connection always gets a later time`() {
         var limiter = RateLimiter()
         limiter.setLimit(1, for: .all, at: .zero)
         let lines = (0..<5).map { _ in limiter.connect(Download.ID(rawValue: 1), at: .zero) }
@@ -47,7 +47,7 @@ struct RateLimiterTests {
         ] as [(Int64, Int64)],
         [1, 16]
     )
-    func `another limit holds from 200 ms on`(_ limits: (Int64, Int64), _ connections: Int) {
+    func `a changed limit applies after 200 ms`(_ limits: (Int64, Int64), _ connections: Int) {
         var simulation = RateSimulation()
         simulation.setLimit(limits.0)
         simulation.add(1, connections: connections)
@@ -60,7 +60,7 @@ struct RateLimiterTests {
         if limits.1 < limits.0 { #expect(simulation.rate(from: 4, to: 4.2) <= Double(limits.1) * 2) }
     }
 
-    @Test func `a limit that is taken away lets all go on within 200 ms`() {
+    @Test func `removing a limit lets all connections continue within 200 ms`() {
         var simulation = RateSimulation()
         simulation.setLimit(1000)
         simulation.add(1, connections: 4, network: 1_000_000)
@@ -71,7 +71,7 @@ struct RateLimiterTests {
         #expect(simulation.rate(from: 2.2, to: 4) > 3_500_000)
     }
 
-    @Test func `the limits of groups and downloads hold below the one for all`() {
+    @Test func `limits of groups and downloads apply below the global limit`() {
         var simulation = RateSimulation()
         simulation.setLimit(2_000_000)
         simulation.setLimit(500_000, for: .group("g"))
@@ -87,7 +87,7 @@ struct RateLimiterTests {
         #expect(simulation.extremes(from: 1, to: 12).isWithin(3, of: 2_000_000))
     }
 
-    @Test func `a limit for a download alone leaves the others free`() {
+    @Test func `a limit for one download leaves the others unlimited`() {
         var simulation = RateSimulation()
         simulation.setLimit(50_000, for: .download(Download.ID(rawValue: 1)))
         simulation.add(1, connections: 2)
@@ -98,7 +98,7 @@ struct RateLimiterTests {
     }
 
     @Test(arguments: rates)
-    func `downloads share alike, and so do the connections of each`(_ limit: Int64) {
+    func `downloads share equally, and so do their connections`(_ limit: Int64) {
         var simulation = RateSimulation()
         simulation.setLimit(limit)
         simulation.add(1, connections: 8)
@@ -115,7 +115,7 @@ struct RateLimiterTests {
         }
     }
 
-    @Test func `what a slow one leaves over goes to the others`() {
+    @Test func `what a slow connection leaves over goes to the others`() {
         var simulation = RateSimulation()
         simulation.setLimit(2_000_000)
         simulation.add(1, network: 100_000)
@@ -130,7 +130,7 @@ struct RateLimiterTests {
     }
 
     @Test(arguments: [Duration.zero, .milliseconds(50), .milliseconds(200)], [1, 16])
-    func `who wakes late loses nothing`(_ lateness: Duration, _ connections: Int) {
+    func `a connection that wakes late loses nothing`(_ lateness: Duration, _ connections: Int) {
         var simulation = RateSimulation(lateness: lateness)
         simulation.setLimit(2_000_000)
         simulation.add(1, connections: connections)
@@ -140,7 +140,7 @@ struct RateLimiterTests {
 
     /// Time without traffic is not made up for.
     @Test(arguments: [Duration.seconds(1), .seconds(100), .seconds(1_000_000)])
-    func `after a pause no more than a burst may be taken at once`(_ pause: Duration) {
+    func `after a pause at most one burst is granted at once`(_ pause: Duration) {
         var limiter = RateLimiter()
         limiter.setLimit(1_000_000, for: .all, at: .zero)
         let connection = limiter.connect(Download.ID(rawValue: 1), at: .zero)
@@ -153,7 +153,7 @@ struct RateLimiterTests {
         #expect(count <= 300_000)
     }
 
-    @Test func `without a limit all is granted at once`() {
+    @Test func `without a limit every request is granted at once`() {
         var limiter = RateLimiter()
         limiter.setLimit(1, for: .group("other"), at: .zero)
         let connection = limiter.connect(Download.ID(rawValue: 1), group: "g", at: .zero)
@@ -162,7 +162,7 @@ struct RateLimiterTests {
     }
 
     @Test(arguments: [1, 2, Int.max - 1, .max])
-    func `the least and the greatest limits are limits`(_ limit: Int) {
+    func `the smallest and largest limits work`(_ limit: Int) {
         var limiter = RateLimiter()
         limiter.setLimit(Int64(limit), for: .all, at: .zero)
         let connection = limiter.connect(Download.ID(rawValue: 1), at: .zero)
@@ -180,7 +180,7 @@ struct RateLimiterTests {
         #expect(limiter.take(.max, for: connection, at: .seconds(20)) != .bytes(0))
     }
 
-    @Test func `a connection that waited when the limits went has no share of the next ones until it asks`() {
+    @Test func `a waiting connection has no share of a later limit until it requests bytes`() {
         var limiter = RateLimiter()
         limiter.setLimit(100_000, for: .all, at: .zero)
         let silent = limiter.connect(Download.ID(rawValue: 1), at: .zero)
@@ -199,7 +199,7 @@ struct RateLimiterTests {
     }
 
     @Test(arguments: 0..<6)
-    func `no change of limits and lines lets more or less through than it may`(_ seed: UInt64) {
+    func `random changes of limits and connections keep the rate within its limits`(_ seed: UInt64) {
         var walk = RateWalk(seed: seed)
         for _ in 0..<40 { walk.step() }
     }

@@ -12,7 +12,7 @@ struct ByteRateTests {
             ("8589934591.999999999G", 9_223_372_036_854_775_806),
         ] as [(String, Int64)]
     )
-    func `a rate counts in powers of 1024`(_ text: String, _ rate: Int64) throws {
+    func `a rate uses powers of 1024`(_ text: String, _ rate: Int64) throws {
         #expect(try ByteRate(parsing: text).bytesPerSecond == rate)
     }
 
@@ -25,12 +25,12 @@ struct ByteRateTests {
             ("0G", .outOfRange), ("9223372036854775808", .outOfRange), ("9999999999G", .outOfRange),
         ] as [(String, ByteRate.Failure)]
     )
-    func `what is no rate is refused`(_ text: String, _ failure: ByteRate.Failure) {
+    func `an invalid rate is rejected`(_ text: String, _ failure: ByteRate.Failure) {
         #expect(throws: failure) { try ByteRate(parsing: text) }
     }
 
     @Test(arguments: [("1000", "1000"), ("1024", "1K"), ("1536k", "1536K"), ("2048K", "2M"), ("4G", "4G")])
-    func `a rate is written as briefly as it can be`(_ text: String, _ written: String) throws {
+    func `a rate is written in its shortest form`(_ text: String, _ written: String) throws {
         #expect(try ByteRate(parsing: text).description == written)
     }
 }
@@ -58,7 +58,7 @@ struct RateScheduleTests {
             (office, .sunday, 1440 + 480, 1 << 20), (office, .tuesday, 480 - 1440, 1 << 20),
         ] as [(String, RateSchedule.Weekday, Int, Int64?)]
     )
-    func `the first entry for a minute limits it`(
+    func `the first matching entry sets the limit`(
         _ text: String,
         _ weekday: RateSchedule.Weekday,
         _ minute: Int,
@@ -75,7 +75,7 @@ struct RateScheduleTests {
             ("Mon 1, else 2", .monday, 0, 1440, 2), ("Mon 1, else 2", .monday, 1, 1439, 2),
         ] as [(String, RateSchedule.Weekday, Int, Int, Int64?)]
     )
-    func `the next change is told`(
+    func `the next change of the limit is found`(
         _ text: String,
         _ weekday: RateSchedule.Weekday,
         _ minute: Int,
@@ -88,7 +88,7 @@ struct RateScheduleTests {
     }
 
     @Test(arguments: ["else 1M", "1M", "08:00-18:00 1M, else 1M", "Mon-Sun none, else 1M"])
-    func `what is always the same has no next change`(_ text: String) throws {
+    func `a constant schedule has no next change`(_ text: String) throws {
         #expect(try RateSchedule(parsing: text).nextChange(after: .monday, minuteOfDay: 0) == nil)
     }
 
@@ -98,7 +98,7 @@ struct RateScheduleTests {
         ("Mon-Sun 00:00-24:00 1", "1, else none"), ("Sat-Sat 1", "Sat 1, else none"),
         ("08:00-09:00 17:30-00:00 1", "08:00-09:00 1, 17:30-00:00 1, else none"), ("else 3K", "else 3K"),
     ])
-    func `a schedule is written in one way`(_ text: String, _ written: String) throws {
+    func `a schedule is written in its canonical form`(_ text: String, _ written: String) throws {
         let schedule = try RateSchedule(parsing: text)
         #expect(schedule.description == written)
         #expect(RateSchedule(written) == schedule)
@@ -117,7 +117,7 @@ struct RateScheduleTests {
         ("Mon fast", "fast", number), ("else -1", "-1", number), ("Mo 1", "Mo 1", order),
         ("Mon 0", "0", "the rate is out of range; use none for no limit"),
     ])
-    func `a text that makes no sense is refused`(_ text: String, _ part: String, _ problem: String) {
+    func `an invalid text is rejected`(_ text: String, _ part: String, _ problem: String) {
         let error = DownloadError(.invalidRequest, "\"\(part)\" is not a valid entry of a rate schedule: \(problem).")
         #expect(throws: error) { try RateSchedule(parsing: text) }
         #expect(RateSchedule(text) == nil)
@@ -131,19 +131,19 @@ struct RateScheduleTests {
         (Entry(from: .min, to: .max, bytesPerSecond: 1), "a day has 1440"),
         (Entry(bytesPerSecond: 0), "must be above zero"), (Entry(bytesPerSecond: -1), "must be above zero"),
     ])
-    func `an entry that makes no sense is refused`(_ entry: Entry, _ problem: String) {
+    func `an invalid entry is rejected`(_ entry: Entry, _ problem: String) {
         let error = #expect(throws: DownloadError.self) { try RateSchedule([entry]) }
         #expect(error?.code == .invalidRequest && error?.message.contains(problem) == true)
     }
 
     @Test(arguments: [Int.min, .max])
-    func `a minute that is far off is a minute of some day`(_ minute: Int) throws {
+    func `an out-of-range minute belongs to another day`(_ minute: Int) throws {
         let schedule = try RateSchedule(parsing: "Mon 1, else 2")
         #expect(schedule.limit(weekday: .monday, minuteOfDay: minute) != nil)
         #expect(schedule.nextChange(after: .monday, minuteOfDay: minute) != nil)
     }
 
-    @Test func `no schedule is longer than it may be`() throws {
+    @Test func `a schedule has at most a hundred entries`() throws {
         let entries = [Entry](repeating: Entry(bytesPerSecond: 1), count: 100)
         #expect(try RateSchedule(entries).entries.count == 100)
         #expect(throws: DownloadError.self) { try RateSchedule(entries + entries) }
@@ -153,7 +153,7 @@ struct RateScheduleTests {
 
     /// Against a table of all minutes of the week, in which later entries are written first.
     @Test(arguments: 0..<10)
-    func `random schedules are what a table of the week's minutes says`(_ seed: UInt64) throws {
+    func `random schedules match a table of the week's minutes`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let rates: [Int64?] = [nil, 1, 1000, 1 << 20, .max]
         let entries = (0..<Int.random(in: 0...6, using: &random)).map { _ in

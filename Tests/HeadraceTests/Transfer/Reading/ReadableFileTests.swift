@@ -44,7 +44,7 @@ struct ReadableFileTests {
             ([0..<1000], 900..<5000, 900..<1000), ([0..<1000], 0..<Int64.max, 0..<1000),
         ] as [([Range<Int64>], Range<Int64>, Range<Int64>?)]
     )
-    func `what is there in a row is read, and nothing else`(
+    func `only contiguous received bytes are read`(
         _ held: [Range<Int64>],
         _ wanted: Range<Int64>,
         _ readable: Range<Int64>?
@@ -57,7 +57,7 @@ struct ReadableFileTests {
         #expect(readable != nil || step == .wait)
     }
 
-    @Test func `bytes are read in order, 256 KiB at the most, to the end of the range or of the file`() {
+    @Test func `bytes are read in order, at most 256 KiB at once, to the end of the range or the file`() {
         var file = file(0..<1 << 20, total: 1 << 20)
         let id = file.join(100_000..<Int64.max)
         var position: Int64 = 100_000
@@ -71,13 +71,13 @@ struct ReadableFileTests {
     }
 
     @Test(arguments: [1000..<2000, 5000..<6000, 7..<7] as [Range<Int64>])
-    func `a range without a byte of the file ends at once`(_ range: Range<Int64>) {
+    func `a range outside the file ends at once`(_ range: Range<Int64>) {
         var file = file()
         let id = file.join(range)
         #expect(file.step(of: id) == .end)
     }
 
-    @Test func `where the size is not known a range behind the end waits for it`() {
+    @Test func `while the size is unknown, a range beyond the received bytes waits`() {
         var file = file(0..<500, total: nil)
         let id = file.join(600..<700)
         #expect(file.step(of: id) == .wait)
@@ -87,7 +87,7 @@ struct ReadableFileTests {
 
     // MARK: Bytes that go
 
-    @Test func `bytes that went while they were read are not handed out`() {
+    @Test func `bytes discarded while they are being read are not delivered`() {
         var file = file(0..<100)
         let id = file.join(0..<1000)
         guard case .read(let read) = file.step(of: id) else {
@@ -102,7 +102,7 @@ struct ReadableFileTests {
         #expect(range(file.step(of: id)) == 0..<100, "nothing was given, so that the new version is read")
     }
 
-    @Test func `one who was given bytes of another version fails, and one who was not goes on`() {
+    @Test func `a reader that received bytes of another version fails, other readers continue`() {
         var file = file(0..<100)
         let (first, second) = (file.join(0..<1000), file.join(50..<1000))
         let isTaken = take(&file, first)
@@ -113,7 +113,7 @@ struct ReadableFileTests {
         #expect(file.demands == [50..<1000])
     }
 
-    @Test func `one who was given all of its range has it, whatever comes`() throws {
+    @Test func `a reader that received all of its range ends normally, whatever follows`() throws {
         var file = file(0..<100)
         let id = file.join(20..<40)
         let isTaken = take(&file, id)
@@ -123,7 +123,7 @@ struct ReadableFileTests {
         #expect(file.step(of: id) == .end)
     }
 
-    @Test func `where parts are given up only those go on who were given none of them`() {
+    @Test func `if parts are discarded, only readers without bytes of them continue`() {
         var file = file(0..<100, 500..<600)
         let (kept, lost, waiting) = (file.join(0..<1000), file.join(550..<1000), file.join(700..<1000))
         let areTaken = (take(&file, kept), take(&file, lost))
@@ -136,7 +136,7 @@ struct ReadableFileTests {
     }
 
     @Test(arguments: [true, false])
-    func `between two sessions the file is read as long as it has its stamp`(_ isSame: Bool) {
+    func `between two sessions the file is read while its stamp matches`(_ isSame: Bool) {
         var file = file(0..<100)
         let (reader, other) = (file.join(0..<1000), file.join(200..<1000))
         file.kept(stamp)
@@ -153,7 +153,7 @@ struct ReadableFileTests {
         #expect(range(file.step(of: other)) == 200..<250)
     }
 
-    @Test func `what a session does not keep is gone`() {
+    @Test func `bytes that a session does not keep are gone`() {
         var file = file(0..<100)
         let id = file.join(0..<1000)
         file.closed()
@@ -163,7 +163,7 @@ struct ReadableFileTests {
         #expect(range(file.step(of: id)) == 0..<50)
     }
 
-    @Test func `the end of a download tells more than that its bytes are gone`() throws {
+    @Test func `the state of an ended download takes precedence over its discarded bytes`() throws {
         var file = file(0..<100)
         let id = file.join(0..<1000)
         let isTaken = take(&file, id)
@@ -174,7 +174,7 @@ struct ReadableFileTests {
 
     // MARK: Names and ends
 
-    @Test func `a file that is not where it was is looked for when it has another name`() {
+    @Test func `a file that was renamed is opened under its new name`() {
         var file = file(0..<1000)
         let id = file.join(0..<1000)
         guard case .read(let read) = file.step(of: id) else {
@@ -193,7 +193,7 @@ struct ReadableFileTests {
         #expect(file.step(of: id) != .wait, "what was true of the old name is of no interest")
     }
 
-    @Test func `a finished file that nobody knows of is read to its end`() throws {
+    @Test func `a finished file of an unobserved download is read to its end`() throws {
         var file = ReadableFile()
         let id = file.join(0..<Int64.max)
         #expect(file.step(of: id) == .wait)
@@ -203,7 +203,7 @@ struct ReadableFileTests {
         #expect(isTaken && file.step(of: id) == .end)
     }
 
-    @Test func `an empty file ends`() throws {
+    @Test func `an empty file ends at once`() throws {
         var file = ReadableFile()
         let id = file.join(0..<Int64.max)
         try enter(&file, .finished(URL(filePath: final)))
@@ -211,14 +211,14 @@ struct ReadableFileTests {
         #expect(!isTaken && file.step(of: id) == .end)
     }
 
-    @Test func `a file that is shorter than it was written fails`() {
+    @Test func `a file shorter than the bytes written fails`() {
         var file = file(0..<100)
         let id = file.join(0..<1000)
         let isTaken = take(&file, id, count: 40)
         #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
     }
 
-    @Test func `the own file goes on under its final name, another one in its place does not`() throws {
+    @Test func `a reader continues after the rename, but not with another file of that name`() throws {
         for (name, isOwn) in [(final, true), ("/folder/other.bin", false)] {
             var file = file(0..<1000)
             let (reader, late) = (file.join(0..<1000), file.join(0..<2000))
@@ -234,7 +234,7 @@ struct ReadableFileTests {
         }
     }
 
-    @Test func `a failure ends all who read, also those who came before it is tried again`() throws {
+    @Test func `a failure ends all readers, even those that joined before a retry`() throws {
         let error = DownloadError(.httpStatus, "gone")
         var file = file(0..<100)
         let early = file.join(0..<1000)
@@ -247,7 +247,7 @@ struct ReadableFileTests {
         #expect(file.demands == [0..<1000])
     }
 
-    @Test func `a finished file that is fetched again is another one`() throws {
+    @Test func `a finished file that is downloaded again is another version`() throws {
         var file = file(0..<100)
         let (given, none) = (file.join(0..<1000), file.join(500..<1000))
         let isTaken = take(&file, given)
@@ -262,7 +262,7 @@ struct ReadableFileTests {
 
     // MARK: Demands
 
-    @Test func `the latest reader comes first, and those who left or have all do not count`() {
+    @Test func `the latest reader has priority, and finished readers demand nothing`() {
         var file = file(0..<300)
         let first = file.join(0..<1000)
         let second = file.join(600..<2000)

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct ReadableFileWalkTests {
     @Test(arguments: 0..<40)
-    func `in a random walk nobody is given bytes of two versions, or bytes that are not there`(_ seed: UInt64) throws {
+    func `in a random walk no reader receives bytes of two versions or missing bytes`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         var walk = Walk(url: try #require(URL(string: "https://example.com/file.bin")))
         for _ in 0..<5_000 { walk.step(using: &random) }

@@ -26,25 +26,25 @@ struct ConcurrencyControllerTests {
             (4, [1, 2, 4, 8, 4]), (6, [1, 2, 4, 8]), (100, [1, 2, 4, 8]),
         ] as [(Double, [Int])]
     )
-    func `as many are used as bring a gain`(_ mostUseful: Double, _ expected: [Int]) {
+    func `connections are added while they increase the speed`(_ mostUseful: Double, _ expected: [Int]) {
         var controller = ConcurrencyController(.automatic(max: 8))
         let found = counts(&controller, seconds: 10) { min(Double($0), mostUseful) * 1e6 }
         #expect(found == expected)
     }
 
     @Test(arguments: [1, 2, 3, 20])
-    func `there are never more than may be`(_ maximum: Int) {
+    func `the maximum is never exceeded`(_ maximum: Int) {
         var controller = ConcurrencyController(.automatic(max: maximum))
         let found = counts(&controller, seconds: 60) { Double($0) * 1e6 }
         #expect(found.max() == maximum && found.last == maximum)
     }
 
-    @Test func `a fixed number stays, whatever it brings`() {
+    @Test func `a fixed number of connections stays`() {
         var controller = ConcurrencyController(.fixed(16))
         #expect(counts(&controller, seconds: 60) { _ in 1e6 } == [16])
     }
 
-    @Test func `a step without gain is tried again ever later`() {
+    @Test func `a step without gain is retried at increasing intervals`() {
         var controller = ConcurrencyController(.automatic(max: 8))
         #expect(counts(&controller, seconds: 20) { _ in 1e6 } == [1, 2, 1])
         #expect(counts(&controller, from: 20, seconds: 10) { _ in 1e6 } == [1, 2, 1])
@@ -52,7 +52,7 @@ struct ConcurrencyControllerTests {
         #expect(counts(&controller, from: 60, seconds: 30) { Double($0) * 1e6 } == [1, 2, 4, 8])
     }
 
-    @Test func `nothing is decided while fewer are at work`() {
+    @Test func `the controller waits until all connections are in use`() {
         var controller = ConcurrencyController(.automatic(max: 64))
         _ = counts(&controller, seconds: 1) { Double($0) * 1e6 }
         let count = controller.count

@@ -7,7 +7,7 @@ import Testing
 struct HostConnectionLimitsTests {
     private let ids = (0..<12).map { Download.ID(rawValue: UInt64($0)) }
 
-    /// What each of some downloads gets, when each has asked three times.
+    /// The share of each download after three requests.
     private func shares(_ limits: inout HostConnectionLimits, _ wanted: [Int], at now: Duration = .zero) -> [Int] {
         var shares: [Int] = []
         for _ in 0..<3 {
@@ -34,7 +34,7 @@ struct HostConnectionLimitsTests {
         #expect(value == expected, sourceLocation: location)
     }
 
-    @Test func `a newcomer gets its share when another has given it up`() {
+    @Test func `a new download gets its share when another one releases it`() {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 8)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 1)
@@ -45,7 +45,7 @@ struct HostConnectionLimitsTests {
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 8)
     }
 
-    @Test func `each refusal takes one away, and each half minute gives one back`() {
+    @Test func `each refusal lowers the limit by one, each half minute raises it again`() {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 6, at: .zero), 6)
         for _ in 0..<4 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .seconds(10)) }
@@ -62,7 +62,7 @@ struct HostConnectionLimitsTests {
         #expect(shares(&limits, [8, 8]) == [1, 1])
     }
 
-    @Test func `the limit outlives the download that met it`() {
+    @Test func `the limit outlives the download that caused it`() {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 2, at: .zero), 2)
         limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero)
@@ -70,7 +70,7 @@ struct HostConnectionLimitsTests {
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(1)), 1)
     }
 
-    @Test func `a host is forgotten when its limit and its time to wait are over`() {
+    @Test func `a host is forgotten when its limit and its Retry-After have expired`() {
         var limits = HostConnectionLimits(maximum: 8)
         limits.refused(ids[0], on: "a", retryAfter: .seconds(40), at: .zero)
         limits.left(ids[0], "a", at: .seconds(39))
@@ -79,14 +79,14 @@ struct HostConnectionLimitsTests {
         #expect(limits.isUntroubled)
     }
 
-    @Test func `hosts that refused once are not kept for ever`() {
+    @Test func `hosts that refused once are eventually forgotten`() {
         var limits = HostConnectionLimits(maximum: 8)
         for host in 0..<100 { limits.refused(ids[0], on: "\(host)", retryAfter: nil, at: .zero) }
         limits.left(ids[0], "a", at: .seconds(30))
         #expect(limits.isUntroubled)
     }
 
-    @Test func `T05 a time to wait holds for the host`() {
+    @Test func `T05 Retry-After applies to the host`() {
         var limits = HostConnectionLimits(maximum: 8)
         #expect(shares(&limits, [3, 2]) == [3, 2])
         limits.refused(ids[0], on: "a", retryAfter: .seconds(120), at: .zero)
@@ -101,7 +101,7 @@ struct HostConnectionLimitsTests {
     }
 
     @Test(arguments: 0..<20)
-    func `C01 in a random walk a host never has more than its limit or its downloads`(_ seed: UInt64) {
+    func `C01 in a random walk a host never exceeds its limit`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let maximum = Int.random(in: 1...10, using: &random)
         var limits = HostConnectionLimits(maximum: maximum)

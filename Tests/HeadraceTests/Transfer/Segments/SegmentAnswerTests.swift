@@ -9,7 +9,7 @@ import Testing
 struct SegmentAnswerTests {
     private typealias Fixture = SegmentFixture
 
-    /// Serves another range than the one that was asked for.
+    /// Serves another range than the requested one.
     private func shifting(_ change: @escaping @Sendable (Range<Int64>) -> Range<Int64>) -> Response {
         .answering { request in
             guard let requested = request.range(ofSize: Fixture.size) else { return Fixture.paced }
@@ -17,7 +17,7 @@ struct SegmentAnswerTests {
         }
     }
 
-    @Test func `R27 different versions on different connections are never mixed`() async throws {
+    @Test func `R27 versions from different connections are never mixed`() async throws {
         let response = Response.answering { request in
             request.index.isMultiple(of: 2) ? .file(Fixture.file) : .file(Fixture.other)
         }
@@ -27,7 +27,7 @@ struct SegmentAnswerTests {
         #expect(outcome.fallbacks.first == "The file changed on the server: its entity tag is different.")
     }
 
-    @Test func `R27 a server that ignores If-Range is found out by its tags`() async throws {
+    @Test func `R27 a server that ignores If-Range is detected by its tags`() async throws {
         var (file, other) = (Fixture.file, Fixture.other)
         (file.ifRange, other.ifRange) = (.ignored, .ignored)
         let response = Response.answering { [file, other] request in
@@ -45,7 +45,7 @@ struct SegmentAnswerTests {
         #expect(outcome.fallbacks.count == 1)
     }
 
-    @Test func `R27 where the first stream is cut as well, the new version is fetched from the start`() async throws {
+    @Test func `R27 if the first stream is cut as well, the new version is downloaded from the start`() async throws {
         let response = Response.answering { request in
             request.index == 0 ? Fixture.paced.truncated(after: 1_000_000) : .file(Fixture.other)
         }
@@ -54,7 +54,7 @@ struct SegmentAnswerTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    @Test func `R25 R26 a server that always sends the whole is left with one stream`() async throws {
+    @Test func `R25 R26 a server that always sends the whole file gets one connection`() async throws {
         let outcome = try await Fixture.run(first: .whole(Fixture.file))
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.count == 1)
@@ -62,7 +62,7 @@ struct SegmentAnswerTests {
         #expect(outcome.requests.count <= 10)
     }
 
-    @Test func `If-Range that makes a server send the whole is left out`() async throws {
+    @Test func `If-Range is left out if it makes the server send the whole file`() async throws {
         var file = Fixture.file
         file.ifRange = .refused
         // The first one does not bring all before a part is asked for in this way.
@@ -79,25 +79,25 @@ struct SegmentAnswerTests {
         #expect(outcome.fallbacks.isEmpty)
     }
 
-    @Test func `wider ranges are cut to what was requested for`() async throws {
+    @Test func `wider ranges are trimmed to the request`() async throws {
         let outcome = try await Fixture.run(shifting { $0.lowerBound - 10_000..<$0.upperBound + 10_000 })
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.isEmpty)
     }
 
-    @Test func `shorter ranges are gone on with where they end`() async throws {
+    @Test func `shorter ranges are continued from their end`() async throws {
         let outcome = try await Fixture.run(shifting { $0.lowerBound..<min($0.upperBound, $0.lowerBound + 300_000) })
         #expect(outcome.isExact)
     }
 
-    @Test func `ranges in other places are of no use`() async throws {
+    @Test func `shifted ranges are not used`() async throws {
         let outcome = try await Fixture.run(first: shifting { $0.lowerBound + 1..<$0.upperBound + 1 })
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.count == 1)
     }
 
     @Test(arguments: [400, 401, 403, 404, 410, 416, 451])
-    func `a link that works once still gives the whole file`(_ status: Int) async throws {
+    func `a link that works only once still delivers the whole file`(_ status: Int) async throws {
         let outcome = try await Fixture.run(first: .status(status))
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.count == 1)
@@ -105,7 +105,7 @@ struct SegmentAnswerTests {
     }
 
     @Test(arguments: [500, 502, 504])
-    func `a server that has trouble for a while gets the parts requested for again`(_ status: Int) async throws {
+    func `parts are requested again after a temporary server error`(_ status: Int) async throws {
         let response = Response.answering { (1...3).contains($0.index) ? .status(status) : Fixture.paced }
         let loss = "The server responded with status \(status)."
         let outcome = try await Fixture.run(first: response) {
@@ -115,7 +115,7 @@ struct SegmentAnswerTests {
         #expect(outcome.losses.contains(loss))
     }
 
-    @Test func `a page in place of a part is never in the file`() async throws {
+    @Test func `a page instead of a part is never in the file`() async throws {
         let page = Response.ok("<html>Log in</html>").settingHeader("Content-Type", "text/html")
         let outcome = try await Fixture.run(first: page)
         #expect(outcome.isExact)

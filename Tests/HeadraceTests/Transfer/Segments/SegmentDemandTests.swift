@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bytes that somebody waits for, in the plan.
+/// Bytes that a reader waits for, in the plan.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentDemandTests {
     private typealias Action = SegmentPlanner.Action
@@ -12,7 +12,7 @@ struct SegmentDemandTests {
 
     private func id(_ number: Int) -> SegmentID { SegmentID(number: number) }
 
-    /// A plan of 64 MiB whose first request was answered with all of the file.
+    /// A plan of 64 MiB whose first response is the whole file.
     private func begun(
         _ mode: ConcurrencyController.Mode,
         allowance: Int = .max,
@@ -50,7 +50,10 @@ struct SegmentDemandTests {
 
     /// In MiB from the next byte on, at 4 MiB a second.
     @Test(arguments: [(-1, false), (0, false), (1, false), (3, true), (40, true), (59, true)] as [(Int64, Bool)])
-    func `a connection is opened where bytes would come more than half a second late`(_ ahead: Int64, _ isLate: Bool) {
+    func `a connection is opened if demanded bytes would be more than half a second late`(
+        _ ahead: Int64,
+        _ isLate: Bool
+    ) {
         var planner = begun(.automatic(max: 8))
         feed(&planner, [0: 4])
         let start = (4 + ahead) * mebibyte
@@ -61,7 +64,7 @@ struct SegmentDemandTests {
         #expect(planner.unassigned == [])
     }
 
-    @Test func `a new connection goes on to the next byte that is held`() {
+    @Test func `a new connection ends at the next received byte`() {
         var planner = begun(.fixed(1), held: [10 * mebibyte..<11 * mebibyte])
         feed(&planner, [0: 1])
         expect(
@@ -70,8 +73,7 @@ struct SegmentDemandTests {
         )
     }
 
-    @Test func `the only connection is stopped and begun again where bytes are wanted, and the rest comes after them`()
-    {
+    @Test func `a single connection moves to the demanded bytes, and the rest follows`() {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         let actions = want(&planner, 40 * mebibyte..<50 * mebibyte)
@@ -83,7 +85,7 @@ struct SegmentDemandTests {
         #expect(rest == [.open(id(2), mebibyte..<40 * mebibyte, source: 0)])
     }
 
-    @Test func `a seek back begins at the first byte that is missing, and ends where bytes are held`() {
+    @Test func `a seek back starts at the first missing byte and ends at received bytes`() {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         _ = want(&planner, 40 * mebibyte..<64 * mebibyte)
@@ -93,7 +95,7 @@ struct SegmentDemandTests {
         #expect(planner.unassigned == [41 * mebibyte..<64 * mebibyte])
     }
 
-    @Test func `of several the one whose bytes are needed last gives its place`() {
+    @Test func `the connection whose bytes are needed last is displaced`() {
         var planner = begun(.fixed(4))
         feed(&planner, [0: 1, 1: 1, 2: 1, 3: 1])
         let starts = planner.segments.map(\.position)
@@ -109,7 +111,7 @@ struct SegmentDemandTests {
         #expect(planner.segments.count == 4)
     }
 
-    @Test func `a later demand takes the place of an earlier one, and not the other way round`() {
+    @Test func `a later demand displaces an earlier one, not the reverse`() {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         let (early, late) = (20 * mebibyte..<30 * mebibyte, 50 * mebibyte..<51 * mebibyte)
@@ -122,7 +124,7 @@ struct SegmentDemandTests {
         #expect(next == [.displace(id(2)), .open(id(3), 20 * mebibyte..<50 * mebibyte, source: 0)])
     }
 
-    @Test func `where the source allows no more, it is requested before a connection is stopped`() {
+    @Test func `more allowance is requested before a connection is stopped`() {
         var planner = begun(.automatic(max: 8), allowance: 1)
         feed(&planner, [0: 1])
         #expect(planner.wantedConnections == 1)
@@ -136,7 +138,7 @@ struct SegmentDemandTests {
         #expect(granted.wantedConnections == 2 && planner.wantedConnections == 1)
     }
 
-    @Test func `nothing is stopped where no other connection could be opened`() {
+    @Test func `no connection is stopped if no other can be opened`() {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         planner.retire(0)
@@ -144,7 +146,7 @@ struct SegmentDemandTests {
         #expect(planner.segments.count == 1)
     }
 
-    @Test func `where the new connection fails its bytes are those of the one before again`() {
+    @Test func `if the new connection fails, its range returns to the previous one`() {
         var planner = begun(.automatic(max: 8))
         feed(&planner, [0: 1])
         _ = want(&planner, 20 * mebibyte..<64 * mebibyte)
@@ -154,7 +156,7 @@ struct SegmentDemandTests {
         #expect(planner.wantedConnections == 1)
     }
 
-    @Test func `a reader that is there from the start has the first connection`() {
+    @Test func `a reader from the start gets the first connection`() {
         let planner = begun(.fixed(1), wanted: [40 * mebibyte..<64 * mebibyte])
         #expect(planner.segments.map(\.rest) == [40 * mebibyte..<64 * mebibyte])
         let several = begun(.fixed(4), wanted: [40 * mebibyte..<64 * mebibyte])
@@ -163,7 +165,7 @@ struct SegmentDemandTests {
     }
 
     @Test(arguments: [[], [0..<0], [0..<1 << 20], [100 << 20..<200 << 20]] as [[Range<Int64>]])
-    func `what is held, or is not in the file, moves nothing`(_ wanted: [Range<Int64>]) {
+    func `a demand for received bytes or bytes outside the file has no effect`(_ wanted: [Range<Int64>]) {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         let actions = planner.want(wanted, at: .seconds(1))
@@ -172,7 +174,7 @@ struct SegmentDemandTests {
 
     /// A whole download at 1 MiB a second, in simulated time.
     @Test(arguments: [ConcurrencyController.Mode.fixed(1), .fixed(4), .automatic(max: 8)])
-    func `wanted bytes come within half a second, and the download takes hardly longer`(
+    func `demanded bytes arrive within half a second at little cost`(
         _ mode: ConcurrencyController.Mode
     ) {
         var scene = SegmentSimulator(size: 16 << 20, mode: mode, latency: .milliseconds(20)) { _, _ in

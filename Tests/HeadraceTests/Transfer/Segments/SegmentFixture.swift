@@ -72,7 +72,7 @@ extension ResumeOutcome {
         events.compactMap { if case .connectionOpened(let range, _, _) = $0 { range } else { nil } }
     }
 
-    /// Why connections were given up.
+    /// The reasons why connections were closed.
     var losses: [String] {
         events.compactMap { if case .connectionClosed(let reason, _) = $0 { reason } else { nil } }
     }

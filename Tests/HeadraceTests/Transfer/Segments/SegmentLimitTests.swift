@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What holds over all connections of a download, and over all downloads from a host.
+/// Limits on all connections of a download, and on all downloads from a host.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentLimitTests {
     private typealias Fixture = SegmentFixture
@@ -30,7 +30,7 @@ struct SegmentLimitTests {
         }
     }
 
-    @Test func `K04 a disk that is full ends all connections, and what they have brought is kept`() async throws {
+    @Test func `K04 a full disk ends all connections, and their bytes are kept`() async throws {
         let size = 2_200_000
         let full = Locked(true)
         let disk = MemoryDisk { change throws(SystemError) in
@@ -53,7 +53,7 @@ struct SegmentLimitTests {
         #expect(isExact)
     }
 
-    @Test func `K06 a sync that fails ends all connections, and is told`() async throws {
+    @Test func `K06 a failed sync ends all connections and is reported`() async throws {
         let clock = TestClock()
         let disk = DiskFixture.failingToSync(clock)
         let outcome = try await DiskFixture.run(
@@ -68,7 +68,7 @@ struct SegmentLimitTests {
         #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
     }
 
-    @Test func `T10 the least speed is that of all connections together`() async throws {
+    @Test func `T10 the minimum speed applies to all connections together`() async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let transport = FakeTransport(chunkBytes: 60_000) { request in

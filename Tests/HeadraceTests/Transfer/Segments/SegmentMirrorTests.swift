@@ -38,7 +38,7 @@ struct SegmentMirrorTests {
         outcome.events.compactMap { if case .fellBack(let reason) = $0 { reason } else { nil } }
     }
 
-    @Test func `mirrors bring parts of one file side by side`() async throws {
+    @Test func `mirrors deliver parts of one file in parallel`() async throws {
         // The first one does not bring all before the mirrors are asked.
         let gate = try Gate()
         let requested = Locked(Set<String>())
@@ -64,7 +64,7 @@ struct SegmentMirrorTests {
     }
 
     @Test(arguments: ["another file", "404", "503", "cut", "silent", "no ranges", "redirected"])
-    func `a mirror that has another file, or none, brings no byte of it`(_ why: String) async throws {
+    func `no bytes of a mirror with another file or none are used`(_ why: String) async throws {
         let mirror: Response =
             switch why {
             case "another file": .file(Fixture.other)
@@ -85,7 +85,7 @@ struct SegmentMirrorTests {
     }
 
     @Test(arguments: ["another file", "404", "500", "reset"])
-    func `a mirror that fails is dropped after one request, and the first source gets all connections`(
+    func `a failing mirror is dropped after one request, and the first source gets all connections`(
         _ why: String
     ) async throws {
         let mirror: Response =
@@ -117,14 +117,14 @@ struct SegmentMirrorTests {
     }
 
     @Test(arguments: [Ending.fin, .reset])
-    func `where the first source ends, the mirrors bring the rest`(_ ending: Ending) async throws {
+    func `if the first source fails, the mirrors deliver the rest`(_ ending: Ending) async throws {
         let first = Response.sequence([Fixture.paced.truncated(after: 1 << 20, by: ending)], then: .nothing(by: .reset))
         let outcome = try await run(["/a": first, "/b": Fixture.paced])
         #expect(outcome.isExact, "\(outcome.events)")
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `a source without an entity tag shares with no mirror`() async throws {
+    @Test func `a source without an entity tag is not combined with mirrors`() async throws {
         var file = Fixture.file
         file.etag = nil
         let dated = Response.file(file).limited(bytesPerSecond: 4 << 20)
@@ -133,7 +133,7 @@ struct SegmentMirrorTests {
         #expect(Set(outcome.requests.map(\.path)) == ["/a"])
     }
 
-    @Test func `with a checksum, mirrors with tags of their own bring parts`() async throws {
+    @Test func `with a checksum, mirrors with other tags deliver parts`() async throws {
         var twin = Fixture.file
         twin.etag = "W/\"other\""
         twin.lastModified = nil
@@ -146,7 +146,7 @@ struct SegmentMirrorTests {
         #expect(notUsed(outcome).isEmpty)
     }
 
-    @Test func `with a checksum, a source that goes on under a tag of its own brings parts`() async throws {
+    @Test func `with a checksum, a source that continues with another tag delivers parts`() async throws {
         var twin = Fixture.file
         twin.etag = "\"other\""
         let checksum = try Checksum(of: Fixture.file.body)
@@ -162,7 +162,7 @@ struct SegmentMirrorTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    @Test func `with a checksum, a mirror with another file costs a restart, and never a wrong file`() async throws {
+    @Test func `with a checksum, a mirror with another file causes a restart but never a wrong file`() async throws {
         let checksum = try Checksum(of: Fixture.file.body)
         let (first, wrong) = try pair(.file(Fixture.other).limited(bytesPerSecond: 2 << 20))
         let outcome = try await run(["/a": first, "/b": wrong]) { $0.checksums = [checksum] }
@@ -171,7 +171,7 @@ struct SegmentMirrorTests {
         #expect(outcome.ranges.last == .some(nil))
     }
 
-    @Test func `parts of mirrors that only a checksum can prove never get a name without it`() async throws {
+    @Test func `parts of mirrors verified only by a checksum are never renamed without it`() async throws {
         let isHonest = Locked(false)
         let gate = try Gate()
         let response = Response.answering { request in
@@ -207,8 +207,7 @@ struct SegmentMirrorTests {
         }
     }
 
-    @Test func `with a checksum, the one source that has the file is not blamed for the parts of others`() async throws
-    {
+    @Test func `with a checksum, the right source is not blamed for parts of others`() async throws {
         let checksum = try Checksum(of: Fixture.file.body)
         let wrong = Response.file(Fixture.other).limited(bytesPerSecond: 6 << 20)
         let right = Response.file(Fixture.file).limited(bytesPerSecond: 6 << 20)
@@ -216,7 +215,7 @@ struct SegmentMirrorTests {
         #expect(outcome.isExact, "\(outcome.events)")
     }
 
-    @Test func `of two sources with one tag, the right one is found by the checksum`() async throws {
+    @Test func `of two sources with one tag, the checksum finds the right one`() async throws {
         let checksum = try Checksum(of: Fixture.file.body)
         var wrong = Fixture.other
         wrong.etag = Fixture.file.etag
@@ -232,7 +231,7 @@ struct SegmentMirrorTests {
         #expect(outcome.requests.map(\.path) == ["/a"])
     }
 
-    @Test func `D06 a secret field does not go to a mirror that brings parts`() async throws {
+    @Test func `D06 a secret field is not sent to a mirror that delivers parts`() async throws {
         let (first, second) = try pair(Fixture.paced)
         try await withFaultServer(second) { mirror in
             let outcome = try await run(["/a": first]) {

@@ -29,7 +29,7 @@ struct SegmentPlannerTests {
         )
     }
 
-    /// A plan whose first request was answered with all of the file at zero.
+    /// A plan whose first response is the whole file, at time zero.
     private func begun(_ total: Int64, _ connections: Int, allowances: [Int] = [.max]) -> SegmentPlanner {
         var planner = planner(total, connections, allowances: allowances)
         _ = planner.headArrived(0..<total, latency: .zero, at: .zero)
@@ -46,7 +46,7 @@ struct SegmentPlannerTests {
         }
     }
 
-    @Test func `R33 the first request goes on over all that others were to bring and have not brought`() {
+    @Test func `R33 the first request continues over ranges that no other connection delivered`() {
         var planner = begun(8 * mebibyte, 4)
         _ = planner.failed(id(2), .unusable, at: .zero)
         for part in 0..<8 {
@@ -56,7 +56,7 @@ struct SegmentPlannerTests {
         }
     }
 
-    @Test func `a refusal without a word is that of a host that has enough where a connection goes on`() {
+    @Test func `a broken connection counts as a refusal if another connection continues`() {
         var planner = begun(8 * mebibyte, 4)
         for number in [2, 3] {
             planner.refused(id(number), at: .seconds(1))
@@ -71,7 +71,7 @@ struct SegmentPlannerTests {
         #expect(planner.takeRefusals(at: .milliseconds(1900)) == [])
     }
 
-    @Test func `a host that is down when it refuses limits nothing, also when it is back`() {
+    @Test func `connection failures of a host that is down do not lower its limit`() {
         var planner = begun(8 * mebibyte, 4)
         _ = planner.accept(1, for: .first, at: .seconds(1))
         for segment in planner.segments { _ = planner.failed(segment.id, .broken, at: .seconds(2)) }
@@ -82,7 +82,7 @@ struct SegmentPlannerTests {
         #expect(planner.takeRefusals(at: .seconds(3)) == [])
     }
 
-    @Test func `what one source brings says nothing of another's refusals`() {
+    @Test func `bytes of one source do not confirm another source's refusals`() {
         var planner = begun(8 * mebibyte, 2, allowances: [1, 1])
         #expect(planner.segments.map(\.source) == [0, 1])
         planner.refused(id(1), at: .seconds(1))
@@ -98,7 +98,11 @@ struct SegmentPlannerTests {
             (100 << 20, 16, 15), (1 << 40, 100, 99), (.max, 8, 7),
         ] as [(Int64, Int, Int)]
     )
-    func `R30 others join where each has a mebibyte to fetch`(_ total: Int64, _ connections: Int, _ joining: Int) {
+    func `R30 connections are added if each has a mebibyte to download`(
+        _ total: Int64,
+        _ connections: Int,
+        _ joining: Int
+    ) {
         var planner = planner(total, connections)
         let opened = planner.headArrived(0..<total, latency: .milliseconds(10), at: .zero)
         #expect(opened.count == joining)
@@ -108,7 +112,7 @@ struct SegmentPlannerTests {
         #expect(planner.segments.map(\.end).max() == total)
     }
 
-    @Test func `an automatic plan begins with the download alone`() {
+    @Test func `an automatic plan starts with one connection`() {
         var planner = SegmentPlanner(
             totalBytes: 1 << 40,
             held: ByteRangeSet(),
@@ -119,7 +123,7 @@ struct SegmentPlannerTests {
         #expect(planner.wantedConnections == 1)
     }
 
-    @Test func `what is held is fetched by nobody`() {
+    @Test func `received ranges are not downloaded again`() {
         let held: [Range<Int64>] = [0..<100, 1 << 20..<2 << 20, 5 << 20..<6 << 20]
         var planner = planner(8 << 20, 4, held: held)
         let actions = planner.headArrived(100..<8 << 20, latency: .zero, at: .zero)
@@ -129,7 +133,7 @@ struct SegmentPlannerTests {
         for segment in planner.segments { #expect(planner.held.gaps(in: segment.rest) == [segment.rest]) }
     }
 
-    @Test func `R11 a body that is shorter than what is missing is followed by another`() {
+    @Test func `R11 a body shorter than the missing range is followed by another request`() {
         var planner = planner(1000, 1)
         expect(planner.headArrived(0..<600, latency: .zero, at: .zero), [])
         #expect(planner.accept(600, for: .first, at: .zero).isDone)
@@ -153,7 +157,7 @@ struct SegmentPlannerTests {
         #expect(actions.first == .wasted(2 << 20 + 1))
     }
 
-    @Test func `the first connection goes on where the next one has brought nothing, until it does`() {
+    @Test func `the first connection continues into the next segment until that delivers`() {
         var planner = begun(4 << 20, 2)
         let half: Int64 = 2 << 20
         #expect(planner.accept(2 << 20, for: .first, at: .zero) == .init(range: 0..<half, isDone: false))
@@ -163,19 +167,19 @@ struct SegmentPlannerTests {
         #expect(planner.accept(1000, for: .first, at: .zero) == .init(range: nil, isDone: true))
     }
 
-    @Test func `the first connection brings all where the next one never responses`() {
+    @Test func `the first connection downloads everything if the next one never responds`() {
         var planner = begun(4 << 20, 2)
         #expect(planner.accept(4 << 20, for: .first, at: .zero) == .init(range: 0..<4 << 20, isDone: true))
         #expect(planner.ended(.first, at: .zero).last == .finished)
     }
 
-    @Test func `L04 nothing is taken beyond what was requested for`() {
+    @Test func `L04 no bytes beyond the request are accepted`() {
         var planner = begun(100, 1)
         #expect(planner.accept(150, for: .first, at: .zero) == .init(range: 0..<100, isDone: true))
         expect(planner.ended(.first, at: .zero), [.wasted(50), .finished])
     }
 
-    @Test func `what is late changes nothing`() {
+    @Test func `late calls have no effect`() {
         var planner = begun(100, 1)
         #expect(planner.accept(10, for: id(7), at: .zero) == .init(range: nil, isDone: true))
         expect(planner.ended(id(7), at: .zero), [])
@@ -188,7 +192,7 @@ struct SegmentPlannerTests {
 
     // MARK: Free connections
 
-    @Test func `a free connection goes to the one that would end last, not to the one with most bytes`() throws {
+    @Test func `a free connection takes over from the one that would finish last`() throws {
         var planner = begun(120 << 20, 3)
         // 40 MiB each. The second ends; the first has 30 MiB left for 3 s, the third 38 MiB for 19 s.
         feed(&planner, [0: 10, 1: 40, 2: 2], from: .zero, seconds: 1)
@@ -203,7 +207,7 @@ struct SegmentPlannerTests {
         #expect(range.count > slow.count * 3 / 4 && range.count < slow.count)
     }
 
-    @Test func `what is left of the last is cut in half where both are as fast`() {
+    @Test func `the last segment is halved if both connections are equally fast`() {
         var planner = begun(32 << 20, 2)
         feed(&planner, [0: 8, 1: 4], from: .zero, seconds: 1)
         feed(&planner, [0: 8, 1: 8], from: .seconds(1), seconds: 1)
@@ -215,14 +219,14 @@ struct SegmentPlannerTests {
         #expect(abs(range.count * 2 - rest.count) < rest.count / 5)
     }
 
-    @Test func `nothing is opened for an end that is near anyway`() {
+    @Test func `no connection is opened shortly before the end`() {
         var planner = begun(4 << 20, 2)
         feed(&planner, [0: 2, 1: 1], from: .zero, seconds: 1)
         _ = planner.accept(1000 << 10, for: id(1), at: .milliseconds(1001))
         expect(planner.ended(.first, at: .milliseconds(1001)), [])
     }
 
-    @Test func `a broken connection is replaced at once, the next one after a while`() {
+    @Test func `a broken connection is replaced at once, the next one after a delay`() {
         var planner = begun(8 << 20, 2)
         _ = planner.accept(100, for: .first, at: .milliseconds(10))
         expect(
@@ -240,7 +244,7 @@ struct SegmentPlannerTests {
         #expect(planner.failed(id(4), .broken, at: .milliseconds(1700)).count == 1)
     }
 
-    @Test func `connections that break together are one failure`() {
+    @Test func `connections that break together count as one failure`() {
         var planner = begun(64 << 20, 8)
         let failed = (1..<8).map { planner.failed(id($0), .broken, at: .seconds(1)).count }
         #expect(failed == [1, 0, 0, 0, 0, 0, 0])
@@ -249,7 +253,7 @@ struct SegmentPlannerTests {
         #expect(planner.tick(at: .milliseconds(1100)).count == 6)
     }
 
-    @Test func `R26 an response that is no range leaves its bytes to the connection before it`() {
+    @Test func `R26 an unusable response returns its range to the connection before it`() {
         var planner = begun(8 << 20, 2)
         #expect(planner.segments[0].end == 4 << 20)
         #expect(planner.failed(id(1), .unusable, at: .seconds(1)).count == 1)
@@ -260,7 +264,7 @@ struct SegmentPlannerTests {
         expect(planner.ended(.first, at: .seconds(1000)), [.finished])
     }
 
-    @Test func `a plan that may open nothing more is exhausted`() {
+    @Test func `a plan that may open no more connections is exhausted`() {
         var planner = begun(8 << 20, 2)
         #expect(planner.failed(id(1), .unusable, at: .zero).count == 1)
         expect(planner.failed(id(2), .unusable, at: .zero), [])
@@ -283,7 +287,7 @@ struct SegmentPlannerTests {
         return planner
     }
 
-    @Test func `the last piece is fetched twice, and the first to bring it ends the other`() {
+    @Test func `the last piece is requested twice, and the first to finish stops the other`() {
         var planner = silent(10_000)
         let piece = 40 << 20 - 10_000..<Int64(40 << 20)
         expect(planner.ended(.first, at: .milliseconds(2300)), [.open(id(2), piece, source: 0)])
@@ -296,7 +300,7 @@ struct SegmentPlannerTests {
         expect(planner.ended(id(1), at: .milliseconds(2400)), [.wasted(4_000), .stop(id(2)), .finished])
     }
 
-    @Test func `a piece that is large enough is cut, and a rest of it stays with the silent one`() {
+    @Test func `a large last piece is split, and the silent connection keeps a part`() {
         var planner = silent(1 << 20)
         guard case .open(_, let range, _) = planner.ended(.first, at: .milliseconds(2300)).first else {
             Issue.record("nothing was opened")
@@ -305,13 +309,13 @@ struct SegmentPlannerTests {
         #expect(range.upperBound == 40 << 20 && planner.segments[0].rest.count >= SegmentPart.minPieceBytes / 2)
     }
 
-    @Test func `a connection that is late and not silent is no reason to fetch twice`() {
+    @Test func `a connection that still delivers is not duplicated`() {
         var planner = silent(10_000)
         _ = planner.accept(1, for: id(1), at: .milliseconds(2300))
         expect(planner.ended(.first, at: .milliseconds(2300)), [])
     }
 
-    @Test func `T09 a silent connection is replaced after three seconds where others have bytes`() {
+    @Test func `T09 a silent connection is replaced after three seconds if others deliver`() {
         var planner = begun(1 << 30, 3)
         feed(&planner, [0: 1, 1: 1, 2: 1], from: .zero, seconds: 1)
         feed(&planner, [0: 1, 1: 1], from: .seconds(1), seconds: 2)
@@ -320,7 +324,7 @@ struct SegmentPlannerTests {
         expect(planner.tick(at: .seconds(4)), [.stop(id(2)), .open(id(3), rest, source: 0)])
     }
 
-    @Test func `connections that are silent from the start are requested for ever later`() {
+    @Test func `connections that are silent from the start are replaced at increasing intervals`() {
         var planner = begun(1 << 30, 2)
         feed(&planner, [0: 1], from: .zero, seconds: 3)
         #expect(planner.tick(at: .seconds(3)).count == 2)
@@ -330,7 +334,7 @@ struct SegmentPlannerTests {
         #expect(planner.tick(at: .milliseconds(6500)).count == 1)
     }
 
-    @Test func `where all are silent none is replaced`() {
+    @Test func `if all connections are silent none is replaced`() {
         var planner = begun(1 << 30, 3)
         feed(&planner, [0: 1, 1: 1, 2: 1], from: .zero, seconds: 1)
         expect(planner.tick(at: .seconds(100)), [])
@@ -349,7 +353,7 @@ struct SegmentPlannerTests {
         #expect(actions.count == (isSlow ? 2 : 0))
     }
 
-    @Test func `a slow connection stays where no other may be opened`() {
+    @Test func `a slow connection stays if no other may be opened`() {
         var planner = begun(1 << 40, 4)
         // A replacement would have to be a first answer after two that were of no use.
         for _ in 0..<2 { _ = planner.failed(planner.segments[3].id, .unusable, at: .zero) }
@@ -361,7 +365,7 @@ struct SegmentPlannerTests {
 
     // MARK: Limits and mirrors
 
-    @Test func `an allowance that falls stops the slowest, and one that rises opens as many`() {
+    @Test func `a lower allowance stops the slowest connections, a higher one opens more`() {
         var planner = begun(1 << 30, 4, allowances: [4])
         feed(&planner, [0: 3, 1: 1, 2: 4, 3: 2], from: .zero, seconds: 1)
         #expect(planner.wantedConnections == 4)
@@ -372,7 +376,7 @@ struct SegmentPlannerTests {
         #expect(planner.unassigned == [])
     }
 
-    @Test func `no source gets more than it may, an untried one gets one, and the best gets the next one`() {
+    @Test func `each source stays within its allowance, and the best one gets the next connection`() {
         var planner = planner(1 << 30, 8, allowances: [2, 3, 1])
         let actions = planner.headArrived(0..<1 << 30, latency: .zero, at: .zero)
         let opened = actions.map { if case .open(_, _, let source) = $0 { source } else { -1 } }

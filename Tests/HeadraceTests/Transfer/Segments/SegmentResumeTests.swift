@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads that are stopped while several connections bring bytes, and gone on with.
+/// Downloads over several connections that are stopped and resumed.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentResumeTests {
     private typealias Fixture = SegmentFixture
 
-    /// What each connection brings before it falls silent.
+    /// The bytes that each connection delivers before it falls silent.
     private static let piece: Int64 = 500_000
 
     private static let configuration = DownloadConfiguration {
@@ -56,7 +56,7 @@ struct SegmentResumeTests {
     }
 
     @Test(arguments: [1, 4])
-    func `X01 a second run fetches what is missing between the pieces`(_ connections: Int) async throws {
+    func `X01 a second run downloads the gaps between the pieces`(_ connections: Int) async throws {
         try await withHeldPieces { manager, _ in
             await manager.shutdown()
         } _: { server, _, _, folder, held in
@@ -72,7 +72,7 @@ struct SegmentResumeTests {
         }
     }
 
-    @Test func `a pause keeps all pieces, and resume goes on with them`() async throws {
+    @Test func `a pause keeps all pieces, and resuming continues them`() async throws {
         try await withHeldPieces { _, download in
             await download.pause()
             for await state in download.states where state == .paused { break }
@@ -88,7 +88,7 @@ struct SegmentResumeTests {
         }
     }
 
-    @Test func `R27 pieces of a version that is gone are given up for the new one`() async throws {
+    @Test func `R27 pieces of an outdated version are discarded for the new one`() async throws {
         try await withHeldPieces(then: .file(Fixture.other)) { manager, _ in
             await manager.shutdown()
         } _: { server, _, _, folder, held in
@@ -98,7 +98,7 @@ struct SegmentResumeTests {
         }
     }
 
-    @Test func `what is given up of an earlier run is counted without the holes between the pieces`() async throws {
+    @Test func `discarded bytes of an earlier run are counted without the gaps`() async throws {
         try await withHeldPieces { manager, _ in
             await manager.shutdown()
         } _: { server, _, _, folder, held in

@@ -23,7 +23,7 @@ struct SegmentSceneTests {
     }
 
     @Test(arguments: 0..<3, [2, 20])
-    func `every third connection is 32 times slower`(_ slow: Int, _ latency: Int) {
+    func `slow connections among fast ones cost little time`(_ slow: Int, _ latency: Int) {
         let rate = { (number: Int) in number % 3 == slow ? 10 * mebibyte / 32 : 10 * mebibyte }
         let scene = SegmentSimulator(size: 64 << 20, mode: .fixed(8), latency: .milliseconds(latency)) { it, _ in
             .flows(rate(it.number))
@@ -33,7 +33,7 @@ struct SegmentSceneTests {
     }
 
     @Test(arguments: [0, 3, 7], [1, 10])
-    func `T09 one of eight connections stalls for ever`(_ stalled: Int, _ rate: Double) {
+    func `T09 one of eight connections that stalls costs little time`(_ stalled: Int, _ rate: Double) {
         let scene = { (behaviour: @escaping (SegmentSimulator.Connection) -> SegmentSimulator.Behaviour) in
             SegmentSimulator(size: 64 << 20, mode: .fixed(8)) { connection, _ in behaviour(connection) }.run()
         }
@@ -46,14 +46,14 @@ struct SegmentSceneTests {
     }
 
     @Test(arguments: [2, 8, 16])
-    func `equal connections end together`(_ number: Int) {
+    func `equal connections finish together`(_ number: Int) {
         let scene = SegmentSimulator(size: 100 << 20, mode: .fixed(number)) { _, _ in .flows(10 * mebibyte) }
         let result = scene.run()
         expect(result, within: 1.02, of: 10 / Double(number))
         #expect(result.requestCount == number, "a request for each connection")
     }
 
-    @Test func `R28 a connection that breaks every second costs little`() {
+    @Test func `R28 a connection that breaks every second costs little time`() {
         let scene = SegmentSimulator(size: 64 << 20, mode: .fixed(4)) { connection, now in
             let isBroken = connection.number % 4 == 1 && now - connection.opened >= .seconds(1)
             return isBroken ? .fails(.broken) : .flows(4 * mebibyte)
@@ -61,7 +61,7 @@ struct SegmentSceneTests {
         expect(scene.run(), within: 1.05, of: 4)
     }
 
-    @Test func `R25 where no range is answered the first connection fetches all of it`() {
+    @Test func `R25 without ranges the first connection downloads everything`() {
         let scene = SegmentSimulator(size: 64 << 20, mode: .fixed(8)) { connection, _ in
             connection.number == 0 ? .flows(10 * mebibyte) : .fails(.unusable)
         }
@@ -70,7 +70,7 @@ struct SegmentSceneTests {
         #expect(result.requestCount <= 9 && result.wastedBytes == 0, "no second answer is waited for")
     }
 
-    @Test func `connections that are refused are requested for ever less often`() {
+    @Test func `refused connections are retried at increasing intervals`() {
         let scene = SegmentSimulator(size: 256 << 20, mode: .fixed(8)) { connection, _ in
             connection.number == 0 ? .flows(10 * mebibyte) : .fails(.broken)
         }
@@ -80,7 +80,7 @@ struct SegmentSceneTests {
     }
 
     @Test(arguments: [5, 2_000])
-    func `a line that one connection fills has two at most`(_ capacity: Double) {
+    func `a link saturated by one connection gets at most two`(_ capacity: Double) {
         var scene = SegmentSimulator(size: Int64(capacity * 20 * mebibyte), mode: .automatic(max: 8)) { _, _ in
             .flows(.greatestFiniteMagnitude / 1e6)
         }
@@ -91,12 +91,12 @@ struct SegmentSceneTests {
         #expect(result.most == 2)
     }
 
-    @Test func `a file that is there in less than a second has one connection`() {
+    @Test func `a file that takes less than a second uses one connection`() {
         let scene = SegmentSimulator(size: 1 << 30, mode: .automatic(max: 8)) { _, _ in .flows(1100 * mebibyte) }
         #expect(scene.run().requestCount == 1)
     }
 
-    @Test func `where each connection is slow there are soon as many as may be`() {
+    @Test func `slow connections soon reach the maximum`() {
         let scene = SegmentSimulator(size: 200 << 20, mode: .automatic(max: 8), latency: .milliseconds(20)) { _, _ in
             .flows(4 * mebibyte)
         }
@@ -106,7 +106,7 @@ struct SegmentSceneTests {
     }
 
     @Test(arguments: [2, 40], [20, 40])
-    func `a server that sends in bursts is not requested again and again`(_ latency: Int, _ size: Int) {
+    func `a server that sends in bursts is not sent repeated requests`(_ latency: Int, _ size: Int) {
         // As nginx does with a limit of 100 kB/s: three buffers soon, and one each third of a second.
         let (buffer, pause) = (Double(32 << 10), 0.32)
         var scene = SegmentSimulator(size: Int64(size) << 20, mode: .automatic(max: 8)) { connection, now in
@@ -121,7 +121,7 @@ struct SegmentSceneTests {
         #expect(result.sentBytes[0] <= size << 20 + size << 20 / 20)
     }
 
-    @Test func `a slow mirror is used less, and costs little`() {
+    @Test func `a slow mirror is used less and costs little time`() {
         let scene = SegmentSimulator(size: 160 << 20, mode: .fixed(4), allowances: [4, 4]) { connection, _ in
             .flows(connection.source == 0 ? 4 * mebibyte : mebibyte / 8)
         }
@@ -130,7 +130,7 @@ struct SegmentSceneTests {
         #expect(result.requests[1] > 0 && result.sentBytes[0] > 50 * result.sentBytes[1])
     }
 
-    @Test func `a mirror that fails is left alone`() {
+    @Test func `a failing mirror is left alone`() {
         let scene = SegmentSimulator(size: 160 << 20, mode: .fixed(4), allowances: [4, 4]) { connection, _ in
             connection.source == 0 ? .flows(4 * mebibyte) : .fails(.broken)
         }

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentWalkTests {
     @Test(arguments: 0..<20)
-    func `in a random walk no byte is written twice, and the plan ends`(_ seed: UInt64) {
+    func `in a random walk no byte is written twice, and the plan finishes`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var steps = 2_500
         while steps > 0 {

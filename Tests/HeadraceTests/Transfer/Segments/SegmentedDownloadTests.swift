@@ -4,12 +4,12 @@ import Testing
 
 @testable import Headrace
 
-/// One file over several connections, from servers that do as they should, more or less.
+/// One file over several connections, from servers that behave more or less correctly.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentedDownloadTests {
     private typealias Fixture = SegmentFixture
 
-    @Test func `several connections bring the exact file, and hardly a byte twice`() async throws {
+    @Test func `several connections deliver the exact file with few duplicate bytes`() async throws {
         let outcome = try await Fixture.run(Fixture.first(untilRequests: 4))
         #expect(outcome.isExact)
         #expect(outcome.requests.count >= 4)
@@ -22,7 +22,7 @@ struct SegmentedDownloadTests {
         #expect(outcome.fallbacks.isEmpty)
     }
 
-    @Test func `each connection is one of its own`() async throws {
+    @Test func `parallel requests use separate connections`() async throws {
         let gate = try Gate()
         let response = Response.answering { request in
             if request.index == 3 { gate.open() }
@@ -33,7 +33,7 @@ struct SegmentedDownloadTests {
         #expect(Set(outcome.requests.prefix(4).map(\.connection)).count == 4)
     }
 
-    @Test func `a date that proves the version does as well as an entity tag`() async throws {
+    @Test func `a valid date validates parts like an entity tag`() async throws {
         var file = Fixture.file
         file.etag = nil
         let response = try Fixture.first(untilRequests: 2, of: file, then: .file(file))
@@ -42,14 +42,14 @@ struct SegmentedDownloadTests {
         #expect(Set(outcome.ifRanges.dropFirst()) == [file.lastModified])
     }
 
-    @Test func `automatic, a fast small file takes one request`() async throws {
+    @Test func `a fast small file takes one request in automatic mode`() async throws {
         let outcome = try await Fixture.run(.file(Fixture.file), connections: nil)
         #expect(outcome.isExact)
         #expect(outcome.requests.count == 1)
     }
 
     @Test(arguments: ["no ranges", "ranges not offered", "weak tag", "no validator", "coded", "small", "one"])
-    func `one connection is enough where several cannot be had`(_ why: String) async throws {
+    func `one connection is used if several are not possible`(_ why: String) async throws {
         var file = Fixture.file
         var connections = 8
         switch why {
@@ -69,13 +69,13 @@ struct SegmentedDownloadTests {
         #expect(outcome.opened.isEmpty)
     }
 
-    @Test func `a file of unknown length comes in one stream`() async throws {
+    @Test func `a file of unknown length uses one connection`() async throws {
         let outcome = try await Fixture.run(.file(Fixture.file).chunked())
         #expect(outcome.isExact)
         #expect(outcome.requests.count == 1)
     }
 
-    @Test func `R28 connections that are slow lose what is left to the others`() async throws {
+    @Test func `R28 slow connections give up their remaining range to the others`() async throws {
         let slow = Response.answering { request in
             .file(Fixture.file).limited(bytesPerSecond: request.index % 3 == 2 ? 64 << 10 : 4 << 20)
         }
@@ -84,7 +84,7 @@ struct SegmentedDownloadTests {
     }
 
     @Test(arguments: [0, 1, 2])
-    func `R28 a connection that is silent for ever holds nothing up`(_ silent: Int) async throws {
+    func `R28 a silent connection does not delay the download`(_ silent: Int) async throws {
         let response = Response.answering { request in
             request.index == silent ? Fixture.paced.stalled(after: 300_000) : Fixture.paced
         }
@@ -93,7 +93,7 @@ struct SegmentedDownloadTests {
     }
 
     @Test(arguments: [Ending.fin, .reset])
-    func `R28 connections that are cut are replaced`(_ ending: Ending) async throws {
+    func `R28 cut connections are replaced`(_ ending: Ending) async throws {
         let response = Response.answering { request in
             request.index < 4 ? Fixture.paced.truncated(after: 400_000, by: ending) : Fixture.paced
         }
@@ -104,7 +104,7 @@ struct SegmentedDownloadTests {
     }
 
     @Test(arguments: ["503", "429", "reset", "close"])
-    func `R29 a server that gives two connections is not requested for more than it takes`(_ how: String) async throws {
+    func `R29 a server that allows two connections is not sent many more requests`(_ how: String) async throws {
         let refusal: Response =
             switch how {
             case "503": .status(503)
@@ -126,14 +126,14 @@ struct SegmentedDownloadTests {
         #expect(outcome.requests.count < 30)
     }
 
-    @Test func `where links lead elsewhere, the others begin where the first arrived`() async throws {
+    @Test func `after a redirect the other connections use the final URL`() async throws {
         let response = Response.routes(["/file.bin": .redirect(to: "/far/file.bin"), "/far/file.bin": Fixture.paced])
         let outcome = try await Fixture.run(response)
         #expect(outcome.isExact)
         #expect(outcome.requests.map(\.path).dropFirst().contains("/file.bin") == false)
     }
 
-    @Test func `a download that is cancelled leaves no connection and no file`() async throws {
+    @Test func `a cancelled download leaves no connection and no file`() async throws {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(Fixture.paced.stalled(after: 200_000)) { server in
                 try await withDownloadManager(.init { $0.maxConnectionsPerDownload = 4 }) { manager in

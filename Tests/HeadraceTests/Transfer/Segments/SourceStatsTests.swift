@@ -64,7 +64,7 @@ struct SourceStatsTests {
     }
 
     @Test(arguments: [[0, 0], [0, 1]], [.automatic(max: 8), .fixed(8)] as [ConcurrencyController.Mode])
-    func `an equally fast second source that each connection fills adds its speed`(
+    func `an equally fast second source adds its speed`(
         _ hosts: [Int],
         _ mode: ConcurrencyController.Mode
     ) {
