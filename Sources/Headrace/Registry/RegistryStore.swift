@@ -5,14 +5,6 @@ import HeadracePlatform
 /// The caller maintains the queue itself; the store only counts records, to know how much of the journal is dead. All calls
 /// block; make them one at a time.
 struct RegistryStore: Sendable {
-    /// The conditions for rewriting a journal.
-    struct Compaction: Sendable {
-        /// A smaller journal is not rewritten.
-        var minBytes: Int64 = 1 << 20
-        /// The minimum ratio of records in the journal to downloads in the queue.
-        var factor = 2
-    }
-
     /// The result of recording changes without an error.
     enum Outcome: Sendable, Hashable {
         /// The changes are in the journal.
@@ -170,7 +162,7 @@ struct RegistryStore: Sendable {
     }
 
     private var isCompactionDue: Bool {
-        size >= compaction.minBytes && recordCount >= postponedCount && recordCount / compaction.factor >= liveCount
+        recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
     }
 
     /// A failure to write lines.

@@ -10,9 +10,7 @@ struct SegmentPart: Comparable {
     /// The minimum size of a requested range, unless fewer bytes are missing there.
     static let minPieceBytes: Int64 = 16 << 10
     /// The seconds by which a connection must shorten the download to be worth a request.
-    private static let minGain = 0.02
-    /// How many times slower than its replacement the holder of a last piece must be for it to be fetched twice.
-    private static let hedgeFactor = 2.0
+    static let minGain = 0.02
 
     let range: Range<Int64>
     /// The index of the segment that the range belongs to.
@@ -25,7 +23,7 @@ struct SegmentPart: Comparable {
     private var bytes: Double { Double(range.upperBound - range.lowerBound) }
 
     /// The time until all workers finish, if they finish together.
-    private func timeLeft(_ workers: [Worker]) -> Double {
+    func timeLeft(_ workers: [Worker]) -> Double {
         var (rate, late, time) = (0.0, 0.0, Double.infinity)
         // A worker whose first byte would arrive after that does not help.
         for worker in workers.sorted(by: { $0.delay < $1.delay }) where worker.delay < time {
@@ -52,18 +50,12 @@ struct SegmentPart: Comparable {
         return workers.isEmpty ? [] : ranges + [lower..<range.upperBound]
     }
 
-    private var isDivisible: Bool {
+    var isDivisible: Bool {
         workers.isEmpty || range.upperBound - range.lowerBound >= Self.minPieceBytes * Int64(workers.count + 1)
     }
 
     func isWorthDividing(for newcomer: Worker) -> Bool {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
-    }
-
-    func isWorthHedging(by newcomer: Worker) -> Bool {
-        guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
-        let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))
-        return alone - other >= Self.minGain && alone >= other * Self.hedgeFactor
     }
 
     /// Ascending by the remaining time; without workers, by length.
