@@ -80,6 +80,7 @@ public struct URLResourceKey: RawRepresentable, Sendable, Hashable {
     public init(rawValue: String) { self.rawValue = rawValue }
     public static let volumeAvailableCapacityForImportantUsageKey = URLResourceKey(rawValue: "")
     public static let isDirectoryKey = URLResourceKey(rawValue: "")
+    public static let fileSizeKey = URLResourceKey(rawValue: "")
 }
 
 public struct URLResourceValues: Sendable {
@@ -87,6 +88,7 @@ public struct URLResourceValues: Sendable {
     public var volumeAvailableCapacityForImportantUsage: Int64? { nil }
     #endif
     public var isDirectory: Bool? { nil }
+    public var fileSize: Int? { nil }
 }
 
 open class FileManager: NSObject, @unchecked Sendable {
