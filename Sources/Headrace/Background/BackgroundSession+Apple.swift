@@ -1,7 +1,9 @@
 #if canImport(Darwin)
 import Foundation
 
-/// A background session of the system; it lives as long as the process, only forwards calls and callbacks, and decides nothing.
+/// A background `URLSession`, which lives as long as the process.
+///
+/// Forwards calls and callbacks only; all decisions are made in ``BackgroundMachine``.
 final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDelegate, Sendable {
     private struct Shared {
         var claims = BackgroundClaims()
