@@ -3,7 +3,7 @@ import Foundation
 
 /// A background `URLSession`, which lives as long as the process.
 ///
-/// Forwards calls and callbacks only; all decisions are made in ``BackgroundMachine``.
+/// Only forwards calls and callbacks, and makes no decisions.
 final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDelegate, Sendable {
     private struct Shared {
         var claims = BackgroundClaims()

@@ -1,7 +1,8 @@
 /// Interprets the response to a range request made by one of several parallel connections.
 ///
 /// Stricter than ``ResponseVerdict``: since other connections can deliver the bytes, a response without a matching
-/// validator is rejected, and never causes received bytes to be discarded. Performs no I/O.
+/// validator is rejected unless a checksum will verify the file, and never causes received bytes to be discarded. Performs
+/// no I/O.
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange
