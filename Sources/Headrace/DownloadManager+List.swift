@@ -1,10 +1,10 @@
 import HeadracePlatform
 
-/// Operations on many downloads, each of which is atomic: no download of the selection starts in between.
+/// Operations on many downloads. Each is atomic: no selected download starts while it is applied.
 ///
-/// The operations that stop downloads wait for them even if the calling task is cancelled. In a hook of a download, such as
-/// ``RetryPolicy/decide``, and in tasks that the hook starts, they do not wait for that download, and they stop waiting for
-/// others when that download is itself stopped.
+/// Operations that stop downloads return only when these have stopped, even if the calling task is cancelled.
+/// Exception: called from a download's own hook, such as ``RetryPolicy/decide``, or from a task that the hook started,
+/// they do not wait for that download; if it is itself stopped, they stop waiting for the others too.
 extension DownloadManager {
     /// Returns the downloads of a selection, in queue order.
     /// - Parameter selection: The downloads to return.

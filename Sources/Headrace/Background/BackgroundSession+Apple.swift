@@ -1,7 +1,9 @@
 #if canImport(Darwin)
 import Foundation
 
-/// A background session of the system; it lives as long as the process, only forwards calls and callbacks, and decides nothing.
+/// A background `URLSession`, which lives as long as the process.
+///
+/// Only forwards calls and callbacks, and makes no decisions.
 final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDelegate, Sendable {
     private struct Shared {
         var claims = BackgroundClaims()

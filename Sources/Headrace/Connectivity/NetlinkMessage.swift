@@ -174,7 +174,7 @@ struct NetlinkBytes: Sendable {
         return NetlinkBytes(bytes[start..<start + count])
     }
 
-    /// The bytes after the first `count`, which are padded to a multiple of four.
+    /// Returns what follows the first `count` bytes and their padding to a multiple of four.
     func dropping(_ count: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.dropFirst((count + 3) & ~3))
     }

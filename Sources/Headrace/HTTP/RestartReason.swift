@@ -1,4 +1,4 @@
-/// The reason why the received bytes cannot be continued, so that the download restarts at zero.
+/// The reason why a download cannot resume from the received bytes, and restarts at zero.
 enum RestartReason: Error, Sendable, Hashable {
     case changedEntityTag
     case changedLastModified

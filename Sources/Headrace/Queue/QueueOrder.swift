@@ -22,7 +22,7 @@ struct QueueOrder: Sendable {
 
     func label(of id: DownloadID) -> Label? { labels[id] }
 
-    /// Sorts downloads in queue order.
+    /// Returns the downloads sorted in queue order.
     func sorted(_ ids: some Sequence<DownloadID>) -> [DownloadID] {
         ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
     }

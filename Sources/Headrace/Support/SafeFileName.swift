@@ -11,7 +11,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// A longer text after the last dot does not count as an extension.
     private static let maxExtensionBytes = 32
 
-    /// The ends of the reserved names.
+    /// The last four bytes of each reserved name, packed by ``letters(_:)``.
     private static let reservedEnds = ReservedFileNames.all.map {
         letters($0.utf8.suffix(4))
     }

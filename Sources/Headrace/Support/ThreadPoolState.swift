@@ -112,8 +112,9 @@ struct ThreadPoolState<Job> {
         return .watch(takenCount: takenCount)
     }
 
-    /// Gets one thread at a time: each one gets the next if there is more to do, so that a burst of short jobs does not wake
-    /// all of them.
+    /// Returns which thread to start or wake: at most one.
+    ///
+    /// That thread requests the next one if jobs remain, so a burst of short jobs does not wake all threads.
     private mutating func threadRequest() -> ThreadRequest {
         // A thread that starts after `stop()` would never be joined.
         guard !isStopping, next < jobs.count, !isWaking, workingCount < limit || !isWatched else { return .none }

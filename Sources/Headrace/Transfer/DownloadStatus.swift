@@ -45,7 +45,8 @@ final class DownloadStatus: Sendable {
 
     private struct Storage {
         var state: DownloadState
-        /// The turn of ``state``; see ``enter(_:_:turn:)``.
+        /// The turn of ``state``, its sequence number: states may arrive in any order, and one with a lower turn is
+        /// not set.
         var turn: UInt64 = 0
         /// `nil` for most downloads of a long queue, which only wait.
         var activity: Activity?
@@ -146,8 +147,9 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended, or a state of a later turn is set; also returns when the task is cancelled, unless
-    /// `evenIfCancelled`.
+    /// Waits until the download has ended or entered a later turn than `turn`.
+    ///
+    /// Unless `evenIfCancelled`, also returns when the task is cancelled.
     func waitForEnd(orStateAfter turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
     }

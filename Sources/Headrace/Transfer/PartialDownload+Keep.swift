@@ -1,6 +1,8 @@
 /// Saves or removes the bytes at the end of an attempt.
 extension PartialDownload {
-    /// The largest usual block size of a disk, by which a file may exceed its length.
+    /// The largest common block size of a file system.
+    ///
+    /// A file can occupy up to this much more space than its length.
     private static let blockBytes: Int64 = 64 << 10
 
     /// Updates the resume record, so that a later attempt finds the bytes; with `leaving`, even after a reboot.

@@ -25,7 +25,7 @@ struct SourceList: Sendable, Equatable {
     /// The sources that a response advertised, which the request does not contain.
     private var advertised: Set<URL> = []
     private var postponed: [URL] = []
-    /// The last failure of each source, ordered by the first one.
+    /// The last failure of each source, in the order in which the sources first failed.
     private(set) var failures: [Failure] = []
 
     init(_ request: borrowing DownloadRequest) {

@@ -89,7 +89,9 @@ extension GetOptions {
 
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
-    /// A host and port without a scheme mean an HTTP proxy.
+    /// Parses the argument of `--proxy`.
+    ///
+    /// Empty means no proxy; without a scheme, it is an HTTP proxy.
     private static func proxy(_ text: String) throws(UsageError) -> DownloadConfiguration.Proxy {
         guard !text.isEmpty else { return .none }
         guard let url = URL(string: text.contains("://") ? text : "http://\(text)") else {

@@ -1,6 +1,8 @@
 import Headrace
 
-/// Follows downloads and prints their output; the only type that connects the renderer's state to the terminal.
+/// Follows downloads and prints their progress and results.
+///
+/// The only type that writes the output of ``ProgressRenderer``.
 actor ProgressPrinter {
     /// The number of past events that a download stores.
     private static let maxHistory = 256

@@ -82,7 +82,7 @@ final class FileReaders: Sendable {
         state.withLock { $0.file.strayed(read, by: id) }
     }
 
-    /// Returns when the reader has something to do other than wait, or when the task is cancelled.
+    /// Waits until the reader has something to do, or the task is cancelled.
     func wait(for id: ReaderID) async {
         let latch = Latch()
         let waits = state.withLock { state in

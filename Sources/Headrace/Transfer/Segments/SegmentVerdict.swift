@@ -1,7 +1,8 @@
 /// Interprets the response to a range request made by one of several parallel connections.
 ///
-/// Pure. Like ``ResponseVerdict``, but stricter: other connections can deliver the bytes, so an unverified response is not
-/// used, and no received bytes are discarded for it.
+/// Stricter than ``ResponseVerdict``: since other connections can deliver the bytes, a response without a matching
+/// validator is rejected unless a checksum will verify the file, and never causes received bytes to be discarded. Performs
+/// no I/O.
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange

@@ -1,6 +1,8 @@
 import HeadracePlatform
 
-/// Parses certificates as far as pins and authorities require; performs no I/O.
+/// Parses the parts of certificates that key pins and certificate authorities need.
+///
+/// Performs no I/O.
 enum ServerKey {
     /// Returns the pin `sha256//BASE64` of a DER certificate's key (RFC 5280, section 4.1), or `nil` if it is malformed.
     static func pin(of certificate: [UInt8]) throws(DownloadError) -> String? {

@@ -141,7 +141,7 @@ final class URLSessionTransport: Transport {
 }
 
 extension URLRequest {
-    /// The time-out of a request holds in the place of its session's, and is a minute if none is given.
+    /// The timeout of a request replaces that of its session; it is a minute if none is set.
     fileprivate init(_ request: TransportRequest, userAgent: String, timeout: TimeInterval) {
         self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: timeout)
         httpShouldHandleCookies = false
