@@ -203,8 +203,9 @@ extension DownloadRecord {
         }
     }
 
-    /// Updates the resume record on the disk if the download is running; blocks. With `syncing`, it survives a power
-    /// cut.
+    /// Updates the resume record on the disk if the download is running; blocks.
+    ///
+    /// With `syncing`, it survives a power cut.
     func save(syncing: Bool) {
         guard let readers = state.withLock({ $0.readers }) else { return }
         readers.recordWriter.save(syncing: syncing) { readers.held }

@@ -209,8 +209,9 @@ extension DownloadTransfer {
         return false
     }
 
-    /// Returns the next chunk of the body, within the rate limits; `nil` at the end. Throws `stalled` if the server was
-    /// below the minimum speed for too long.
+    /// Returns the next chunk of the body, within the rate limits; `nil` at the end.
+    ///
+    /// Throws `stalled` if the server was below the minimum speed for too long.
     func next(of body: inout ResponseBody, _ floor: inout MinimumSpeedMonitor?) async throws -> Chunk? {
         if body.lane == nil, environment.rates.hasLimit(for: record) {
             body.lane = ThrottleHandle(record, environment.rates, environment.clock)

@@ -32,10 +32,12 @@ struct Mismatch {
 extension DownloadTransfer {
     private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
 
-    /// Releases the wrong bytes, so that they are downloaded again, from the same source if possible; throws the
-    /// mismatch if they must not be.
+    /// Releases the wrong bytes of a file, so that they are downloaded again.
     ///
-    /// A file that is not downloaded again is saved under another name or deleted before the error is thrown.
+    /// Throws the mismatch's error if another source must be used or the download must fail.
+    ///
+    /// When the download fails, correct bytes are kept in the partial file; without any, the file is saved under
+    /// another name or deleted.
     func prepareRepair(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
