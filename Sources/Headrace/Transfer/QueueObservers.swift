@@ -46,7 +46,7 @@ final class QueueObservers: Sendable {
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// Returns a stream of the events from now on; it finishes when the manager shuts down.
+    /// Returns a stream of the findings so far and all later events; it finishes when the manager shuts down.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
