@@ -79,8 +79,8 @@ struct Segment: Sendable {
     /// Returns the time since the last byte arrived or, without one, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// Returns the expected time until the next byte: an overdue byte is expected to take as long again as it is
-    /// overdue.
+    /// Returns the expected time until the next byte: an overdue byte is expected to take as long again as the silence
+    /// so far.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)
         return lastByte != nil ? silence : max(silence - latency, latency - silence)
