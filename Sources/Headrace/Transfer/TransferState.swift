@@ -19,7 +19,7 @@ struct TransferState: Sendable {
         }
     }
 
-    /// What to do next if a complete file has the wrong checksum or size.
+    /// The next step if a complete file has the wrong checksum or size.
     enum AfterMismatch {
         case sameSource
         case otherSource

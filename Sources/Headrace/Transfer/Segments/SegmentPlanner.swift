@@ -47,7 +47,7 @@ struct SegmentPlanner: Sendable {
         case unusable
     }
 
-    /// Which bytes of a received chunk to write, and whether to close the connection.
+    /// The bytes of a received chunk to write, and whether to close the connection.
     struct Acceptance: Sendable, Hashable {
         /// The range of the file to write; `nil` if none of the bytes are needed.
         var range: Range<Int64>?
