@@ -21,8 +21,8 @@ struct RestoredQueue: Sendable {
     private(set) var members: [Member] = []
     /// Entries that cannot become downloads in this process; they stay in the journal for another process.
     private(set) var leftOut: [RegistryEntry] = []
-    /// The changes to record: an interrupted download is paused or requeued, is found to be finished, or is cancelled
-    /// in favor of another download of the same file.
+    /// The changes to record: an interrupted download is paused or requeued, is found to be finished, or has failed
+    /// because another download has the same file.
     private(set) var changes: [RegistryChange] = []
     /// One sentence for each problem in the journal.
     private(set) var findings: [String]
