@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The rate limits of a manager: the limiter behind its lock, and the schedule that sets the limit.
+/// The rate limits of a manager: the limiter behind its lock, and the schedule.
 ///
 /// The schedule is consulted when bytes are requested, at most once a minute, so no timer is needed.
 final class ThrottleController: Sendable {
@@ -10,7 +10,7 @@ final class ThrottleController: Sendable {
 
     private struct State {
         var limiter = RateLimiter()
-        /// The limit for all downloads that was set by the user; the schedule may specify another one.
+        /// The limit for all downloads that was set by the user; the lower one of this and the schedule's applies.
         var limit: Int64?
         var schedule: RateSchedule?
         /// The time at which the schedule must be consulted again.
