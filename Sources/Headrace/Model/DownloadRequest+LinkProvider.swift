@@ -42,7 +42,7 @@ extension DownloadRequest {
             body = Body(provide)
         }
 
-        /// Calls the closure outside the threads for file calls.
+        /// Calls the closure on a thread that is not one of those for file calls.
         func link() async throws -> Link {
             try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body.provide() }
         }
