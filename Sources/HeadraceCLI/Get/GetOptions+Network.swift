@@ -89,7 +89,7 @@ extension GetOptions {
 
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
-    /// A host and port without a scheme mean an HTTP proxy.
+    /// Parses the URL of a proxy; a host and port without a scheme mean an HTTP proxy.
     private static func proxy(_ text: String) throws(UsageError) -> DownloadConfiguration.Proxy {
         guard !text.isEmpty else { return .none }
         guard let url = URL(string: text.contains("://") ? text : "http://\(text)") else {

@@ -4,10 +4,10 @@ import HeadracePlatform
 /// A message about downloads that a command does not change, or changes in an unexpected way.
 struct QueueCommandNote: Sendable, Hashable {
     let text: String
-    /// Whether the command changes them.
+    /// Whether the command changes the downloads.
     let isDone: Bool
 
-    /// Returns `nil` if the command does just what its name says.
+    /// Creates the note for a download in this state; returns `nil` if the command does just what its name says.
     init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
         switch (command, state) {
         case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),
@@ -97,7 +97,7 @@ extension DownloadRegistry.Command {
         }
     }
 
-    /// Whether it restarts downloads that have ended.
+    /// Whether the command restarts downloads that have ended.
     fileprivate var affectsFinished: Bool {
         switch self {
         case .resume, .retry: true
