@@ -94,11 +94,13 @@ extension Download {
         }
     }
 
-    /// Pauses the download until ``resume()``; it retains its position in the queue and its bytes.
+    /// Pauses the download until ``resume()``.
     ///
-    /// Returns once the transfer has stopped and its slot is free, even if the calling task is cancelled. Called from one of this
-    /// download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately. Does
-    /// nothing if the download is finished, failed or cancelled.
+    /// The download retains its position in the queue and its bytes.
+    ///
+    /// Returns once the transfer has stopped and its slot is free, even if the calling task is cancelled. Called from
+    /// one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns
+    /// immediately. Does nothing if the download is finished, failed or cancelled.
     public func pause() async {
         try? await manager.pause(.downloads([id]))
     }

@@ -119,8 +119,9 @@ struct ResponseHeadParser: Sendable {
 
     /// Returns the name before a colon, or `nil` if it is not valid.
     ///
-    /// Removes whitespace after the name, as RFC 9112, section 5.1, requires of proxies. A field that determines the
-    /// length of the body is rejected instead, since other implementations may have ignored that line.
+    /// Removes whitespace after the name, as RFC 9112, section 5.1, requires of proxies. If the field determines the
+    /// length of the body, such whitespace makes the name invalid, since other implementations may have ignored that
+    /// line.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }

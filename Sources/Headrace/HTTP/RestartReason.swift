@@ -27,7 +27,7 @@ enum RestartReason: Error, Sendable, Hashable {
     case rangeMisplaced(requested: Int64, got: Int64)
     case missingContentRange
     case invalidContentRange
-    /// The server sent several parts in one body although one was requested.
+    /// The server sent several ranges in one body although a single range was requested.
     case multipart
     /// The bytes are or were encoded, so positions in them are meaningless (RFC 9110, section 14.1.2).
     case contentCoding

@@ -72,8 +72,9 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Entries with exactly this name, or with `./` before it, take precedence over those with the end of its path (the longest
-    /// first), then over those with another path before its last component, then over those without a name.
+    /// Entries are searched in this order: entries with exactly this name, or with `./` before it; entries with the end
+    /// of this name's path, the longest first; entries with another path before the last component; entries without a
+    /// name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }

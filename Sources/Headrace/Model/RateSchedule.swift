@@ -29,7 +29,7 @@ public struct RateSchedule: Sendable, Hashable {
         public var days: Set<Weekday>
         /// The first minute since midnight, from 0 to 1439.
         public var start: Int
-        /// The minute after the last one, from 0 to 1440; if it is before ``start``, it is on the next day.
+        /// The minute after the last minute, from 0 to 1440; a value below ``start`` is on the next day.
         public var end: Int
         /// The limit in bytes per second, above zero; `nil` for none.
         public var bytesPerSecond: Int64?

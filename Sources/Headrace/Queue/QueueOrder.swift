@@ -2,7 +2,7 @@
 ///
 /// Each download has a label, and labels ascend. The downloads are stored in blocks, so that no operation takes time
 /// proportional to their number, except when two adjacent downloads leave no label between them and all downloads are
-/// relabelled.
+/// relabeled.
 struct QueueOrder: Sendable {
     typealias Label = Int64
 
@@ -28,7 +28,7 @@ struct QueueOrder: Sendable {
         ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
     }
 
-    /// Adds a download at the end; returns `true` if all downloads were relabelled.
+    /// Adds a download at the end; returns `true` if all downloads were relabeled.
     ///
     /// `label` is the label of an earlier run; it is reused if it is greater than all others.
     mutating func append(_ id: DownloadID, label: Label? = nil) -> Bool {
@@ -51,7 +51,7 @@ struct QueueOrder: Sendable {
         }
     }
 
-    /// Adds or moves a download; returns `true` if all downloads were relabelled.
+    /// Adds or moves a download; returns `true` if all downloads were relabeled.
     ///
     /// If `place` is before or after a download that is not in the queue, the download is added at the end.
     mutating func insert(_ id: DownloadID, at place: QueuePosition) -> Bool {

@@ -54,8 +54,7 @@ extension QueueState {
 }
 
 extension [QueueState.Addition] {
-    /// Separates the valid additions from those whose expectations contradict each other or those of an active
-    /// download.
+    /// Separates the valid additions from those that contradict each other or an active download in their expectations.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {

@@ -16,7 +16,7 @@ struct Scheduler: Sendable {
     private(set) var hostLimit: Int?
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
-    /// The number of times that all downloads were relabelled.
+    /// The number of times that all downloads were relabeled.
     private(set) var relabellings = 0
     /// Whether several operations form one decision, so that downloads start only when ``startNext()`` is called.
     var isGathering = false

@@ -258,8 +258,9 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Copies the access control list of the replaced file, if it has one; returns `false` if it must not grant others
-    /// access because the list could not be copied.
+    /// Copies the access control list of the replaced file, if that file has one.
+    ///
+    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to others.
     private func copyAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }

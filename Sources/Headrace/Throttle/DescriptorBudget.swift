@@ -168,7 +168,7 @@ extension DescriptorLimit {
         )
     }
 
-    /// Whether the process can open more descriptors than a single download needs.
+    /// Whether enough descriptors are free for a transport, a monitor of the network path, and two downloads.
     static var allowsNetworkMonitor: Bool {
         free() >= perTransport + perNetworkMonitor + DescriptorBudget.minimum + DescriptorBudget.perTransfer
     }

@@ -1,9 +1,9 @@
 /// Divides the connections that each host allows among the downloads from it.
 ///
-/// This type performs no I/O. The limit of a host that refuses a connection is lowered by one, and raised by one every
-/// ``raiseInterval``. While the host requests a delay, no download gets additional connections. Every download has at
-/// least its first connection, which the scheduler admits, so there can be more connections than the limit if there are
-/// more downloads.
+/// This type performs no I/O. The limit of a host is lowered by one when the host refuses a connection, and raised by
+/// one every ``raiseInterval``. While the host requests a delay, no download gets additional connections. Every running
+/// download has a first connection, which the scheduler admits, so if there are more downloads than the limit, there
+/// are also more connections.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int

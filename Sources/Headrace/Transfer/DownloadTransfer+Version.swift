@@ -232,8 +232,9 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns the existing files with this name or a numbered one, as an earlier download would use; if a size is
-    /// expected, only those of that size.
+    /// Returns the existing files with this name and its numbered variants, which earlier downloads may have used.
+    ///
+    /// If a size is expected, returns only files of that size.
     private func filesOnDisk(named path: String) -> [(path: String, status: FileStatus)] {
         guard let status = try? environment.files.status(path) else { return [] }
         var found = [(path: path, status: status)]

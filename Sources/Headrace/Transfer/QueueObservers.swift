@@ -51,7 +51,8 @@ final class QueueObservers: Sendable {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
 
-    /// Returns a stream that yields one element at first, and another if something has changed since the last one.
+    /// Returns a stream that yields one element at first, and then an element after each change; changes that follow
+    /// quickly are combined.
     func changes() -> AsyncStream<Void> {
         stream(.bufferingNewest(1), \.changes, first: [()])
     }

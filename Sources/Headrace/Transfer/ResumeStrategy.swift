@@ -13,7 +13,7 @@ struct ResumeStrategy: Sendable {
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
-    /// Whether conditional requests are sent; `false` after a response that shows that the server handles them wrongly.
+    /// Whether a request for the whole file may be conditional; `false` after a 304 response that could not be used.
     private(set) var sendsCondition = true
     /// The reason why the received bytes must be replaced; they are kept until a response that replaces them arrives.
     private(set) var pendingRestart: RestartReason?

@@ -1,12 +1,12 @@
 import HeadracePlatform
 
-/// The URLs from which a file can be downloaded, in the order in which they are tried, and the failures of abandoned
-/// ones.
+/// The URLs from which a file can be downloaded, in the order in which they are tried, and the errors of abandoned
+/// URLs.
 ///
-/// Performs no I/O. A source that is temporarily unavailable is tried again after the untried ones; other failed
+/// Performs no I/O. A source that is temporarily unavailable is tried again after the untried sources; other failed
 /// sources are not.
 struct SourceList: Sendable, Equatable {
-    /// The last error of an abandoned source.
+    /// An abandoned source and its last error.
     struct Failure: Sendable, Equatable {
         var url: URL
         var error: DownloadError

@@ -143,9 +143,9 @@ struct TransferState: Sendable {
         unusableResponses = 0
     }
 
-    /// Replaces the link.
+    /// Replaces the link of the current source.
     ///
-    /// The new one may support ranges, even if the expired one no longer did.
+    /// The new link may support ranges, even if the expired link no longer did.
     mutating func renewSource(_ link: DownloadRequest.Link) {
         if link.url.host() != sources.current.host() { resume.sourceChanged() }
         sources.renew(link)

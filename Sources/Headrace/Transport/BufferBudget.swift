@@ -2,7 +2,7 @@
 final class BufferBudget: Sendable {
     /// The total memory, enough for about 60 transfers; each further transfer gets the minimum share.
     private static let bytes = 32 << 20
-    /// The possible shares; powers of two, so that the chunks of one transfer can be reused by the next one.
+    /// The possible shares in bytes; powers of two, so that the chunks of one transfer can be reused by another.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
     private static let minShare = 64 << 10
 

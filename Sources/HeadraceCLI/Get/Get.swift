@@ -83,7 +83,7 @@ extension DownloadRequest {
 }
 
 extension GetOptions {
-    /// What happens to a finished file if the same command runs again.
+    /// The treatment of a finished file if the same command runs again.
     var rerun: Interruption.Rerun {
         guard conflictPolicy != .skip else { return .skips }
         return refetchPolicy == .always ? .downloads : .checks

@@ -50,9 +50,9 @@ struct QueueCommandNote: Sendable, Hashable {
         return "headrace: \(command.participle) \(what)".printable
     }
 
-    /// The notes on a command's effect on these downloads of the queue, with equal notes merged into one line.
+    /// Returns the notes on a command's effect on these downloads of the queue; equal notes are merged into one line.
     ///
-    /// Unless the downloads were named one by one, unchanged ones are reported only if the command changed none.
+    /// Unless the downloads were named one by one, unchanged downloads are reported only if the command changed none.
     static func lines(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],

@@ -1,9 +1,9 @@
 /// Tries the mirrors besides the main source, without slowing the download down.
 ///
-/// The controller decides on the connections to the main source, as if it were the only one. The first connection to each other
-/// source is opened in addition, as far as the maximum permits. It does not count as a connection, nor do its bytes count as a
-/// gain, so that a mirror that fails or is slow cannot end the growth. At the maximum, such a connection is displaced if
-/// another one to the main source would be faster.
+/// The controller decides on the connections to the main source, as if there were no others. The first connection to
+/// each other source is opened in addition, as far as the maximum permits. Such an extra connection does not count for
+/// the controller, nor do its bytes count as a gain, so that a mirror that fails or is slow cannot end the growth. At
+/// the maximum, an extra connection is displaced if another connection to the main source would be faster.
 extension SegmentPlanner {
     /// The time for which a source is measured before it is compared with the main source.
     static let trial = Duration.milliseconds(750)
@@ -14,8 +14,8 @@ extension SegmentPlanner {
 
     /// The number of possible connections in addition to those that the controller wants.
     ///
-    /// The first connection to a source is opened once the controller wants a second connection; it then stays open,
-    /// whatever the controller wants.
+    /// The first connection to a source is opened once the controller wants a second connection; then it stays open,
+    /// even if the controller wants fewer.
     var possibleExtras: Int {
         guard sources.count > 1 else { return 0 }
         let useful = sources.indices.count { index in

@@ -189,8 +189,8 @@ struct SegmentPlanner: Sendable {
         refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
-    /// Removes and returns the sources whose hosts evidently limit connections: while they refuse new ones, they still
-    /// send bytes over older ones.
+    /// Removes and returns the sources whose hosts evidently limit connections, because they refused a new connection
+    /// while they still sent bytes over an older one.
     ///
     /// A source is repeated for each refusal.
     mutating func takeRefusals(at now: Duration) -> [Int] {

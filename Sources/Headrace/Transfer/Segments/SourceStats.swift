@@ -50,7 +50,7 @@ struct SourceStats: Sendable {
     /// Whether no further connection to the source may be opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
 
-    /// Whether another connection may be opened besides this number of open ones.
+    /// Whether another connection may be opened besides `open` connections.
     ///
     /// A source that refuses further connections may accept one again after all others are closed.
     func mayOpen(beside open: Int, at now: Duration) -> Bool {
@@ -87,9 +87,9 @@ struct SourceStats: Sendable {
 
     /// Records a lost connection that delivered too few bytes.
     ///
-    /// The first of several failures may be replaced at once, and connections that fail together count as one. An
-    /// unusable response may come from a single node of the host, so one is tolerated. A source that fails before it
-    /// has delivered anything is abandoned, unless it only requests that the client slow down.
+    /// After the first failure, a connection may be opened at once; connections that fail together count as one
+    /// failure. One unusable response is tolerated, since it may come from a single node of the host. A source that
+    /// fails before it has delivered anything is abandoned, unless it only requests that the client slow down.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,

@@ -14,7 +14,7 @@ extension URLSessionConfiguration {
             guard let configuration = ProxyConfiguration(proxy) else { return nil }
             copy.proxyConfigurations = [configuration]
         }
-        // Those of the system's settings.
+        // The proxies of the system's settings.
         copy.connectionProxyDictionary = [:]
         return copy
     }
