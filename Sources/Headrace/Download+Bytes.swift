@@ -44,7 +44,7 @@ public struct DownloadBytes: AsyncSequence, Sendable {
     let download: Download
     let range: Range<Int64>
 
-    /// Starts reading at the start of the range.
+    /// Starts to read at the start of the range.
     /// - Returns: An iterator for use in one task.
     public func makeAsyncIterator() -> Iterator {
         let (manager, id) = (download.manager, download.id)

@@ -49,11 +49,11 @@ public struct Download: Sendable, Identifiable {
     /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination resumes it.
     public var partialFile: URL { URL(filePath: record.names.partialPath) }
 
-    /// Whether a stopped or failed download can be resumed, as far as its responses show; `nil` if this manager has saved no
-    /// bytes of it.
+    /// Whether a stopped or failed download can be resumed, according to its responses; `nil` if this manager has saved
+    /// no bytes of it.
     ///
-    /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the file on
-    /// the server may change meanwhile.
+    /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the
+    /// file on the server may change meanwhile.
     public var isResumable: Bool? { record.isResumable }
 
     let manager: DownloadManager
@@ -94,20 +94,22 @@ extension Download {
         }
     }
 
-    /// Pauses the download until ``resume()``; it retains its position in the queue and its bytes.
+    /// Pauses the download until ``resume()``.
     ///
-    /// Returns once the transfer has stopped and its slot is free, even if the calling task is cancelled. Called from one of this
-    /// download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately. Does
-    /// nothing if the download is finished, failed or cancelled.
+    /// The download retains its position in the queue and its bytes.
+    ///
+    /// Returns once the transfer has stopped and its slot is free, even if the calling task is cancelled. Called from
+    /// one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns
+    /// immediately. Does nothing if the download is finished, failed or cancelled.
     public func pause() async {
         try? await manager.pause(.downloads([id]))
     }
 
     /// Queues the download again after a pause, a failure or a cancellation, or if its finished file no longer exists.
     ///
-    /// It runs as soon as the limits allow, at its old position in the queue. If it is waiting for a retry or for its
-    /// ``DownloadRequest/earliestBegin``, that wait ends. Does nothing if it is running, or if another download of the same file
-    /// has been added since.
+    /// The download runs as soon as the limits allow, at its old position in the queue. If it is waiting for a retry or
+    /// for its ``DownloadRequest/earliestBegin``, that wait ends. Does nothing if the download is running, or if
+    /// another download of the same file has been added since.
     public func resume() async {
         if case .finished = state {
             if await !fileExists { restart() }
@@ -124,10 +126,10 @@ extension Download {
         manager.list.restart(id)
     }
 
-    /// Frees a slot for this download by sending a running one with a lower priority back to the queue.
+    /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
     ///
-    /// The running download with the lowest priority is chosen, the newest if there are several. Returns immediately. Does
-    /// nothing if this download is not waiting for a slot, or if no running one has a lower priority.
+    /// The running download with the lowest priority is chosen; of several, the newest. Returns immediately. Does
+    /// nothing if this download is not waiting for a slot, or if no running download has a lower priority.
     public func preempt() {
         manager.list.preempt(for: id)
     }
@@ -142,21 +144,21 @@ extension Download {
         try? await manager.cancel(.downloads([id]))
     }
 
-    /// Removes the download from the queue, in any state; an active one ends as `cancelled`.
+    /// Removes the download from the queue, in any state; an active download ends as `cancelled`.
     ///
-    /// Returns once its transfer has stopped, even if the calling task is cancelled. Called from one of this download's own
-    /// hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately.
-    /// - Parameter deletingFile: Whether to delete its finished or partial file as well. The file remains if the registry cannot
-    ///   be written, or if it existed before the download.
+    /// Returns once the transfer has stopped, even if the calling task is cancelled. Called from one of this download's
+    /// own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately.
+    /// - Parameter deletingFile: Whether to delete the finished or partial file as well. The file remains if the
+    ///   registry cannot be written, or if the file existed before the download.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }
 
-    /// Moves the download to another position in the queue; a running one continues.
+    /// Moves the download to another position in the queue; a running download continues.
     ///
     /// Does nothing if the download has been removed.
     /// - Parameter place: The new position.
-    /// - Throws: `unknownDownload` if the position does not exist; nothing changes then.
+    /// - Throws: `unknownDownload` if the position refers to a download that is not in the queue; then nothing changes.
     public func move(to place: QueuePosition) throws(DownloadError) {
         try manager.list.move(id, to: place)
     }

@@ -34,10 +34,10 @@ extension DownloadConfiguration {
 }
 
 extension DownloadManager {
-    /// Accepts the completion handler that the system passes to the app together with the events of a background session.
+    /// Stores the completion handler that the system passes to the app with the events of a background session.
     ///
-    /// The handler is called once, on the main thread, when all events are processed and the delivered files have their names.
-    /// The manager with this identifier may be created before or after this call.
+    /// The handler is called once, on the main thread, when all events have been processed and the files are at their
+    /// final paths. The manager for this identifier may be created before or after this call.
     /// - Parameters:
     ///   - identifier: The identifier of the session.
     ///   - completionHandler: The system's completion handler.
@@ -52,10 +52,10 @@ extension DownloadManager {
         }
     }
 
-    /// Waits until all events of a background session that the system launched the app for are processed, and the delivered files
-    /// have their names.
+    /// Waits until all events of a background session have been processed and its files are at their final paths.
     ///
-    /// The manager with this identifier may be created before or after this call. Cancelling the task has no effect.
+    /// Call it when the system launches the app for that session. The manager for this identifier may be created before
+    /// or after this call. Cancelling the task has no effect.
     /// - Parameter identifier: The identifier of the session.
     public static func handleEventsForBackgroundURLSession(identifier: String) async {
         await withCheckedContinuation { continuation in

@@ -2,14 +2,15 @@
 extension DownloadManager {
     /// Carries out the commands that other processes have left in the registry's directory since the last poll.
     ///
-    /// The manager also does this when it starts, except for commands that wait more than a second for a download to stop. A poll
-    /// makes one file call if there are no commands; it also retries earlier failed writes of the queue. Returns once all
-    /// commands are done, or when the task is cancelled. If another poll is already running, that one polls again, and this call
-    /// returns with it. Does nothing without a registry.
+    /// The manager also does this when it starts, except for commands that wait more than a second for a download to
+    /// stop. A poll makes one file call if there are no commands; it also retries earlier failed writes of the queue.
+    /// Returns once all commands are done, or when the task is cancelled. If another poll is already running, that poll
+    /// is repeated, and this call returns when it has finished. Does nothing without a registry.
     ///
-    /// A command is deleted once its effects survive a power failure, for any ``DownloadConfiguration/durability-swift.property``.
-    /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; the commands remain then.
-    ///   `fileSystem` also after the directory was deleted, moved or replaced.
+    /// The file of a command is deleted once the effects of the command survive a power failure, for any
+    /// ``DownloadConfiguration/durability-swift.property``.
+    /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; then the commands
+    ///   remain. `fileSystem` also after the directory was deleted, moved or replaced.
     public nonisolated func takeCommands() async throws(DownloadError) {
         guard let journal = list.journal else {
             guard !list.isShutDown else { throw .shutDown() }
@@ -44,8 +45,8 @@ extension DownloadManager {
 
     /// Carries out commands as they arrive, until the manager is shut down or the task is cancelled.
     ///
-    /// Polls twice a second as well, since not every file system reports new files. After a failure it polls less often until a
-    /// poll succeeds; only the first of several failures in a row is reported.
+    /// Also polls twice a second, since not every file system reports new files. After a failure, polls less often
+    /// until a poll succeeds; of several failures in a row, only the first is published.
     /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
         let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
@@ -119,7 +120,7 @@ extension DownloadManager {
         }
     }
 
-    /// Waits for a command to complete, up to a limit: a disk that hangs can keep a transfer from stopping.
+    /// Waits for a command to complete, up to a time limit: a disk that hangs can keep a transfer from stopping.
     private nonisolated func waitForEnd(of item: CommandSpool.Item, in journal: QueueJournal) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.commandTimeout) }
@@ -143,7 +144,7 @@ extension DownloadManager {
         try await apply(command, skippingUnknown: skippingUnknown)?.wait()
     }
 
-    /// Applies a command to the queue; returns the part that has yet to complete, or `nil` if all is done.
+    /// Applies a command to the queue; returns the part that is still pending, or `nil` if the command is done.
     private nonisolated func apply(
         _ command: RegistryCommand,
         skippingUnknown: Bool

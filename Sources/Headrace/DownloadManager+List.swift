@@ -60,7 +60,8 @@ extension DownloadManager {
         try await list.remove(selection, deletingFiles: deletingFiles).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
     }
 
-    /// Whether to wait even if the task is cancelled: not inside a hook, where two downloads could wait for each other.
+    /// Whether to wait even if the task is cancelled: `false` inside a hook, since the hooks of two downloads could
+    /// wait for each other.
     private static var waitsEvenIfCancelled: Bool { DownloadQueue.transferring == nil }
 
     /// Pauses all waiting and running downloads; returns once none is running.

@@ -1,5 +1,5 @@
 extension DownloadManager {
-    /// Loads the HTTP library ahead of the first manager, so that this can overlap with other preparations.
+    /// Loads the HTTP library before the first manager is created, in parallel with other preparations.
     package static func loadTransport() async {
         #if os(Linux)
         await CurlTransport.load()

@@ -17,15 +17,16 @@ public actor DownloadManager {
 
     nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
-    /// Reads and writes the registry and its commands, so that a slow disk of a download cannot delay them; without a registry
-    /// the same as ``executor``.
+    /// The executor for the registry and its commands, so that a slow disk of a download does not delay them; without a
+    /// registry, the same as ``executor``.
     nonisolated let listExecutor: BlockingExecutor
     private let workContinuation: AsyncStream<DownloadQueue.Work>.Continuation
     nonisolated let list: DownloadQueue
     nonisolated let clock: AnyClock
     private let transfers: Task<Void, Never>
 
-    /// Enough for all connections of several downloads whose disk hangs; threads are started on demand.
+    /// The maximum number of threads for file calls: enough for all connections of several downloads whose disk hangs;
+    /// threads are started on demand.
     private static let maxFileThreads = 64
 
     /// Starts a manager.
@@ -216,10 +217,11 @@ public actor DownloadManager {
 
     /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
     ///
-    /// Call it when the app enters the background, where the system may suspend the process and then terminate it without notice.
-    /// Downloads continue meanwhile. Within milliseconds, everything is written that must survive the process. On return, bytes
-    /// and resume records also survive a power failure with ``DownloadConfiguration/Durability/full``. If the registry cannot be written,
-    /// ``QueueEvent/registryFailed(_:)`` is reported; a resume record that cannot be written is retried with the next one.
+    /// Call it when the app enters the background, where the system may suspend the process and then terminate it
+    /// without notice. Downloads continue meanwhile. Within milliseconds, everything that must survive the end of the
+    /// process is written. On return, bytes and resume records also survive a power failure with
+    /// ``DownloadConfiguration/Durability/full``. If the registry cannot be written, ``QueueEvent/registryFailed(_:)``
+    /// is published; a resume record that cannot be written is retried with the next one.
     public func prepareForSuspension() async {
         await executor.run { [list] in list.save() }
     }
@@ -270,7 +272,8 @@ public actor DownloadManager {
     }
 }
 
-/// Runs a transfer and then those that take over its slot, on the blocking executor without a hop in between.
+/// Runs a transfer, and then the transfers of the downloads that get its slot, without leaving the blocking executor in
+/// between.
 private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environment: TransferEnvironment) async {
     var next: DownloadQueue.Run? = first
     while let run = next {
@@ -287,7 +290,7 @@ private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environm
     }
 }
 
-/// Calls `tick()` at each of the given times, until the stream finishes.
+/// Calls ``DownloadQueue/tick()`` at each of the given times, until the stream finishes.
 private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {

@@ -16,7 +16,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         case pause([DownloadID])
         /// Queues downloads again, as ``Download/resume()`` does.
         case resume([DownloadID])
-        /// Queues the failed ones of these downloads again.
+        /// Queues those of the downloads again that have failed.
         case retry([DownloadID])
         /// Cancels downloads and deletes their partial files.
         case cancel([DownloadID])
@@ -45,7 +45,8 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Reads the queue as its manager last wrote it.
     ///
-    /// The progress is read from disk: the bytes of the partial files and, if recorded, the sizes of the files.
+    /// The progress is read from the disk: from the sizes of finished files, and from partial files and their resume
+    /// records.
     /// - Returns: The downloads in queue order; empty if there is no registry.
     /// - Throws: `permission` or `fileSystem` if the registry cannot be read or was written by a later release.
     public func downloads() async throws(DownloadError) -> [DownloadSnapshot] {
@@ -123,10 +124,10 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Carries out the commands that a manager has not taken before its process ended.
+    /// Carries out the commands that remain from a manager whose process has ended.
     ///
-    /// Does nothing if there are none, or if a manager uses the registry and will take them itself.
-    /// - Throws: Any error from reading the directory or writing the registry; the commands remain then.
+    /// Does nothing if there are none, or if a manager uses the registry and will carry them out itself.
+    /// - Throws: Any error from reading the directory or writing the registry; then the commands remain.
     public func takeCommands() async throws(DownloadError) {
         if try await hasCommands { _ = try await withListTakingCommands() }
     }
@@ -186,7 +187,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, true)
     }
 
-    /// The active downloads by the path of their partial file, which is unique.
+    /// Returns the active downloads by the path of their partial file, which is unique.
     private func active() async throws(DownloadError) -> [String: (id: DownloadID, expectations: FileExpectations)] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
@@ -245,7 +246,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return false
     }
 
-    /// Sleeps for the pause; returns `false` at the end of the waiting time or if the task is cancelled.
+    /// Sleeps for the pause; returns `false` if the waiting time is over or the task is cancelled.
     private func sleeps(for pause: Duration, until end: ContinuousClock.Instant) async -> Bool {
         guard ContinuousClock.now < end else { return false }
         return (try? await Task.sleep(for: pause)) != nil

@@ -48,7 +48,7 @@ extension ExitCode {
         self = Self.table[code] ?? .other
     }
 
-    /// The exit status of a run: the one that all failures share, or else `other`.
+    /// The exit status of a run: that of its failures if all have the same, or else `other`.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success

@@ -1,4 +1,4 @@
-/// Tracks which background sessions have a manager, and the wake-up completions of those that have none yet.
+/// Tracks which background sessions have a manager, and stores the wake-up completions for sessions that have none yet.
 struct BackgroundClaims: Sendable {
     typealias Completion = @Sendable () -> Void
 

@@ -2,11 +2,11 @@
 extension BackgroundMachine {
     /// The status of a download in the queue.
     enum Standing: Sendable {
-        /// The download is running, and its run requests the outcome or already has.
+        /// The download is running, and its run has called or will call ``fetch(_:note:at:)``.
         case running
         /// The download waits to run.
         case waiting
-        /// The download is paused or has failed, so its bytes are saved for later.
+        /// The download is paused or has failed, so that its bytes are saved for later.
         case kept
         /// The download has finished or is not in the queue.
         case unwanted
@@ -31,7 +31,7 @@ extension BackgroundMachine {
     enum Outcome: Sendable, Equatable {
         /// The file is the complete partial file of the download.
         case file(DeliveredFile)
-        /// The file must be requested again, for a reason other than a server failure.
+        /// The run must request the file again, for a reason other than a server failure.
         case again
         case failed(DownloadError)
         case stopped
@@ -42,7 +42,7 @@ extension BackgroundMachine {
         case keeping
         /// Discard the received bytes.
         case discarding
-        /// Let the system continue without a run that awaits the outcome.
+        /// Let the system continue although no run awaits the outcome.
         case leaving
     }
 
@@ -54,7 +54,7 @@ extension BackgroundMachine {
         case cancel(BackgroundTask)
         /// Cancel the task and pass its resume data to ``gave(_:_:at:)``.
         case cancelForData(BackgroundTask)
-        /// Make the task's file the partial file before the callback returns, and call ``tookOver(_:_:_:)``.
+        /// Move the task's file to the partial file before the callback returns, and call ``tookOver(_:_:_:)``.
         case takeOver(BackgroundTask)
         case save(ID, BackgroundTaskState?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)

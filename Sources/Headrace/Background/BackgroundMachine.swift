@@ -12,7 +12,8 @@ struct BackgroundMachine: Sendable {
 
     private enum Phase {
         case fetching
-        /// Whether the task has completed, and whether the system has responded to the request for resume data.
+        /// The task is being stopped for its resume data: whether it has completed, and whether the system has returned
+        /// the data.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -23,11 +24,11 @@ struct BackgroundMachine: Sendable {
         /// Whether the run that awaits the outcome has requested a stop.
         var isStopping = false
         var receivedBytes: Int64 = 0
-        /// Whether the task resumes with an earlier task's bytes.
+        /// Whether the task continues from the bytes of an earlier task.
         var isResumed = false
-        /// The state saved in the queue when the run started, or since then.
+        /// The saved state of the task: that of the queue when the run started, or a later one.
         var note: BackgroundTaskState?
-        /// The outcome that no run has taken yet.
+        /// The outcome, if no run has taken it yet.
         var outcome: Outcome?
 
         mutating func beginPause() {
@@ -39,19 +40,19 @@ struct BackgroundMachine: Sendable {
 
     private let sizeLimit: SizeLimit
     private var entries: [ID: Entry] = [:]
-    /// Whether the tasks of earlier processes are known.
+    /// Whether the system has listed the tasks of earlier processes.
     private var isListed = false
     private var isInvalid = false
-    /// Tasks that have not completed yet and whose events are ignored.
+    /// The tasks that have not completed yet and whose events are ignored.
     private var stale: Set<BackgroundTask> = []
-    /// Tasks that completed before the system listed its tasks, and may still be in its list.
+    /// The tasks that completed before the system listed its tasks, so that the list may still contain them.
     private var ended: Set<BackgroundTask> = []
-    /// Downloads whose file was delivered and has not been found wrong since.
+    /// The downloads whose file was delivered and has not been found to be wrong.
     private var taken: Set<ID> = []
     /// The downloads in ``taken`` whose run is verifying and renaming the file, or is about to.
     private var naming: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of its last wake-up; the first handler may arrive after that.
+    /// Whether the system has reported all events of the last wake-up; the app's handler may arrive only after that.
     private var hasReportedAll = false
     private var hadHandler = false
 
@@ -78,13 +79,13 @@ struct BackgroundMachine: Sendable {
         return entry.task == nil && isListed ? start(id, at: now) : []
     }
 
-    /// Records the requested task and resumes it.
+    /// Records that a task was created, and resumes it.
     mutating func made(_ task: BackgroundTask) -> [Effect] {
         entries[task.download]?.task = task
         return [.resume(task)]
     }
 
-    /// Stops the fetch of a run; ignored if no run awaits the outcome.
+    /// Stops the fetch of a download; ignored if no run awaits its outcome.
     mutating func stop(_ id: ID, _ stop: Stop) -> [Effect] {
         guard var entry = entries[id], entry.isAwaited else { return [] }
         switch (stop, entry.task) {
@@ -116,12 +117,14 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that the run of a download is about to return, whatever it did with the outcome.
+    /// Records that the run of a download is about to return, whether or not it used the outcome.
     mutating func left(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
-    /// Records that the queue has registered the end of a run; if the download runs again, the next run gets pending outcomes.
+    /// Records that the queue has processed the end of a run.
+    ///
+    /// If the download runs again, that run receives a pending outcome.
     mutating func ended(_ id: ID, _ standing: Standing) -> [Effect] {
         guard standing != .running else { return [] }
         naming.remove(id)
@@ -130,7 +133,8 @@ struct BackgroundMachine: Sendable {
 
     // MARK: The system's tasks
 
-    /// Records the existing tasks of the session; cancels unwanted ones and, if a download has several, all but the largest.
+    /// Records the existing tasks of the session; cancels the tasks of unwanted downloads and, if a download has
+    /// several, all but the one with the most bytes.
     mutating func listed(_ tasks: [Listed], at now: Int64) -> [Effect] {
         guard !isListed, !isInvalid else { return [] }
         isListed = true
@@ -178,7 +182,8 @@ struct BackgroundMachine: Sendable {
         return [.resumed(task.download, from: offset)]
     }
 
-    /// Records that a task has delivered its file, which exists until the callback returns unless it was purged.
+    /// Records that a task has delivered its file, which exists until the callback returns, unless the system has
+    /// purged it.
     mutating func finished(_ task: BackgroundTask, _ standing: Standing, hasFile: Bool) -> [Effect] {
         let id = task.download
         guard mayEnd(task, standing) else { return [] }
@@ -188,7 +193,7 @@ struct BackgroundMachine: Sendable {
             + [.save(id, nil), .restarted(id, .filePurged, wastedBytes: wasted)] + conclude(id, .again, standing)
     }
 
-    /// Records that the file of a task became the partial file, or was rejected.
+    /// Records that the file of a task was moved to the partial file, or rejected.
     mutating func tookOver(
         _ task: BackgroundTask,
         _ result: Result<DeliveredFile, DownloadError>,
@@ -204,7 +209,9 @@ struct BackgroundMachine: Sendable {
         return settle(task) + [.save(task.download, nil)] + conclude(task.download, outcome, standing)
     }
 
-    /// Records the resume data of a cancelled task, before or after its completion; `nil` if the system has none.
+    /// Records the resume data of a cancelled task; `nil` if the system has none.
+    ///
+    /// The task may complete before or after that.
     mutating func gave(_ task: BackgroundTask, _ data: ResumeData?, at now: Int64) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task, case .pausing(let hasEnded, _) = entry.phase else {
@@ -253,7 +260,7 @@ struct BackgroundMachine: Sendable {
 
     // MARK: The app's wakes
 
-    /// Stores the handler that the system wants called when all events of a wake-up are handled.
+    /// Stores the handler to call when all events of a wake-up are processed.
     mutating func woken(_ handler: BackgroundHandler) -> [Effect] {
         handlers.append(handler)
         if hadHandler { hasReportedAll = false }
@@ -306,7 +313,7 @@ struct BackgroundMachine: Sendable {
         return effects + [.make(id, from: data)]
     }
 
-    /// Whether the end of a task matters, including a task that is not known yet.
+    /// Whether the completion of a task must be handled; the task may be unknown.
     private func mayEnd(_ task: BackgroundTask, _ standing: Standing) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
@@ -322,7 +329,7 @@ struct BackgroundMachine: Sendable {
         return [.cancel(other)]
     }
 
-    /// Handles the end of a task without a file or resume data.
+    /// Handles a task that ended without a file or resume data.
     private mutating func lost(
         _ id: ID,
         _ standing: Standing,

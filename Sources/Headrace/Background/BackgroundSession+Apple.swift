@@ -7,14 +7,15 @@ import Foundation
 final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDelegate, Sendable {
     private struct Shared {
         var claims = BackgroundClaims()
-        /// The system allows one session per identifier and process.
+        /// The sessions by identifier; the system allows one per identifier and process.
         var sessions: [String: BackgroundSession] = [:]
     }
 
     private struct State {
         var session: URLSession?
         var transfers: BackgroundTransfers?
-        /// Whether ``transfers`` belongs to a manager that is not shut down; after a shutdown it still accepts files.
+        /// Whether ``transfers`` belongs to a manager that is not shut down; after the shutdown, it still receives
+        /// delivered files.
         var isConnected = false
         var tasks: [Int: URLSessionTask] = [:]
     }
@@ -33,7 +34,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         super.init()
     }
 
-    /// Returns the session that a configuration names, or `nil` if it names none.
+    /// Returns the background session of a configuration; `nil` if it has none.
     static func session(of configuration: DownloadConfiguration) -> BackgroundSession? {
         guard let name = configuration.backgroundSession else { return nil }
         return shared.withLock { shared in

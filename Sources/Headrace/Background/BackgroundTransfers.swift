@@ -1,14 +1,15 @@
 import HeadracePlatform
 
-/// The system's background session: creates tasks and calls ``BackgroundTransfers`` back, but never from within a call.
+/// The system's background session: creates tasks, and calls ``BackgroundTransfers`` for their events, but never during
+/// a call to this protocol.
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
     /// Starts to report events of the tasks, after listing the existing ones once.
     func connect(to transfers: BackgroundTransfers)
-    /// Lets another manager claim the session. Its tasks keep running, and their callbacks keep arriving until then.
+    /// Lets another manager claim the session; its tasks continue, and their events are still reported until then.
     ///
-    /// Not named `release`, which every `NSObject` has.
+    /// The name is not `release`, because every `NSObject` has a method of that name.
     func leave()
     /// Creates a suspended task and returns its number.
     func makeTask(_ request: BackgroundRequest, description: String, from resumeData: [UInt8]?) -> Int
@@ -32,12 +33,13 @@ struct BackgroundRequest: Sendable, Hashable {
 
 /// The downloads that a background session fetches for a manager; performs the effects of the ``BackgroundMachine``.
 ///
-/// Effects are performed under the lock, in order. A file is adopted before the system's callback returns.
+/// Effects are performed under the lock, in order. A delivered file is moved to the partial file before the system's
+/// callback returns.
 final class BackgroundTransfers: BackgroundFetcher {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
-        /// The progress meter; `nil` before the first bytes, which may be many at once.
+        /// The progress meter; `nil` before the first bytes are reported, which may be those of an earlier process.
         var meter: ProgressMeter?
     }
 
@@ -110,17 +112,17 @@ final class BackgroundTransfers: BackgroundFetcher {
         return outcome
     }
 
-    /// Runs `body` while no delivered file is being adopted as a partial file.
+    /// Calls `body` at a time when no delivered file is being moved to a partial file, and returns its result.
     func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value {
         try state.withLock { _ throws(DownloadError) in try body() }
     }
 
-    /// Records that the run of a download no longer needs the system and is about to return.
+    /// Records that the transfer of a download no longer needs the system and is about to return.
     func left(_ id: DownloadID) {
         state.withLock { $0.machine.left(id) }
     }
 
-    /// Records that the queue has registered the end of a run.
+    /// Records that the queue has processed the end of a download's run.
     func ended(_ id: DownloadID) {
         change { $0.machine.ended(id, standing(of: id)) }
     }
@@ -147,7 +149,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         change { $0.machine.resumed(task, from: offset) }
     }
 
-    /// Handles the file and the final response of a task; on return, the file was adopted or is not needed.
+    /// Handles the file and the final response of a task; on return, the file was moved or is not needed.
     func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
             let hasFile = (try? files.status(file))?.kind == .regular
@@ -175,7 +177,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Handles a wake-up of the app; calls `completion` once, after everything that results from it is done.
+    /// Handles a wake-up of the app; calls `completion` once, after all events of the wake-up are processed.
     func woken(_ completion: @escaping @Sendable () -> Void) {
         change { state in
             state.lastHandler += 1

@@ -4,17 +4,17 @@ import HeadracePlatform
 struct DeliveredFile: Sendable, Hashable {
     let head: ResponseHead
     let body: BodyPlacement
-    /// The final path according to the response.
+    /// The final path of the file; its name may come from the response.
     let path: String
 }
 
 extension DeliveredFile {
     private static let copySuffix = ".copy"
 
-    /// Checks a file that the system fetched, and makes it the complete partial file of its download.
+    /// Checks a file that the system fetched, and moves it to the partial file of its download.
     ///
-    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written first and identifies the file
-    /// regardless of its name, so a kill in between loses neither.
+    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written first and identifies the
+    /// file by its inode, so a kill in between loses neither.
     /// - Parameters:
     ///   - file: The path of the system's file.
     ///   - head: The final response.

@@ -11,7 +11,8 @@ extension BackgroundTransfers {
 }
 
 extension DownloadTransfer {
-    /// Makes the system fetch the file, then verifies and renames it; returns `nil` to request it again.
+    /// Makes the system fetch the file, then verifies and renames it; returns `nil` if the file must be requested
+    /// again.
     fileprivate func fetch(
         in background: BackgroundTransfers,
         _ session: inout PartialDownload,
@@ -63,7 +64,7 @@ extension DownloadTransfer {
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 
-    /// Makes the system start over; throws if it has done so too often.
+    /// Makes the system start over; throws if that happened too often.
     private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
         guard attempts.mayRequestAgain() else {
             throw DownloadError(.connectionLost, "The system has stopped the download repeatedly.")

@@ -8,10 +8,10 @@ enum NetlinkMessage: Sendable, Hashable {
         var name: String
         /// Whether the interface is enabled.
         var isUp: Bool
-        /// Whether its cable or radio is connected as well.
+        /// Whether the interface is enabled and its cable or radio is connected.
         var isRunning: Bool
         var isLoopback: Bool
-        /// Whether the system presents it as Ethernet, as it does Wi-Fi too.
+        /// Whether the system presents the interface as Ethernet; that includes Wi-Fi.
         var isEthernet: Bool
         var isBridge: Bool
     }
@@ -25,7 +25,7 @@ enum NetlinkMessage: Sendable, Hashable {
 
     struct Route: Sendable, Hashable {
         var isIPv6: Bool
-        /// The indices of its links, more than one for a multipath route.
+        /// The indices of the route's links; more than one for a multipath route.
         var links: [Int32]
         var metric: UInt32
         var gateway: [UInt8]
@@ -35,10 +35,11 @@ enum NetlinkMessage: Sendable, Hashable {
     case linkGone(Int32)
     case address(Address)
     case addressGone(Address)
-    /// `replaces` is `true` if it replaces the route with the same metric.
+    /// A route; `replaces` is `true` if it replaces the route with the same metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
-    /// The response to the request with this number is complete; not `isWhole` if something changed in the meantime.
+    /// The response to the request with this number is complete; `isWhole` is `false` if something changed in the
+    /// meantime.
     case done(UInt32, isWhole: Bool)
     /// The request with this number failed with this `errno`.
     case refused(UInt32, errno: Int32)
@@ -159,7 +160,7 @@ struct NetlinkBytes: Sendable {
         self.bytes = bytes
     }
 
-    /// The integer at an offset, in this machine's byte order; `nil` beyond the end.
+    /// Returns the integer at an offset, in this machine's byte order; `nil` beyond the end.
     func integer<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset + MemoryLayout<Number>.size <= bytes.count else { return nil }
@@ -167,7 +168,7 @@ struct NetlinkBytes: Sendable {
         }
     }
 
-    /// Returns `nil` if there are not enough bytes.
+    /// Returns a part of the bytes; `nil` if there are not enough.
     func part(from offset: Int, count: Int) -> NetlinkBytes? {
         guard offset >= 0, count >= 0, offset <= bytes.count, count <= bytes.count - offset else { return nil }
         let start = bytes.startIndex + offset
@@ -182,7 +183,7 @@ struct NetlinkBytes: Sendable {
     /// The text up to the first NUL.
     var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
 
-    /// The attributes by number; the last one counts if a number is repeated.
+    /// Returns the attributes by number; if a number is repeated, the last attribute is used.
     func attributes() -> [UInt16: NetlinkBytes] {
         var attributes: [UInt16: NetlinkBytes] = [:]
         var rest = self

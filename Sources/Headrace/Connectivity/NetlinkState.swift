@@ -1,6 +1,7 @@
 /// The links, addresses and default routes that the kernel has reported, and the network path they form.
 struct NetlinkState: Sendable {
-    /// The kinds of data to request from the kernel, one after the other, since it handles one request at a time.
+    /// The kinds of data to request from the kernel; requested one after the other, since the kernel handles one
+    /// request at a time.
     enum Kind: UInt16, Sendable, CaseIterable {
         case links = 18  // RTM_GETLINK
         case addresses = 22  // RTM_GETADDR
@@ -9,7 +10,7 @@ struct NetlinkState: Sendable {
 
     struct Question: Sendable, Hashable {
         var kind: Kind
-        /// Distinguishes the response from others.
+        /// The number by which the response is recognized.
         var sequence: UInt32
     }
 
@@ -32,17 +33,18 @@ struct NetlinkState: Sendable {
     private var question = Question(kind: .links, sequence: 0)
     /// Whether all data of each kind has arrived.
     private var isComplete = false
-    /// The request to send as soon as nothing is left to read.
+    /// The request to send as soon as no messages are left to read.
     private var postponed: Question?
 
-    /// Discards all data after messages were lost, and schedules requesting it again.
+    /// Discards all data because messages were lost, and schedules another request for it.
     ///
-    /// Not sent at once: the kernel refuses a request while it handles another one, and drops the refusal if there is no room.
+    /// The request is not sent at once: the kernel rejects a request while it handles another one, and drops the
+    /// rejection if there is no room for it.
     mutating func lost() {
         postponed = restart()
     }
 
-    /// Returns the scheduled request once nothing is left to read.
+    /// Returns the scheduled request; called when no messages are left to read.
     mutating func drained() -> Question? {
         postponed.take()
     }

@@ -3,7 +3,7 @@ import HeadracePlatform
 /// The network requirements of a download.
 struct NetworkRequirement: Sendable, Hashable {
     var policy = DownloadRequest.NetworkPolicy.any
-    /// Whether its host is this machine, which is reachable without a network.
+    /// Whether the download's host is this machine, which is reachable without a network.
     var isLoopback = false
 }
 
@@ -12,7 +12,9 @@ extension NetworkRequirement {
         self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.host() ?? ""))
     }
 
-    /// Whether a host is this machine, by its name alone (RFC 6761, section 6.3) or by its address.
+    /// Whether a host is this machine: a `localhost` name (RFC 6761, section 6.3) or a loopback address.
+    ///
+    /// Resolves no names.
     static func isLoopback(_ host: String) -> Bool {
         let name = host.lowercased()
         if name == "localhost" || name.hasSuffix(".localhost") { return true }
@@ -22,9 +24,10 @@ extension NetworkRequirement {
 
 /// Decides which downloads may run on the current network, and when connections must be renewed.
 ///
-/// If the path is unknown, all may run.
+/// If the path is unknown, all downloads may run.
 struct NetworkAdmission: Sendable {
-    /// How long after a change other hosts may be unreachable: neighbor discovery, routing and DNS take a moment.
+    /// The time after a network change in which other hosts may be unreachable: neighbor discovery, routing and DNS
+    /// take a moment.
     static let settlingTime: Duration = .seconds(2)
 
     private let waitsForConnectivity: Bool
@@ -45,7 +48,7 @@ struct NetworkAdmission: Sendable {
         return lastUp.map { !$0.origins.isSubset(of: path.origins) } ?? false
     }
 
-    /// The reason why a download cannot run; `nil` if it can.
+    /// Returns the reason why a download cannot run; `nil` if it can.
     func blocker(for need: NetworkRequirement) -> NetworkBlocker? {
         guard let path, !need.isLoopback else { return nil }
         guard path.isUp else { return waitsForConnectivity ? .offline : nil }

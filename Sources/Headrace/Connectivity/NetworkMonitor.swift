@@ -6,7 +6,7 @@
 /// On Linux, the path is up if a running interface has a default route or, if none has, an address that is not link-local; for
 /// the latter, bridges do not count.
 public final class NetworkMonitor: Sendable {
-    /// The state shared with the observer, which must not keep the monitor alive.
+    /// The state shared with the observer, so that the observer does not keep the monitor alive.
     private final class Cell: Sendable {
         struct State {
             var path: NetworkPath?

@@ -10,9 +10,9 @@ final class NetworkPathObserver: Sendable {
         var isOver = false
     }
 
-    /// The state of the thread, which must not keep the observer alive.
+    /// The state of the thread; separate, so that the thread does not keep the observer alive.
     private final class Core: Sendable {
-        /// The most that the kernel sends at once.
+        /// The maximum size of the messages that the kernel sends at once.
         private static let bufferBytes = 32 << 10
 
         let poller: hr_poller

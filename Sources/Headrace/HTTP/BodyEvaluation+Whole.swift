@@ -21,7 +21,9 @@ extension BodyEvaluation {
         return .restartFromThisBody(change ?? .rangeIgnored, body)
     }
 
-    /// Evaluates a 200 whose fields describe a part; they mean nothing with this status, but such servers exist.
+    /// Evaluates a 200 response whose fields describe a part of the file.
+    ///
+    /// HTTP does not define that, but some servers send it.
     ///
     /// Returns `nil` if the body appears to be the whole file.
     private func unlabelledPart() -> ResponseVerdict? {
@@ -51,7 +53,8 @@ extension BodyEvaluation {
 }
 
 extension RangeRequest {
-    /// Returns why the response is, or may be, of another version than the received bytes; `nil` if it is the same version.
+    /// Returns why the response is, or may be, of another version than the received bytes; `nil` if it is of the same
+    /// version.
     fileprivate func change(from known: RepresentationMetadata, to new: RepresentationMetadata) -> RestartReason? {
         do throws(RestartReason) {
             try compareShape(of: new, with: known)
@@ -62,14 +65,16 @@ extension RangeRequest {
         }
     }
 
-    /// Whether the response must not replace the received bytes: its type differs and it is shorter or a web page.
+    /// Whether the response must not replace the received bytes, because its type differs and it is shorter or a web
+    /// page.
     fileprivate func isUnexpected(_ new: RepresentationMetadata) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
         if let expectedSize, new.totalBytes == expectedSize { return false }
         return new.isPage || new.totalBytes.map { $0 < heldBytes } ?? false
     }
 
-    /// Whether the server may have sent the whole file because of `If-Range`, although its version did not, or may not, differ.
+    /// Whether the server may have sent the whole file only because of `If-Range`, although its version may be the
+    /// same.
     fileprivate func mayBeCausedByIfRange(
         _ new: RepresentationMetadata,
         _ change: RestartReason?,

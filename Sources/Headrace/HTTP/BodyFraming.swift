@@ -1,10 +1,10 @@
 /// How the end of a response body is determined (RFC 9112, section 6.3).
 package enum BodyFraming: Sendable, Hashable {
-    /// The body has this many bytes, 0 if there is none.
+    /// The body has this number of bytes; 0 if there is none.
     case length(Int64)
     /// The body ends with the last chunk.
     case delimited
-    /// The body ends when the connection closes, so a truncated one may look complete.
+    /// The body ends when the connection closes, so a truncated body may look complete.
     case unverified
     /// The body ends with the HTTP/2 stream. libcurl reports a stream reset with NO_ERROR as a normal end, so completeness must
     /// be verified in another way (RFC 9113, section 8.1).
@@ -31,7 +31,8 @@ package enum BodyFraming: Sendable, Hashable {
         }
     }
 
-    /// Merges all lengths in fields and lists; RFC 9110, section 8.6, allows repetition, but not contradiction.
+    /// Combines the values of all `Content-Length` fields; RFC 9110, section 8.6, allows repetition, but not
+    /// contradiction.
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
         for value in values {

@@ -5,7 +5,7 @@ struct ByteRange: Sendable, Hashable {
     /// The position after the last byte; `nil` for everything up to the end.
     let end: Int64?
 
-    /// Returns `nil` for a negative or empty range, which no server can send.
+    /// Creates a range; returns `nil` if it is negative or empty, since no server can send such a range.
     init?(from start: Int64, to end: Int64? = nil) {
         guard start >= 0, end.map({ $0 > start }) ?? true else { return nil }
         self.start = start

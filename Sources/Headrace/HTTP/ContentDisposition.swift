@@ -3,7 +3,7 @@
 /// Parsed as leniently as browsers do: malformed parameters are skipped and the rest is used. The names are untrusted and must
 /// be passed through ``SafeFileName``.
 struct ContentDisposition: Sendable, Hashable {
-    /// The readable names: `filename*` before `filename` (RFC 6266, section 4.3), and the first of each.
+    /// The decoded names: the first `filename*`, then the first `filename` (RFC 6266, section 4.3).
     let fileNames: [String]
 
     /// Parses the value of a field in linear time, whatever it contains.

@@ -1,12 +1,12 @@
 /// An entity tag (RFC 9110, section 8.8.3).
 ///
-/// Tags with non-ASCII bytes are rejected although the grammar allows them: the decoded text does not preserve the original
-/// bytes, and a tag must be echoed byte for byte.
+/// Tags with non-ASCII bytes are rejected although the grammar allows them: the decoded text does not preserve the
+/// original bytes, and a tag must be sent back byte for byte.
 struct EntityTag: Sendable, Hashable {
     /// The tag as received, with its quotes and `W/`.
     let text: String
 
-    /// Returns `nil` unless the text is exactly one tag.
+    /// Parses a tag; returns `nil` unless the text is exactly one tag.
     init?(parsing text: String) {
         let isTag = text.withBytes { bytes in
             let quoted = bytes.starts(with: Self.weakness.utf8) ? bytes.dropFirst(Self.weakness.utf8.count) : bytes[...]
@@ -23,12 +23,12 @@ struct EntityTag: Sendable, Hashable {
     /// Whether two versions may share the tag.
     var isWeak: Bool { text.hasPrefix(Self.weakness) }
 
-    /// The strong comparison of section 8.8.3.2, the only one that guarantees identical bytes.
+    /// Compares tags by the strong comparison of section 8.8.3.2, the only one that guarantees identical bytes.
     func provesSameBytes(as other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && text == other.text
     }
 
-    /// The weak comparison, which ignores `W/`.
+    /// Compares tags by the weak comparison, which ignores `W/`.
     func isWeaklyEqual(to other: EntityTag) -> Bool {
         opaque == other.opaque
     }

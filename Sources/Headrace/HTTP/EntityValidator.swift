@@ -7,7 +7,9 @@ enum EntityValidator: Sendable, Hashable {
     /// The number of seconds by which a date must precede the response, so that no later change can share it.
     private static let dateMargin: Int64 = 60
 
-    /// Returns `nil` if there is no strong validator; a weak or malformed tag rules the date out too (section 13.1.5).
+    /// Creates the validator of a representation; returns `nil` if it has no strong one.
+    ///
+    /// The date is not used if the tag is weak or malformed (section 13.1.5).
     init?(of representation: RepresentationMetadata) {
         // An encoded body may be encoded differently the next time.
         guard representation.contentCoding == nil else { return nil }

@@ -1,4 +1,5 @@
-/// A precondition for requesting a file again: its version must differ from the existing one (RFC 9110, section 13.1).
+/// A condition for downloading a file again: the server's version must differ from the existing file's (RFC 9110,
+/// section 13.1).
 ///
 /// The file is kept or replaced as a whole, so a weak tag suffices.
 enum Precondition: Sendable, Hashable {
@@ -7,7 +8,8 @@ enum Precondition: Sendable, Hashable {
     /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Returns `nil` if another version might not be recognized: a second change may share a date that is not strong.
+    /// Creates the condition for a version; returns `nil` if another version might not be recognized, because a date
+    /// that is not strong may be shared by a second change.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
@@ -40,7 +42,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether only a date identifies the version, which other files may share.
+    /// Whether only a date identifies the version; other files may have the same date.
     var isDate: Bool {
         if case .modifiedSince = self { true } else { false }
     }
@@ -52,9 +54,9 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a 304 is about another version than the condition (section 15.4.5).
+    /// Whether a 304 response is about another version than that of the condition (section 15.4.5).
     ///
-    /// A server that compares dates also sends "not modified" for an older version, and for another file.
+    /// A server that compares dates by order also sends a 304 for an older version, and for another file.
     func isContradicted(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch: response.entityTag != nil && !isMet(by: response)
@@ -62,7 +64,8 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a response with a body has the version of the condition after all; not every server supports conditions.
+    /// Whether a response with a body is of the version in the condition, because the server does not support
+    /// conditions.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):

@@ -9,7 +9,8 @@ extension RangeRequest {
         case later(DeferredVerification)
     }
 
-    /// Verifies that a part is of the version already received (RFC 9110, section 15.3.7.3).
+    /// Returns the reason why a part is of the version already received (RFC 9110, section 15.3.7.3); throws if it is
+    /// not, or may not be.
     func prove(_ part: RepresentationMetadata) throws(RestartReason) -> Proof {
         guard let known else {
             guard heldBytes == 0 else { throw .noValidator }
@@ -62,7 +63,7 @@ extension RangeRequest {
         }
     }
 
-    /// Whether a part omits the date that was sent as `If-Range`, which section 15.3.7 allows, and has the right size.
+    /// Whether a part omits the date that was sent as `If-Range`, as section 15.3.7 allows, and has the right size.
     private func isDateOmitted(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
         guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
             return false
@@ -70,7 +71,7 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Whether a response that gives `totalBytes` as the file's size shows that the received bytes are the whole file.
+    /// Whether the received bytes are the whole file, according to the size in the response's `totalBytes`.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {
         guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
             return false
@@ -85,7 +86,8 @@ extension RangeRequest {
     /// The number of received bytes at the beginning of the range.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
-    /// Whether late verification suffices; a checksum always does, but equal bytes do not outweigh a validator that changed.
+    /// Whether the bytes can be verified later: a checksum always suffices, but an equal overlap does not if a
+    /// validator has changed.
     private func isVerifiable(
         by proof: DeferredVerification,
         _ part: RepresentationMetadata,

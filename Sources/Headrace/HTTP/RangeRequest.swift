@@ -1,6 +1,6 @@
 /// A request for a file or a range of it, with the state that its response must match.
 struct RangeRequest: Sendable, Hashable {
-    /// A way to verify combined bytes later if no validator does so now.
+    /// How combined bytes are verified later if no validator matches now.
     enum DeferredVerification: Sendable, Hashable {
         /// The caller supplied a checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
         case checksum
@@ -14,7 +14,8 @@ struct RangeRequest: Sendable, Hashable {
     var ifRange: EntityValidator?
     /// The metadata of the version that the received bytes belong to.
     var known: RepresentationMetadata?
-    /// The number of bytes received, anywhere in the file; with an overlap, those before its end.
+    /// The number of bytes received, anywhere in the file; for a request with an overlap, those before the end of the
+    /// overlap.
     var heldBytes: Int64 = 0
     var deferredVerification: DeferredVerification?
     /// The required size of the file in bytes; `nil` if it is unknown.
@@ -32,7 +33,7 @@ struct RangeRequest: Sendable, Hashable {
 }
 
 extension RangeRequest {
-    /// Requests more of a version already received in part; throws if the response could not be validated.
+    /// Creates a request for more bytes of a partially received version; throws if no response could be validated.
     init(
         continuing known: RepresentationMetadata,
         with range: ByteRange,
@@ -61,12 +62,13 @@ extension RangeRequest {
         return rangeRequest
     }
 
-    /// Whether the range is requested only if the entity tag still matches.
+    /// Whether the response contains the range only if the entity tag still matches.
     var isForOneTag: Bool {
         if case .strong? = ifRange { true } else { false }
     }
 
-    /// The fields of the request; `If-Range` requires `Range`, and other conditions exclude it (RFC 9110, section 13.1.5).
+    /// The fields of the request; `If-Range` is sent only with `Range`, and other conditions only without it (RFC 9110,
+    /// section 13.1.5).
     var fields: [HeaderField] {
         guard let range else { return condition.map { [$0.field] } ?? [] }
         return [HeaderField(name: "Range", value: range.headerValue)]

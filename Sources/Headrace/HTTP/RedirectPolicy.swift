@@ -65,10 +65,10 @@ struct RedirectChain: Sendable {
     private(set) var count = 0
     private(set) var fields: [HeaderField]
 
-    /// Begins at one of the sources of a request.
+    /// Begins the chain at one of the sources of a request.
     ///
-    /// Another origin than the request's receives no secret fields, and, if only a response advertised it, none of the caller's
-    /// fields.
+    /// Secret fields are sent only to the request's own origin. A source that only a response advertised gets none of
+    /// the caller's fields.
     init(
         _ request: borrowing DownloadRequest,
         at source: URL,
@@ -88,14 +88,16 @@ struct RedirectChain: Sendable {
         enter(source)
     }
 
-    /// Follows a redirect; credentials dropped on the way are not restored, not even at their own origin.
+    /// Follows a redirect.
+    ///
+    /// Credentials that an earlier redirect removed are not restored, even if this one leads back to their origin.
     mutating func follow(_ target: URL) {
         if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
         enter(target)
         count += 1
     }
 
-    /// Moves a login from the URL into a field that stays with its origin, unless there is one already.
+    /// Converts a login in the URL to a field that is sent only to its origin, unless there is such a field already.
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }

@@ -6,10 +6,10 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var entityTag: String?
     /// `Last-Modified` as received.
     var lastModified: String?
-    /// A fingerprint of the URL that responded after all redirects, if there is no entity tag: ``lastModified`` proves nothing
-    /// about a file at another URL.
+    /// A fingerprint of the URL that responded after all redirects, if there is no entity tag: ``lastModified``
+    /// identifies a version only at that URL.
     var place: String?
-    /// `Date` of the response with the other fields, which decides how far ``lastModified`` can be trusted.
+    /// The `Date` of the response that sent the other fields; decides whether ``lastModified`` is a strong validator.
     var date: String?
     /// The size in bytes as transferred.
     var totalBytes: Int64?
@@ -23,7 +23,7 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var checksum: String?
     /// `true` if only a checksum of the whole file can show that the received bytes are of one version; otherwise `nil`.
     var isUnverified: Bool?
-    /// `true` if it came from a source other than the one that each run tries first; otherwise `nil`.
+    /// `true` if the metadata came from a source other than the one that each run tries first; otherwise `nil`.
     var isFromMirror: Bool?
     /// A fingerprint of the header fields and login of the request, from ``DownloadRequest/asker(_:)``; `nil` if unknown.
     var asker: String?
@@ -51,14 +51,16 @@ extension RepresentationMetadata {
     /// A fingerprint of a URL without its query, in hexadecimal digits, which reveal no part of the URL.
     static func place(of url: URL) -> String { Fingerprint(placeOf: url).short }
 
-    /// The value of a field; different values are joined, so that no parser of a single value accepts them.
+    /// Returns the value of a field.
+    ///
+    /// Several different values are joined, so that no parser accepts the result as a single value.
     private static func field(_ name: String, of head: ResponseHead) -> String? {
         let values = head.values(name)
         return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
     }
 
-    /// Whether the entity tag consists of the size and an unknown time, as nginx and Apache send it, so that all versions of
-    /// that size share it.
+    /// Whether the entity tag consists of the size and an unknown time, as nginx and Apache send it; all versions of
+    /// that size share the tag.
     var hasSizeOnlyTag: Bool {
         guard let entityTag, let totalBytes else { return false }
         let isEpoch = entityTag.withBytes { bytes in
@@ -79,7 +81,7 @@ extension RepresentationMetadata {
         contentType?.split(separator: ";", omittingEmptySubsequences: false).first?.trimmed.lowercased()
     }
 
-    /// Whether it is a web page, the usual form of a login or an error.
+    /// Whether the media type is that of a web page, such as a login page or an error message.
     var isPage: Bool { mediaType == "text/html" || mediaType == "application/xhtml+xml" }
 }
 
@@ -87,13 +89,15 @@ extension ResponseHead {
     /// The codings of the body in lower case; some servers send `none` if there are none.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 
-    /// Whether, according to the server, the rest of the body can be requested if this response is cut off.
+    /// Whether the server indicates that the rest of the body can be requested if the response is truncated.
     var isResumable: Bool {
         guard status == 206 || acceptsRanges == true else { return false }
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil
     }
 
-    /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3), `nil` if it does not say; only a hint.
+    /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3); `nil` if the field is missing.
+    ///
+    /// Only a hint.
     var acceptsRanges: Bool? {
         let units = members("accept-ranges")
         if units.contains("bytes") { return true }

@@ -4,7 +4,8 @@ package import HeadracePlatform
 package struct ResponseHead: Sendable, Hashable {
     /// The URL that was requested.
     package let url: URL
-    /// The status code, from 200 to 599, or 101, which is never requested; other interim responses are not reported.
+    /// The status code, from 200 to 599, or 101, which the library never requests; other interim responses are not
+    /// delivered.
     package let status: Int
     /// The header fields in the order received.
     package var fields: [HeaderField] {
@@ -14,11 +15,12 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// For a 401, the scheme of the rejected login in lower case; `nil` if the request had no login.
     var refusedLogin: String?
-    /// The manager's own login that the request was sent with; `nil` if it had none, or one of its own.
+    /// The manager's own credential that the request was sent with; `nil` if there was none, or the request had its
+    /// own.
     var login: Credential?
     /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
-    /// A cheap hash of the name of each field, since evaluating a response looks up a dozen of them.
+    /// A cheap hash of the name of each field, since the evaluation of a response looks up a dozen names.
     private var keys: [Int]
 
     /// Creates a head.
@@ -35,7 +37,7 @@ package struct ResponseHead: Sendable, Hashable {
         keys = fields.map { Self.key(of: $0.name) }
     }
 
-    /// The values of all fields with this lower-case name, in order.
+    /// Returns the values of all fields with this lower-case name, in order.
     func values(_ name: String) -> [String] {
         let key = Self.key(of: name)
         var values: [String] = []

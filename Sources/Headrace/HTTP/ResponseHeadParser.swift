@@ -33,7 +33,7 @@ struct ResponseHeadParser: Sendable {
     private(set) var isComplete = false
     /// Whether the next line is a status line.
     var isAtStatusLine: Bool { status == nil && !isComplete }
-    /// Whether the next line begins a head, which extends the wait for the final one up to ``maxInterimResponses`` times.
+    /// Whether the next line begins a head; this extends the stall timeout, up to ``maxInterimResponses`` times.
     var extendsStallTimeout: Bool { isAtStatusLine && interimCount <= Self.maxInterimResponses }
 
     init(url: URL) {
@@ -119,8 +119,9 @@ struct ResponseHeadParser: Sendable {
 
     /// Returns the name before a colon, or `nil` if it is not valid.
     ///
-    /// Whitespace after it is removed, as RFC 9112, section 5.1, requires of proxies, unless the field determines the length of
-    /// the body: other implementations may have ignored that line.
+    /// Removes whitespace after the name, as RFC 9112, section 5.1, requires of proxies. If the field determines the
+    /// length of the body, such whitespace makes the name invalid, since other implementations may have ignored that
+    /// line.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }

@@ -12,11 +12,11 @@ enum ResponseRejection: Sendable, Hashable {
     case unrequestedRange
     /// A part whose length does not match its position.
     case lengthMismatch(announced: Int64, range: Range<Int64>)
-    /// Probably a login or error page instead of the partly received file.
+    /// The content is probably a login or error page instead of the rest of the file.
     case unexpectedContent(mediaType: String?)
-    /// A file size that contradicts the expected one; a lower bound if the exact size is unknown.
+    /// The size of the file, or a lower bound for it, contradicts the expected size.
     case wrongSize(Int64, expected: Int64)
-    /// A response that contradicts itself, with a sentence that explains how.
+    /// The response contradicts itself; the text is a sentence that explains how.
     case violation(String)
 
     /// Determines the reason for a 401.
@@ -30,7 +30,7 @@ enum ResponseRejection: Sendable, Hashable {
         }
     }
 
-    /// The status to report, if the status is the reason.
+    /// The status code of the error, if the status is the reason.
     var statusCode: Int? {
         switch self {
         case .status(let status): status

@@ -14,7 +14,8 @@ extension ResponseVerdict {
         return .fail(.wrongSize(size, expected: expected))
     }
 
-    /// The size of the file according to the response, or a lower bound for it, if it contradicts the expected size.
+    /// Returns the size of the file according to the response, or a lower bound for it, if it contradicts the expected
+    /// size; else `nil`.
     private func size(unless expected: Int64) -> Int64? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body):
@@ -95,12 +96,12 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether the request continues received bytes and a validator could confirm their version at once.
+    /// Whether the request continues received bytes, and a response with a matching validator verifies them at once.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }
 
-    /// Why a server that has `total` bytes of the file refused the range.
+    /// Returns why a server that has `total` bytes of the file rejected the range.
     fileprivate func reason(ofUnsatisfied total: Int64) -> RestartReason {
         guard total > range?.start ?? 0, total >= known?.totalBytes ?? 0 else { return .unsatisfiable(length: total) }
         if let old = known?.totalBytes, old != total { return .changedLength(from: old, to: total) }
@@ -111,7 +112,7 @@ extension RangeRequest {
 extension ResponseHead {
     enum ContentRangeField: Equatable {
         case missing
-        /// Different values, or one that is not valid.
+        /// The fields have different values, or an invalid one.
         case invalid
         case valid(ContentRange)
     }
@@ -123,7 +124,7 @@ extension ResponseHead {
         return .valid(range)
     }
 
-    /// Whether the content is, or claims to be, only a part of the file.
+    /// Whether the content is a part of the file, according to the status or `Content-Range`.
     var isPartial: Bool { status == 206 || contentRange != .missing }
 
     /// Whether one body contains several ranges (section 14.6).

@@ -1,6 +1,6 @@
 /// How to proceed after a response head (RFC 9110, sections 14 and 15).
 enum ResponseVerdict: Sendable, Hashable {
-    /// The body is the requested content or its beginning, after which the rest must be requested.
+    /// The body is the requested content or its beginning; in the latter case, the rest must be requested afterwards.
     case accept(BodyPlacement)
     /// The body is the whole file and replaces the received bytes.
     case restartFromThisBody(RestartReason, BodyPlacement)
@@ -14,7 +14,7 @@ enum ResponseVerdict: Sendable, Hashable {
     case retryWithoutPrecondition
     /// All bytes have been received already; the file has this size.
     case complete(totalBytes: Int64)
-    /// The request may be repeated, after the delay that the server sent, if any.
+    /// The request may be repeated after the delay that the server requested, if any.
     case retry(ResponseRejection, after: Duration?)
     /// Repeating the request would not help.
     case fail(ResponseRejection)
@@ -24,17 +24,18 @@ enum ResponseVerdict: Sendable, Hashable {
 struct BodyPlacement: Sendable, Hashable {
     /// The position in the file of the first byte to write.
     var offset: Int64
-    /// The number of bytes at the front of the body that were received before and are skipped.
+    /// The number of bytes at the start of the body that were received before and are skipped.
     var skippedBytes: Int64 = 0
-    /// The number of bytes after those that were also received before, and must match before any is written.
+    /// The number of bytes after the skipped ones that were received before and must match; no byte is written until
+    /// they do.
     var overlapBytes: Int64 = 0
-    /// The number of bytes to write after those, and no more; `nil` if only the end of the body determines it.
+    /// The number of bytes to write after the overlap; `nil` if only the end of the body determines it.
     var length: Int64?
     /// The size of the file, if known.
     var totalBytes: Int64?
     /// How the end of the body is determined.
     var framing: BodyFraming
-    /// The metadata to record: that of the version of the received bytes, if there are any.
+    /// The metadata to record; if bytes were received before, the metadata of their version.
     var representation: RepresentationMetadata
     var proof: RangeRequest.Proof
 }

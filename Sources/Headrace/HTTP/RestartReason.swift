@@ -5,7 +5,8 @@ enum RestartReason: Error, Sendable, Hashable {
     case changedLength(from: Int64, to: Int64)
     /// The received bytes came with neither a strong entity tag nor a strong date.
     case noValidator
-    /// The received bytes came with only a date, and the response is from another URL, at which any file may have that date.
+    /// The received bytes came with only a date, and the response is from another URL, where a different file may have
+    /// the same date.
     case differentURL
     /// The received bytes were requested with other fields or another login, and no validator shows that the file is the same.
     case differentRequester
@@ -26,7 +27,7 @@ enum RestartReason: Error, Sendable, Hashable {
     case rangeMisplaced(requested: Int64, got: Int64)
     case missingContentRange
     case invalidContentRange
-    /// The server sent several parts in one body although one was requested.
+    /// The server sent several ranges in one body although a single range was requested.
     case multipart
     /// The bytes are or were encoded, so positions in them are meaningless (RFC 9110, section 14.1.2).
     case contentCoding

@@ -1,15 +1,16 @@
 /// The time a server requests to wait before the next request (RFC 9110, section 10.2.3).
 struct RetryAfter: Sendable, Hashable {
-    /// The longest delay, even if a server requests more; curl has the same limit.
+    /// The maximum delay, even if a server requests a longer one; curl has the same limit.
     static let maximum = Duration.seconds(6 * 3600)
 
-    /// The longest delay before following a redirect, which is not reported and occupies the slot of the download.
+    /// The maximum delay before a redirect is followed; that delay is not published and occupies the slot of the
+    /// download.
     static let redirectMaximum = Duration.seconds(10)
 
     /// The delay, from zero to ``maximum``.
     let delay: Duration
 
-    /// Parses seconds, or a date relative to `now`; returns `nil` for anything else, and for a date if `now` is `nil`.
+    /// Parses seconds, or a date relative to `now`; returns `nil` for any other text, and for a date if `now` is `nil`.
     init?(parsing text: String, now: HTTPDate?) {
         if text.isDigits {
             // A number that overflows is a long delay, not a malformed one.
@@ -22,10 +23,10 @@ struct RetryAfter: Sendable, Hashable {
         }
     }
 
-    /// Reads the field of a response with any status; the longest delay if there are several.
+    /// Reads the field of a response with any status; if there are several, uses the longest delay.
     ///
-    /// A date is compared with the `Date` of the response, so that no other clock needs to be right, or else with the time at
-    /// which the response was received (RFC 9110, section 6.6.1).
+    /// A date is compared with the `Date` of the response, so that the local clock need not be right; without that
+    /// field, with the time at which the response was received (RFC 9110, section 6.6.1).
     init?(of head: ResponseHead) {
         let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? head.receivedAt
         let delays = head.values("retry-after").compactMap { RetryAfter(parsing: $0, now: now)?.delay }

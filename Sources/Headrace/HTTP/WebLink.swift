@@ -83,7 +83,7 @@ extension FieldScanner {
         return parameters
     }
 
-    /// Reads up to the closing quote, or to the end of the text if it is missing.
+    /// Reads the text up to the closing quote, or to the end if the quote is missing.
     mutating func quoted() -> String {
         var value: [UInt8] = []
         while var byte = take(), byte != UInt8(ascii: "\"") {

@@ -11,8 +11,8 @@ struct DigestFields: Sendable, Hashable {
     let representation: [Checksum]
     /// Checksums of the content of this response alone; one per function, the strongest first.
     ///
-    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole, `Content-MD5` (RFC 1864): with a part,
-    /// servers disagree on what it covers (RFC 7231, appendix B).
+    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole file, `Content-MD5` (RFC 1864): for
+    /// a part, servers disagree on what that field covers (RFC 7231, appendix B).
     let content: [Checksum]
 
     /// Reads the fields of a response; ignores values that are malformed, unknown or contradictory.
@@ -55,7 +55,7 @@ struct DigestFields: Sendable, Hashable {
         return [checksum]
     }
 
-    /// One checksum per function, the strongest first; functions with contradictory ones are left out.
+    /// Returns one checksum per function, the strongest first; omits functions with contradictory checksums.
     private static func unambiguous(_ checksums: [Checksum]) -> [Checksum] {
         let distinct = Set(checksums)
         return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }

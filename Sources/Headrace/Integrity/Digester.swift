@@ -6,7 +6,7 @@ import CHeadrace
 
 /// Computes the checksum of consecutive bytes with the system's hash functions.
 ///
-/// Wraps the system's context without a lock: it has one owner, which uses it from one thread at a time.
+/// Wraps the system's context without a lock: the context has one owner, which uses it from one thread at a time.
 final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
 

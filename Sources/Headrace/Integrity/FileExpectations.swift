@@ -9,15 +9,15 @@ struct FileExpectations: Sendable, Hashable {
 
     var isEmpty: Bool { checksums.isEmpty && pieces == nil && size == nil }
 
-    /// Whether this requires anything that another request for the file does not, or that contradicts it.
+    /// Whether these expectations contain anything that the other ones do not, or that contradicts them.
     func addInformation(than other: FileExpectations) -> Bool {
         checksums.contains { !other.checksums.contains($0) } || pieces != nil && pieces != other.pieces
             || size != nil && size != other.size
     }
 
-    /// Adds the requirements of another request for the file, whose pieces replace existing ones.
+    /// Adds the expectations of another request for the same file; its piece hashes replace existing ones.
     ///
-    /// Throws `invalidRequest` if the two contradict each other.
+    /// Throws `invalidRequest` if the expectations contradict each other.
     func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {
         var all = self
         for other in others.checksums {

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// Another source of the same file, which the origin server advertises in a `Link` field (RFC 6249, section 3).
 ///
-/// A mirror is useful only if a checksum verifies its bytes in the end; the caller decides whether a change from https to http
-/// is allowed.
+/// A mirror is useful only if a checksum verifies the complete file; the caller decides whether an http mirror of an
+/// https file is allowed.
 struct MirrorLink: Sendable, Hashable {
     /// The maximum number of mirrors in one response.
     static let maxCount = 64
@@ -14,7 +14,7 @@ struct MirrorLink: Sendable, Hashable {
     /// The priority, from 1 (the first to use) to 999,999, which is also the default.
     let priority: Int
 
-    /// Returns `nil` if the link does not refer to a mirror, or is about another resource.
+    /// Creates a mirror; returns `nil` if the link does not refer to a mirror, or is about another resource.
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
             let target = URL(string: link.target, relativeTo: url)?.absoluteURL,
@@ -25,12 +25,14 @@ struct MirrorLink: Sendable, Hashable {
         priority = number > 0 ? Int(min(number, Int64(Self.lastPriority))) : Self.lastPriority
     }
 
-    /// Returns the URLs of the mirrors in a response, in order of priority; from https to http only if allowed.
+    /// Returns the mirrors' URLs by priority.
+    ///
+    /// Leaves out http mirrors of an https response unless `allowsInsecure` is set.
     static func urls(of head: ResponseHead, allowsInsecure: Bool) -> [URL] {
         all(of: head).map(\.url).filter { allowsInsecure || !$0.isDowngrade(from: head.url) }
     }
 
-    /// Returns the mirrors in a response without duplicates, in order of priority.
+    /// Returns the mirrors in a response without duplicates, by priority.
     static func all(of head: ResponseHead) -> [MirrorLink] {
         var urls: Set<URL> = [head.url]
         let mirrors = WebLink.all(of: head).compactMap { MirrorLink($0, of: head.url) }

@@ -17,7 +17,7 @@ struct ReceivedPieces: Sendable, Hashable {
     /// One digest per piece; 0 if there is none.
     private(set) var digests: [UInt64]
 
-    /// Starts without digests; `nil` if there would be a single piece.
+    /// Creates an instance without digests; returns `nil` if the file would have a single piece.
     init?(fileSize: Int64) {
         guard fileSize > Self.leastLength else { return nil }
         self.fileSize = fileSize
@@ -25,7 +25,7 @@ struct ReceivedPieces: Sendable, Hashable {
         digests = Array(repeating: 0, count: Int((fileSize - 1) / length + 1))
     }
 
-    /// Restores the digests from a resume record; `nil` if their number does not match.
+    /// Restores the digests from a resume record; returns `nil` if their number does not match.
     init?(fileSize: Int64, digests: [UInt64]) {
         self.init(fileSize: fileSize)
         guard digests.count == self.digests.count else { return nil }
@@ -52,7 +52,7 @@ struct ReceivedPieces: Sendable, Hashable {
         for index in digests.indices where digests[index] != 0 && !held.contains(range(index)) { digests[index] = 0 }
     }
 
-    /// The stored part of a checksum, which is long enough to detect accidental changes, and never 0.
+    /// Returns the part of a checksum that is stored: long enough to detect accidental changes, and never 0.
     static func digest(_ checksum: Checksum) -> UInt64 {
         max(1, checksum.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
@@ -61,7 +61,7 @@ struct ReceivedPieces: Sendable, Hashable {
 /// Computes the digest of the piece that a connection is receiving.
 struct PieceDigester: Sendable {
     private let pieces: ReceivedPieces
-    /// `nil` if the current piece was not received from its first byte.
+    /// Computes the digest of the current piece; `nil` if the piece was not received from its first byte.
     private var digester: Digester?
     /// The position of the next byte.
     private var position: Int64 = 0

@@ -1,17 +1,19 @@
 /// The checksums that a download's file must match, and the digest of its first bytes as received.
 ///
-/// Bytes received in order from the start of the file need not be read again; those after a gap are read at the end.
+/// Bytes that are received in order from the start of the file need not be read again; those after a gap are read at
+/// the end.
 struct Verification: Sendable {
-    /// Whether the request has checksums; then those of the server are ignored.
+    /// Whether the request has checksums, so that those of the server are ignored.
     private var isRequested: Bool
     private let checksServer: Bool
     /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
     private(set) var pieces: PieceHashes?
-    /// Whether bytes of other sources were accepted because of the checksum, so that only the origin server may change it.
+    /// Whether bytes of other sources were accepted because of the checksum, so that only the origin server may change
+    /// the checksum.
     private var isBound = false
     private var digest: Digester?
-    /// The number of the file's first bytes in the digest.
+    /// The number of bytes, from the start of the file, that the digest covers.
     private var digestedBytes: Int64 = 0
 
     init(_ request: borrowing DownloadRequest, checksServer: Bool) {
@@ -24,7 +26,7 @@ struct Verification: Sendable {
     /// Whether the file can be verified.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
-    /// Whether the checksum is the server's own.
+    /// Whether ``expected`` is the server's checksum, and not the request's.
     var isFromServer: Bool { !isRequested }
 
     /// Adopts the current checksums of the request, to which other requests for the file may have added some.
@@ -34,7 +36,8 @@ struct Verification: Sendable {
         if let checksum = request.checksums.strongest { expected = checksum }
     }
 
-    /// Restores the server's checksum of received bytes, some of them perhaps from mirrors; only the origin may change it.
+    /// Restores the server's checksum for bytes that an earlier run received, some of them perhaps from mirrors; only
+    /// the origin server may change the checksum.
     mutating func goOn(with checksum: Checksum?) {
         guard checksServer, !isRequested, expected == nil, let checksum else { return }
         expected = checksum
@@ -43,8 +46,8 @@ struct Verification: Sendable {
 
     /// Begins with an accepted response, whose bytes are combined with those already received, if any.
     ///
-    /// The checksum of a server is discarded together with the file. Throws `digestUnavailable` if the system does not support
-    /// the checksum of the request; an unsupported checksum of the server is ignored.
+    /// A server's checksum is discarded together with the received bytes. Throws `digestUnavailable` if the system does
+    /// not support the checksum of the request; an unsupported checksum of the server is ignored.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
@@ -68,12 +71,12 @@ struct Verification: Sendable {
         }
     }
 
-    /// Requires the checksum to verify bytes of other sources as well.
+    /// Records that the checksum must also verify bytes of other sources.
     mutating func bind() {
         isBound = true
     }
 
-    /// Adds bytes at a position in the file, if they are the next ones of the digest.
+    /// Adds bytes at a position in the file to the digest, if they follow the bytes that it covers.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         guard let digest, offset == digestedBytes else { return }
         digest.update(bytes)
@@ -85,7 +88,7 @@ struct Verification: Sendable {
         (digest, digestedBytes) = (nil, 0)
     }
 
-    /// Removes and returns the digest, with the offset of the first byte that it lacks.
+    /// Removes and returns the digest, with the offset of the first byte that it does not cover.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64
@@ -99,8 +102,8 @@ struct Verification: Sendable {
 }
 
 extension DigestFields {
-    /// The strongest checksum of the whole file; the content of a 200 is the whole (RFC 9110, section 15.3.1), unless it claims
-    /// otherwise.
+    /// Returns the strongest checksum of the whole file in a response; that of the content counts if the response is a
+    /// 200 (RFC 9110, section 15.3.1), unless its fields describe a part.
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
         // If a proxy modified the file (section 15.3.4), the checksums of the server do not match it.
         guard head.status != 203 else { return nil }
@@ -110,6 +113,6 @@ extension DigestFields {
 }
 
 extension DownloadRequest {
-    /// Whether the request has checksums that verify the file, whatever its sources.
+    /// Whether the request has checksums that verify the file, whatever sources it came from.
     var isVerifiedAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
 }

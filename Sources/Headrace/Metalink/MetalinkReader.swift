@@ -151,7 +151,7 @@ struct MetalinkReader {
         return priority
     }
 
-    /// Returns `nil` if the library cannot download from the URL.
+    /// Parses a URL; returns `nil` if the library cannot download from it.
     private static func url(_ text: String) -> URL? {
         guard let url = URL(string: text), url.user == nil, url.password == nil,
             (try? DownloadRequest.validateURL(url)) != nil
@@ -161,7 +161,7 @@ struct MetalinkReader {
 
     // MARK: Elements
 
-    /// Returns the next element of the namespace in the open one; `nil` if the open one ends.
+    /// Returns the next child element in the Metalink namespace; `nil` at the end of the open element.
     private mutating func nextChild() throws(Failure) -> (String, [XMLReader.Name: String])? {
         while let event = try xml.next() {
             switch event {
@@ -175,7 +175,7 @@ struct MetalinkReader {
         return nil
     }
 
-    /// Returns the text of the open element without surrounding whitespace, and consumes its end.
+    /// Returns the text of the open element without surrounding whitespace, and consumes the end of the element.
     private mutating func text() throws(Failure) -> String {
         var text = ""
         while let event = try xml.next() {

@@ -5,7 +5,7 @@
 struct XMLReader {
     /// A name with its namespace.
     struct Name: Hashable {
-        /// Empty if there is none.
+        /// The URI of the namespace; empty if there is none.
         var namespace: String
         var local: String
     }
@@ -30,7 +30,7 @@ struct XMLReader {
     private struct Open {
         var rawName: ArraySlice<UInt8>
         var name: Name
-        /// The number of prefix bindings that apply outside of the element.
+        /// The number of prefix bindings that were in effect before this element.
         var bindings: Int
     }
 

@@ -126,7 +126,8 @@ extension Sequence<Checksum> {
     /// The checksum of the strongest function; the first one if there are several.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
 
-    /// A function with several different checksums, which no file can have; `nil` if there is none.
+    /// A function for which there are several different checksums, so that no file can match all; `nil` if there is
+    /// none.
     package var contradiction: Checksum.Algorithm? {
         Dictionary(grouping: Set(self), by: \.algorithm).first { $0.value.count > 1 }?.key
     }
@@ -144,7 +145,7 @@ extension [UInt8] {
         }
     }
 
-    /// Parses base64 of either alphabet (RFC 4648, sections 4 and 5), with or without padding; ignores unused bits.
+    /// Parses base64 with either alphabet (RFC 4648, sections 4 and 5), with or without padding; ignores unused bits.
     init?(base64 text: some StringProtocol) {
         self = []
         var (buffer, bits, padding) = (UInt32(0), 0, 0)

@@ -72,13 +72,15 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Entries with exactly this name, or with `./` before it, take precedence over those with the end of its path (the longest
-    /// first), then over those with another path before its last component, then over those without a name.
+    /// Entries are searched in this order: entries with exactly this name, or with `./` before it; entries with the end
+    /// of this name's path, the longest first; entries with another path before the last component; entries without a
+    /// name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
 
-    /// Finds the strongest checksum of a file that has several names; the first name with a checksum counts.
+    /// Finds the strongest checksum of a file that has several names; uses the first name for which there is a
+    /// checksum.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
@@ -90,7 +92,8 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// The entries with this name, or else with the longest end of its path.
+    /// Returns the indices of the entries with this name or, without any, of those with the longest common end of the
+    /// path.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components
@@ -99,7 +102,7 @@ public struct ChecksumList: Sendable, Hashable {
         }.first
     }
 
-    /// The entries with any path before the last component of this name.
+    /// Returns the indices of the entries whose path ends with the last component of this name.
     private func indicesInAnyFolder(of name: String) -> [Int]? {
         name.components.last.flatMap { indicesByLastComponent[Array($0)] }
     }

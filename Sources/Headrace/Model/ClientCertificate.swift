@@ -4,15 +4,15 @@ public import HeadracePlatform
 ///
 ///     configuration.clientCertificate = ClientCertificate(file: certificate, key: key)
 public struct ClientCertificate: Sendable, Hashable {
-    /// A PEM file of the certificate, followed by the intermediate certificates.
+    /// The URL of a PEM file with the certificate, followed by the intermediate certificates.
     public var file: URL
-    /// A PEM file of the private key, without a passphrase.
+    /// The URL of a PEM file with the unencrypted private key.
     public var key: URL
 
     /// Creates a client certificate; the files are read for each connection.
     /// - Parameters:
-    ///   - file: A PEM file of the certificate.
-    ///   - key: A PEM file of the private key; `nil` if it is in the same file.
+    ///   - file: The URL of a PEM file with the certificate.
+    ///   - key: The URL of a PEM file with the unencrypted private key; `nil` if the key is in the same file.
     public init(file: URL, key: URL? = nil) {
         self.file = file
         self.key = key ?? file

@@ -31,7 +31,9 @@ public struct Credential: Sendable, Hashable {
         Credential(.bearer, token)
     }
 
-    /// The `Authorization` field, which is sent only to its origin.
+    /// The `Authorization` field for this credential.
+    ///
+    /// Sent only to the origin that the credential is for.
     var field: HeaderField {
         let name = scheme == .basic ? "Basic" : "Bearer"
         return HeaderField(name: HeaderField.authorization, value: "\(name) \(value)", isSecret: true)
@@ -56,7 +58,7 @@ public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
 
 /// A server's request for a credential, passed to ``DownloadConfiguration/credentials``.
 public struct CredentialRequest: Sendable, Hashable {
-    /// The requested URL, without user and password; the credential is sent only to its origin.
+    /// The requested URL, without user and password; the credential is sent only to the origin of this URL.
     public let url: URL
     /// The supported schemes that the server offers, in its order; empty if it offers none.
     public let schemes: [AuthenticationScheme]

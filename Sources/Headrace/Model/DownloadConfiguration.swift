@@ -25,8 +25,8 @@ public struct DownloadConfiguration: Sendable {
     public var maxConnectionsPerHost = 8
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
-    /// If it is missing, it is created in its existing parent directory. Only one manager can use it at a time: a second one
-    /// fails with ``DownloadError/Code/busy``. Secrets of requests are not saved; see ``HeaderField/isSecret``.
+    /// A missing directory is created, if its parent exists. Only one manager can use a directory at a time: a second
+    /// manager fails with ``DownloadError/Code/busy``. Secrets of requests are not saved; see ``HeaderField/isSecret``.
     public var registryDirectory: URL?
     /// Whether downloads that were running when an earlier run ended are restored as paused instead of waiting.
     public var restoresPaused = false
@@ -59,13 +59,14 @@ public struct DownloadConfiguration: Sendable {
     public var timeLimit: Duration?
     /// Whether files are verified against checksums from the server, if the request has none.
     ///
-    /// These are `Repr-Digest` (RFC 9530), `Digest` (RFC 3230) and, in a response with the whole file, `Content-Digest` and
-    /// `Content-MD5`. They detect transmission errors, but not forgeries.
+    /// The server sends them in `Repr-Digest` (RFC 9530), `Digest` (RFC 3230) and, in a response with the whole file,
+    /// `Content-Digest` and `Content-MD5`. They detect transmission errors, but not forgeries.
     public var checksServerDigests = true
     /// The maximum size of a file in bytes; `nil` for no limit.
     ///
-    /// A file that is announced as larger is rejected before its first byte; one of unknown size is stopped at the limit. Both
-    /// fail with ``DownloadError/Code/fileTooLarge`` and retain the bytes received so far.
+    /// A file that is announced as larger is rejected before its first byte; a file of unknown size is stopped at the
+    /// limit. In both cases the download fails with ``DownloadError/Code/fileTooLarge``, and the bytes received so far
+    /// are retained.
     public var maxFileSize: Int64?
     /// The maximum number of redirects that a request follows.
     public var maxRedirects = 20
@@ -102,9 +103,9 @@ public struct DownloadConfiguration: Sendable {
     public var setsRemoteTime = true
     /// Whether the source URL and version of each finished file are saved in its extended attributes.
     ///
-    /// A later request with ``DownloadRequest/RefetchPolicy/ifChanged`` uses them; requests with that policy save them in any
-    /// case. The URL is saved without user, password and query. The file is synced for this, even if ``durability`` does not
-    /// require it.
+    /// A later request with ``DownloadRequest/RefetchPolicy/ifChanged`` uses the saved version; requests with that
+    /// policy save it in any case. The URL is saved without user, password and query. The file is synced for this, even
+    /// if ``durability`` does not require that.
     public var storesOrigin = false
     /// A PEM file of certificate authorities that replace the system's.
     ///

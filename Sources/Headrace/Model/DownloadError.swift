@@ -21,7 +21,7 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while it is serving another download, so that the failure does not count.
+    /// Whether the host rejected the request while serving another download, so that the failure does not count.
     var isOneTooMany = false
     /// Whether the transfer was stopped because another transfer from the same server stalled.
     var followsStall = false

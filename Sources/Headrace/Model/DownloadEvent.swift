@@ -12,8 +12,9 @@ public enum DownloadEvent: Sendable, Equatable {
     case redirected(status: Int, from: URL, to: URL)
     /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size if known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
-    /// The download resumes at the first missing offset; `bytesKept` bytes of an earlier attempt or run remain, and `proof` is
-    /// the reason why they belong to the same version.
+    /// The download resumes at the first missing offset.
+    ///
+    /// `bytesKept` bytes of an earlier attempt or run remain; `proof` states why they belong to the same version.
     case resumed(from: Int64, bytesKept: Int64, proof: String)
     /// The received bytes cannot be used, and the download restarts from zero.
     case restarted(reason: String, bytesWasted: Int64)
@@ -23,17 +24,20 @@ public enum DownloadEvent: Sendable, Equatable {
     case networkChanged
     /// An attempt failed and will be retried after a delay; attempts are counted from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
-    /// Another connection, to the same server or a mirror, was opened for this byte range; `connections` is the new total.
+    /// Another connection, to the same server or a mirror, was opened for this byte range; `connections` is the new
+    /// total.
     ///
     /// The range may be split again later.
     case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
-    /// A connection was closed early, and others download its remaining range; `bytesWasted` of its bytes were discarded.
+    /// A connection was closed early, and other connections download the rest of its range; `bytesWasted` of its bytes
+    /// were discarded.
     case connectionClosed(reason: String, bytesWasted: Int64)
     /// The download opens no further connections; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
-    /// A source of the file, the error's URL, was abandoned, and `next` is used instead.
+    /// A source of the file was abandoned, and `next` is used instead; the error contains the URL of the abandoned
+    /// source.
     ///
-    /// A mirror that delivers parts beside other sources is abandoned if it fails or is slower than they are.
+    /// A mirror that delivers parts beside other sources is abandoned if it fails or is slower than the other sources.
     case sourceFailed(DownloadError, next: URL)
     /// The file is read from disk to compute its checksum; see ``DownloadProgress/bytesVerified``.
     case verifying
@@ -65,7 +69,7 @@ public enum DownloadEvent: Sendable, Equatable {
     case removed
 }
 
-/// A summary of a finished download.
+/// The result of a finished download.
 public struct DownloadSummary: Sendable, Equatable {
     /// The finished file.
     public var file: URL
@@ -73,9 +77,11 @@ public struct DownloadSummary: Sendable, Equatable {
     public var fileSize: Int64
     /// The number of body bytes received since the download was last started or resumed, including retries.
     ///
-    /// It exceeds the file size if bytes were downloaded again, and is below it if bytes of an earlier run were used.
+    /// The number exceeds the file size if bytes were downloaded again, and is below it if bytes of an earlier run were
+    /// used.
     public var bytesFetched: Int64
-    /// The time from the first request since then until the file has its final name.
+    /// The time from the first request, after the download was last started or resumed, until the file has its final
+    /// name.
     public var duration: Duration
     /// Whether the length of the file is certain.
     ///

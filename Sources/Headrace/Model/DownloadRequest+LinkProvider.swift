@@ -18,12 +18,12 @@ extension DownloadRequest {
         }
     }
 
-    /// Supplies a new URL of the same file when the current one stops working.
+    /// Supplies a new URL of the same file when the current URL stops working.
     ///
     ///     request.linkProvider = .init { .init(try await api.signedURL(of: id)) }
     ///
-    /// A registry does not save the provider. After a restart, add a request for the same file again to supply it, even if the
-    /// download has failed meanwhile. Two providers are equal if one is a copy of the other.
+    /// A registry does not save the provider. After a restart, add a request for the same file again to supply the
+    /// provider, even if the download has failed meanwhile. Two providers are equal if one is a copy of the other.
     public struct LinkProvider: Sendable, Hashable {
         private final class Body: Sendable {
             let provide: @Sendable () async throws -> Link
@@ -42,7 +42,7 @@ extension DownloadRequest {
             body = Body(provide)
         }
 
-        /// Calls the closure outside the threads for file calls.
+        /// Calls the closure on a thread that is not one of those for file calls.
         func link() async throws -> Link {
             try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body.provide() }
         }

@@ -39,15 +39,16 @@ public struct DownloadRequest: Sendable, Hashable {
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.
     ///
-    /// A source that announces another size is abandoned before its first byte. If a file of unannounced length has another size,
-    /// it is not renamed: see ``mismatchPolicy``. Both fail with ``DownloadError/Code/checksum``. If no response announces a
-    /// size, this value is used for ``DownloadProgress/totalBytes`` and to check the free disk space.
+    /// A source that announces another size is abandoned before its first byte. If a file of unannounced length has
+    /// another size, the file is not renamed: see ``mismatchPolicy``. In both cases the download fails with
+    /// ``DownloadError/Code/checksum`` if no source remains. If no response announces a size, this value is used for
+    /// ``DownloadProgress/totalBytes`` and to check the free disk space.
     public var expectedSize: Int64?
     /// The required checksums of the file; empty if unknown.
     ///
-    /// The strongest one is computed while the bytes arrive or, if they arrive in several responses, at the end. If it differs,
-    /// the file is not renamed: see ``mismatchPolicy``. With a checksum, a partial file is resumed even without a validator: the
-    /// checksum verifies the complete file.
+    /// The strongest checksum is computed while the bytes arrive or, if they arrive in several responses, at the end.
+    /// If it differs, the file is not renamed: see ``mismatchPolicy``. With a checksum, a partial file is resumed even
+    /// without a validator: the checksum verifies the complete file.
     public var checksums: [Checksum] = []
     /// The required checksums of the pieces of the file; `nil` if unknown.
     ///
@@ -111,7 +112,8 @@ extension DownloadRequest {
     public enum Destination: Sendable, Hashable {
         /// The file at this file URL, whatever name the server proposes.
         ///
-        /// A missing directory is created when the download starts, but not when it resumes: the disk may just not be mounted.
+        /// A missing directory is created when the download starts, but not when it resumes, since the directory may be
+        /// on an unmounted disk.
         case file(URL)
         /// A file in the directory at this file URL, which is created if it is missing.
         ///

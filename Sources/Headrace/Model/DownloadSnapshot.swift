@@ -24,7 +24,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// This is the end of the delay before a retry, the time requested by the host (`Retry-After`, RFC 9110, section 10.2.3), or
     /// ``DownloadRequest/earliestBegin``.
     public var nextAttempt: Date?
-    /// The failure that a waiting download will be retried after; `nil` if it is not waiting for a retry.
+    /// The failure after which a waiting download will be retried; `nil` if it is not waiting for a retry.
     public var lastFailure: DownloadError?
 
     /// Creates a snapshot.
@@ -74,8 +74,8 @@ public struct GroupProgress: Sendable, Hashable {
 
     /// The completed part of the group, from 0 to 1.
     ///
-    /// The received part of the bytes if all sizes are known. Until then it is an estimate, in which each download counts the
-    /// same: one of unknown size as 0 until it finishes.
+    /// If all sizes are known, the fraction of the bytes that were received. Until then, an estimate in which all
+    /// downloads count the same, and a download of unknown size counts as 0 until it finishes.
     public var fractionCompleted: Double {
         guard let totalBytes else { return estimatedFraction }
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
@@ -113,7 +113,7 @@ public struct GroupProgress: Sendable, Hashable {
 }
 
 extension Int64 {
-    /// The sum, or the maximum on overflow, because a server may announce any size.
+    /// Returns the sum, or the maximum on overflow, because a server may announce any size.
     fileprivate func addingWithoutOverflow(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -8,7 +8,8 @@ public import HeadracePlatform
 ///     default: break
 ///     }
 public enum DownloadState: Sendable, Hashable {
-    /// Queued: waiting for a slot, a retry, its ``DownloadRequest/earliestBegin`` or a network (see ``Download/networkBlocker``).
+    /// Queued: waiting for a slot, a retry, its ``DownloadRequest/earliestBegin`` or a network (see
+    /// ``Download/networkBlocker``).
     case waiting
     /// Being downloaded.
     case running

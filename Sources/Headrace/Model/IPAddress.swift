@@ -4,7 +4,8 @@ import HeadracePlatform
 ///
 ///     configuration.allowsAddress = { address in address.isPublic }
 ///
-/// An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, becomes the IPv4 address, which its packets are sent to.
+/// An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, is converted to the IPv4 address to which packets would be
+/// sent.
 public struct IPAddress: Sendable, Hashable {
     /// The 4 or 16 bytes in network order.
     public let bytes: [UInt8]
@@ -55,13 +56,17 @@ extension IPAddress: CustomStringConvertible {
 extension IPAddress {
     /// Whether the address is this machine: `127.0.0.0/8` or `::1`.
     public var isLoopback: Bool { isContained(in: Self.loopback) }
-    /// Whether it is link-local: `169.254.0.0/16`, which includes cloud metadata services, or `fe80::/10` (RFC 3927, RFC 4291).
+    /// Whether the address is link-local: `169.254.0.0/16`, which includes cloud metadata services, or `fe80::/10` (RFC
+    /// 3927, RFC 4291).
     public var isLinkLocal: Bool { isContained(in: Self.linkLocal) }
-    /// Whether it is private: `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` or `fc00::/7` (RFC 1918, RFC 4193).
+    /// Whether the address is private: `10.0.0.0/8`, `172.16.0.0/12`, `192.168.0.0/16` or `fc00::/7` (RFC 1918, RFC
+    /// 4193).
     public var isPrivate: Bool { isContained(in: Self.privateUse) }
-    /// Whether the address is on the public internet: none of the above, nor in any other special-purpose block (RFC 6890).
+    /// Whether the address is on the public internet: not loopback, link-local or private, nor in any other
+    /// special-purpose block (RFC 6890).
     ///
-    /// It is `false` for `0.0.0.0`, which many systems treat as this machine, and for shared, multicast and reserved addresses.
+    /// `false` for `0.0.0.0`, which many systems treat as this machine, and for shared, multicast and reserved
+    /// addresses.
     public var isPublic: Bool {
         let address = effective
         return address.bytes.count == 4

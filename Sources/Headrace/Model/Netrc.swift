@@ -6,7 +6,7 @@
 /// enclosed in double quotes, in which a backslash escapes the next character. A `#` in place of a keyword starts a comment.
 public struct Netrc: Sendable {
     private struct Entry: Sendable {
-        /// `nil` for the default login.
+        /// The host; `nil` for the default login.
         var host: String?
         var user: String?
         var password: String?

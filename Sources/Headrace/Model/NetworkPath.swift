@@ -22,7 +22,7 @@ public struct NetworkPath: Sendable, Hashable {
     public var isExpensive: Bool
     /// Whether the user requests less traffic, as with Low Data Mode; always `false` on Linux, which has no such setting.
     public var isConstrained: Bool
-    /// The local endpoints of connections; when one disappears, its connections are lost.
+    /// The local endpoints of connections; when an endpoint disappears, its connections are lost.
     var origins: Set<String>
 
     /// Creates a path.

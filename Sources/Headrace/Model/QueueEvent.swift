@@ -16,7 +16,7 @@ public enum QueueEvent: Sendable, Equatable {
     case rateLimitChanged(Int64?, group: String?)
     /// A part of the registry is damaged and was skipped; the message is a sentence for the user.
     ///
-    /// Each new stream of events starts with these.
+    /// Each new stream of events starts with the damage found so far.
     case registryDamaged(String)
     /// The registry could not be written, or the commands of other processes could not be read.
     ///

@@ -29,7 +29,7 @@ public struct RateSchedule: Sendable, Hashable {
         public var days: Set<Weekday>
         /// The first minute since midnight, from 0 to 1439.
         public var start: Int
-        /// The minute after the last one, from 0 to 1440; if it is before ``start``, it is on the next day.
+        /// The minute after the last minute, from 0 to 1440; a value below ``start`` is on the next day.
         public var end: Int
         /// The limit in bytes per second, above zero; `nil` for none.
         public var bytesPerSecond: Int64?
@@ -65,8 +65,8 @@ public struct RateSchedule: Sendable, Hashable {
     /// - Parameters:
     ///   - entries: The entries; the first one that contains a minute applies.
     ///   - otherwise: The limit at all other times in bytes per second; `nil` for none.
-    /// - Throws: `invalidRequest` for an entry without days, with an empty or invalid time, for a limit that is not above zero,
-    ///   and for more than ``maxEntries`` entries.
+    /// - Throws: `invalidRequest` if an entry has no days or an empty or invalid time, if a limit is not above zero, or
+    ///   if there are more than ``maxEntries`` entries.
     public init(_ entries: [Entry], otherwise: Int64? = nil) throws(DownloadError) {
         guard entries.count <= Self.maxEntries else {
             throw DownloadError(
@@ -83,7 +83,7 @@ public struct RateSchedule: Sendable, Hashable {
     /// Returns the limit that applies in a minute.
     /// - Parameters:
     ///   - weekday: The day.
-    ///   - minuteOfDay: The minutes since midnight; a value outside 0 to 1439 is on another day.
+    ///   - minuteOfDay: The minutes since midnight; a value below 0 or above 1439 is on another day.
     /// - Returns: The limit in bytes per second; `nil` for none.
     public func limit(weekday: Weekday, minuteOfDay: Int) -> Int64? {
         limit(of: Self.minute(of: weekday, minuteOfDay))

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// Deleting the files of removed and cancelled downloads.
+/// Deletes the files of removed and cancelled downloads.
 extension DownloadQueue {
-    /// Deletes files after the journal has recorded the removal, then publishes the new states; blocks.
+    /// Deletes files after the journal has recorded the removals, then publishes the new states; blocks.
     ///
-    /// A crash in between leaves files without a download, but no download without its bytes. If the journal cannot be written,
-    /// the files are kept.
+    /// A crash before the deletion leaves files without a download, but never a download without its bytes. If the
+    /// journal cannot be written, the files are kept.
     func carryOut(_ removals: Removals) {
         do throws(DownloadError) {
             try flush()
@@ -32,7 +32,7 @@ extension DownloadQueue {
         try? environment.files.remove(file.url.filePath)
     }
 
-    /// Whether the files are on the same file system as the journal.
+    /// Whether the files to delete are on the same file system as the journal.
     private func sharesDisk(_ removal: Removal) -> Bool {
         guard let directory = environment.configuration.registryDirectory else { return false }
         let file = removal.file?.url.filePath ?? removal.record.names.partialPath

@@ -8,9 +8,11 @@ extension DownloadQueue {
         perform(state.withLock { $0.restore(list, observers: observers, at: now) })
     }
 
-    /// Adds downloads, or finds those that have the same file; throws after the shutdown.
+    /// Adds downloads; for a request of the same file as an active download, returns that one.
     ///
-    /// Blocks if there is a journal: nothing starts before it is recorded there, and if that fails, nothing is added.
+    /// Throws after the shutdown.
+    ///
+    /// If there is a journal, blocks until it has recorded the downloads; if that fails, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
         if let journal {
             for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
@@ -22,7 +24,7 @@ extension DownloadQueue {
 
     /// Adds downloads that another process posted, except for invalid requests.
     ///
-    /// Contradictory checksums are reported with `skippingUnknown`, and thrown without it.
+    /// With `skippingUnknown`, contradictory checksums are published; otherwise they are thrown.
     func add(_ entries: [RegistryEntry], skippingUnknown: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(
@@ -79,12 +81,13 @@ extension DownloadQueue {
     /// Downloads that are being paused.
     struct Pausing: Sendable {
         let records: [DownloadRecord]
-        /// The downloads that have yet to stop: each has stopped when its next state after `turn` is published.
+        /// The downloads that have yet to stop: each of them has stopped when a state with a sequence number above
+        /// `turn` is published.
         let stopping: [DownloadRecord]
         fileprivate let turn: UInt64
 
-        /// Returns when all have stopped except ``DownloadQueue/transferring``, or when the task is cancelled, unless
-        /// `evenIfCancelled` is set.
+        /// Returns when all downloads except ``DownloadQueue/transferring`` have stopped, or when the task is
+        /// cancelled, unless `evenIfCancelled` is set.
         func wait(evenIfCancelled: Bool = false) async {
             for record in stopping where record !== DownloadQueue.transferring {
                 await record.status.waitForState(after: turn, evenIfCancelled: evenIfCancelled)
@@ -101,7 +104,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Requeues the downloads in the given phase, as one decision; start times still apply.
+    /// Requeues the selected downloads that are in the given phase, in one step; their start times still apply.
     ///
     /// Downloads that are stopping for a pause count as paused.
     func resume(
@@ -117,7 +120,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Requeues a download, and clears its earliest begin.
+    /// Requeues a download and removes its start time.
     func resume(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { state, id, now in
             state.forgetBegin(of: id)
@@ -137,25 +140,26 @@ extension DownloadQueue {
     /// Downloads that are being cancelled or removed.
     struct Stopping: Sendable {
         let records: [DownloadRecord]
-        /// An active download has stopped when its next state after this sequence number is published.
+        /// The sequence number of the removal: an active download has stopped when a state with a higher one is
+        /// published.
         fileprivate let turn: UInt64
-        /// Opens when the files of idle downloads are deleted; `nil` if there are none to delete.
+        /// Opens when the files of idle downloads have been deleted; `nil` if there are none to delete.
         fileprivate let removal: Latch?
 
-        /// Whether there is anything to wait for.
+        /// Whether any downloads have to stop, or files of idle downloads have to be deleted.
         var isPending: Bool { removal != nil || records.contains { !$0.status.state.isEnded } }
 
-        /// Returns the downloads that have yet to stop, once the files of idle ones are deleted.
+        /// Waits until the files of idle downloads are deleted, then returns the downloads that are still stopping.
         ///
-        /// Does not wait if the task is cancelled, unless `evenIfCancelled` is set.
+        /// If the task is cancelled, returns without waiting unless `evenIfCancelled` is `true`.
         func thoseToStop(evenIfCancelled: Bool = false) async -> [DownloadRecord] {
             await removal?.wait(evenIfCancelled: evenIfCancelled)
             // The others have ended, and may have started again by the time the caller waits for them.
             return records.filter { !$0.status.state.isEnded }
         }
 
-        /// Returns when all have stopped except ``DownloadQueue/transferring``, or when the task is cancelled, unless
-        /// `evenIfCancelled` is set.
+        /// Returns when all downloads except ``DownloadQueue/transferring`` have stopped and files are deleted, or when
+        /// the task is cancelled, unless `evenIfCancelled` is set.
         func wait(evenIfCancelled: Bool = false) async {
             let records = await thoseToStop(evenIfCancelled: evenIfCancelled)
             for record in records where record !== DownloadQueue.transferring {
@@ -189,7 +193,8 @@ extension DownloadQueue {
         state.withLock { $0.queue.phase(of: id) }
     }
 
-    /// Moves a download, if it is in the queue; throws `unknownDownload` if the position does not exist.
+    /// Moves a download, if it is in the queue; throws `unknownDownload` if the position refers to a download that is
+    /// not.
     func move(_ id: DownloadID, to place: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in
@@ -223,7 +228,7 @@ extension DownloadQueue {
         scheduleFlush()
     }
 
-    /// Ignores a download that is not in the queue.
+    /// Sets the rate limit of a download, if it is in the queue; `nil` for none.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) {
         guard state.withLock({ $0.setRateLimit(bytesPerSecond, of: id) }) else { return }
         scheduleFlush()
@@ -265,7 +270,9 @@ extension DownloadQueue {
         perform(state.withLock { $0.effects(of: $0.queue.shutDown()) })
     }
 
-    /// Processes the outcome of a transfer; returns the download that its task runs next, unless the task is cancelled.
+    /// Processes the outcome of a transfer.
+    ///
+    /// Returns the download that the same task runs next; `nil` if there is none or the task is cancelled.
     func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> Run? {
         let now = clock.now()
         var effects = state.withLock { $0.ended(record.id, outcome, at: now) }

@@ -14,7 +14,7 @@ final class DownloadQueue: Sendable {
         case alarm(Duration)
         /// Call ``flush()``.
         case flush
-        /// Wait until a decided command is carried out, and record that.
+        /// Wait until a decided command is carried out, and record that it was.
         case end(@Sendable () async -> Void)
         /// Remove the file of a completed command.
         case ended(CommandSpool.Item)
@@ -25,7 +25,7 @@ final class DownloadQueue: Sendable {
         var record: DownloadRecord
         /// Whether the partial file is deleted; it then belongs to this download alone.
         var partial: Bool
-        /// The finished file, if it is deleted as well.
+        /// The finished file, if it is deleted too; otherwise `nil`.
         var file: FinishedFile?
         fileprivate var stateChange: QueueState.StateChange
     }
@@ -41,10 +41,10 @@ final class DownloadQueue: Sendable {
     @TaskLocal static var transferring: DownloadRecord?
 
     let observers: QueueObservers
-    /// `nil` if the queue is not saved.
+    /// Stores the queue on the disk; `nil` if the queue is not stored.
     let journal: QueueJournal?
     let state: Locked<QueueState>
-    /// The dependencies of all transfers; none of them references the queue.
+    /// The services that all transfers use; none of them references the queue.
     let environment: TransferEnvironment
     /// Starts a task for the work; returns `false` after the shutdown.
     private let begin: @Sendable (Work) -> Bool
@@ -76,7 +76,7 @@ final class DownloadQueue: Sendable {
         state.withLock { state in state.queue.ids.compactMap { state.records[$0] } }
     }
 
-    /// The downloads of a selection, in the order of ``QueueState/ids(_:skippingUnknown:)``.
+    /// Returns the selected downloads, in the order of ``QueueState/ids(_:skippingUnknown:)``.
     func records(
         _ selection: DownloadSelection,
         skippingUnknown: Bool = false
@@ -88,7 +88,7 @@ final class DownloadQueue: Sendable {
 
     var isShutDown: Bool { state.withLock { $0.queue.isShutDown } }
 
-    /// Snapshots of the downloads of a group, or of all downloads, in queue order.
+    /// Returns snapshots of the downloads of a group, or of all downloads, in queue order.
     func snapshots(group: String? = nil) -> [DownloadSnapshot] {
         let now = clock.now()
         return state.withLock { state in
@@ -105,14 +105,14 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.queue.networkBlocker(of: id) }
     }
 
-    /// The stamp of a finished file, taken when it was renamed into place.
+    /// Returns the stamp of a finished file, taken when the file was renamed to its final name; `nil` if there is none.
     func stamp(of id: DownloadID) -> FileStamp? {
         state.withLock { $0.stamp(of: id) }
     }
 
     // MARK: Waiting
 
-    /// Returns once no download waits or runs, or when the task is cancelled.
+    /// Returns when no download is waiting or running, or when the task is cancelled.
     func waitUntilIdle() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         let subscriber: Int? = state.withLock { $0.openCount == 0 ? nil : $0.idleSubscribers.add(continuation) }
@@ -121,7 +121,8 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
-    /// Starts a task that waits for a decided command and records its end; returns `false` after the shutdown.
+    /// Starts a task that waits until a decided command is carried out, and records that in the journal; returns
+    /// `false` after the shutdown.
     func follow(_ end: PendingCommand, of item: CommandSpool.Item, in journal: QueueJournal) -> Bool {
         journal.recordDecided(item, end)
         let isFollowed = begin(
@@ -141,8 +142,8 @@ final class DownloadQueue: Sendable {
     typealias Verb = (inout Scheduler, DownloadID, Duration) -> [Scheduler.Action]
 
     /// Applies an operation to each download of a selection, in one step; does nothing after the shutdown.
-    /// - Returns: The selected downloads, a latch that opens when files are deleted (`nil` if there are none to delete), and
-    ///   the sequence number of the last state change.
+    /// - Returns: The selected downloads, a latch that opens when files are deleted (`nil` if there are none to
+    ///   delete), and the sequence number of the last state change.
     @discardableResult
     func apply(
         _ selection: DownloadSelection,
@@ -160,7 +161,7 @@ final class DownloadQueue: Sendable {
         return (records, perform(effects), turn)
     }
 
-    /// Requeues those of the selected downloads whose file is free, and then starts the next downloads.
+    /// Requeues the selected downloads whose file no other download uses, and then starts the next downloads.
     func requeue(
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
@@ -187,7 +188,9 @@ final class DownloadQueue: Sendable {
         perform(state.withLock { $0.effects(of: verb(&$0.queue)) })
     }
 
-    /// Performs effects; with `isFromTransfer`, for a task that the shutdown waits for and that may block.
+    /// Performs the effects of a decision.
+    ///
+    /// `isFromTransfer` is `true` if the calling task may block and the shutdown waits for it.
     /// - Returns: A latch that opens when files are deleted; `nil` if there are none to delete.
     @discardableResult
     func perform(_ effects: [QueueState.Effect], isFromTransfer: Bool = false) -> Latch? {
@@ -228,7 +231,9 @@ final class DownloadQueue: Sendable {
         _ = begin(.flush)
     }
 
-    /// Writes all decisions so far to the disk and blocks; with `always`, they survive a power cut in any case.
+    /// Writes all decisions so far to the journal; blocks.
+    ///
+    /// With `syncing`, they survive a power cut if the queue syncs or `always` is set.
     func flush(syncing: Bool = true, always: Bool = false) throws(DownloadError) {
         try journal?.flush(syncing: syncing, always: always) { atomically in
             state.withLock { state in
@@ -240,7 +245,8 @@ final class DownloadQueue: Sendable {
 
     /// Saves the resume records of the running downloads, and the journal; blocks.
     ///
-    /// The first pass survives the end of the process and is quick; the second one also survives a power cut.
+    /// The first pass is quick, and its records survive the end of the process; those of the second pass also survive a
+    /// power cut.
     func save() {
         let records = records
         for record in records { record.save(syncing: false) }
@@ -257,9 +263,10 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Removes the file of a completed command once its changes are synced; blocks.
+    /// Removes the file of a completed command once the command's changes are synced; blocks.
     ///
-    /// Not every program polls for commands after its start, and the next process would repeat the command.
+    /// Not every program polls for commands after its start, and another process would repeat a command whose file
+    /// remains.
     func ended(_ item: CommandSpool.Item) {
         // A running poll does this for all of its commands together.
         guard let journal, journal.isCarriedOut(item), !journal.requestPoll() else { return }
@@ -271,7 +278,7 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Publishes the outcome of removals, and releases the downloads that waited for them.
+    /// Publishes the states after removals, and starts the downloads that waited for them.
     func ended(_ removals: Removals) {
         for removal in removals.items {
             publish(removal.record, removal.stateChange)
@@ -281,8 +288,8 @@ final class DownloadQueue: Sendable {
         removals.done.open()
     }
 
-    /// Returns when no earlier download uses, or is about to delete, the partial file of this download.
-    /// - Returns: `false` if this download was stopped or replaced meanwhile, so that the partial file is not its own.
+    /// Waits until no earlier download uses or is about to delete the partial file of this download.
+    /// - Returns: `false` if this download was stopped or replaced meanwhile, so that it must not use the partial file.
     func waitForRemoval(before record: DownloadRecord) async -> Bool {
         guard state.withLock({ $0.isRemoving(record) }) else { return true }
         let latch = Latch()
@@ -293,7 +300,7 @@ final class DownloadQueue: Sendable {
         return !Task.isCancelled && state.withLock { !$0.queue.isLeaving(record.id) }
     }
 
-    /// Publishes a state change and, after the last one, that the queue is idle.
+    /// Publishes a state change and, if it was the last of the active downloads, that the queue is idle.
     func publish(_ record: DownloadRecord, _ stateChange: QueueState.StateChange) {
         record.enter(stateChange.state, stateChange.event, turn: stateChange.turn) { state in
             // Not called for an outdated state: the next run may have reserved the name again.

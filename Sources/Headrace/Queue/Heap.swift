@@ -1,4 +1,4 @@
-/// A binary heap: the minimum in constant time, insertion and removal in logarithmic time.
+/// A binary heap: reads the minimum in constant time; inserts and removes elements in logarithmic time.
 struct Heap<Element: Comparable & Sendable>: Sendable {
     private var elements: [Element] = []
 

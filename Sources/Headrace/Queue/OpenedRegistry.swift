@@ -31,9 +31,9 @@ struct OpenedRegistry: Sendable {
 }
 
 extension RegistryBaseDirectories {
-    /// The base directories of the registry in a directory.
+    /// Creates the base directories for the registry in a directory.
     ///
-    /// Blocks to resolve a link, so that the paths mean the same files whichever link the directory is opened by.
+    /// Blocks to resolve links, so that stored paths mean the same files whichever link leads to the directory.
     init(of directory: URL) {
         #if canImport(Darwin)
         let used = RelocatablePath.Base.allCases
@@ -50,7 +50,7 @@ extension RegistryBaseDirectories {
         )
     }
 
-    /// Resolves a directory that may be a link.
+    /// Returns the target of a directory that may be a link.
     private static func target(of directory: URL) -> URL {
         let directory = directory.absoluteURL.standardized
         // With a trailing slash, the link would be followed.

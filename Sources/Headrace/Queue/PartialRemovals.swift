@@ -1,24 +1,25 @@
-/// The partial files that are about to be deleted, by path, and the downloads that wait for that before they start.
+/// The partial files that are about to be deleted, by path, and the downloads that must wait for the deletion before
+/// they start.
 struct PartialRemovals {
     /// The number of pending removals of a path, and the downloads that wait for the last one.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
-    /// Downloads that are being cancelled or removed and still use their partial file.
+    /// The download that still uses a partial file although it is being cancelled or removed, by path.
     private var leaving: [String: DownloadID] = [:]
 
-    /// Whether a download has to wait before it starts; never for its own end.
+    /// Whether a download has to wait for a removal before it starts; its own removal does not count.
     func isRemoving(_ path: String, before id: DownloadID) -> Bool { removals[path] != nil && leaving[path] != id }
 
-    /// The stopping download that still uses the partial file.
+    /// Returns the download that is being cancelled or removed and still uses the partial file.
     func owner(of path: String) -> DownloadID? { leaving[path] }
 
     mutating func begin(_ path: String) {
         removals[path, default: (0, [:])].count += 1
     }
 
-    /// Makes later downloads of the file wait until this one has stopped.
+    /// Makes later downloads of the file wait until this download has stopped.
     ///
-    /// Returns `false` if this download itself waits for a removal: it has no partial file yet, and must not wait for its own
-    /// end.
+    /// Returns `false` if this download itself waits for a removal: it has no partial file yet, and must not wait for
+    /// its own end.
     mutating func makeWay(_ path: String, _ id: DownloadID) -> Bool {
         guard removals[path] == nil else { return false }
         leaving[path] = id
@@ -33,7 +34,7 @@ struct PartialRemovals {
         return end(path)
     }
 
-    /// Registers a latch to open after the removal; returns `false` if there is none to wait for.
+    /// Registers a latch to open after the removal of the path; returns `false` if the download need not wait.
     mutating func follow(_ latch: Latch, _ path: String, before id: DownloadID) -> Bool {
         guard isRemoving(path, before: id) else { return false }
         removals[path]?.waiting[id] = latch
@@ -45,7 +46,7 @@ struct PartialRemovals {
         removals[path]?.waiting[id] = nil
     }
 
-    /// Records that a partial file was deleted; returns the latches to open if no other removal is pending.
+    /// Records that a partial file was deleted; returns the latches to open, none while another removal is pending.
     mutating func end(_ path: String) -> [Latch] {
         guard var removal = removals.removeValue(forKey: path) else { return [] }
         removal.count -= 1
@@ -67,7 +68,8 @@ extension QueueState {
         removals.isRemoving(record.names.partialPath, before: record.id)
     }
 
-    /// Registers a latch for a pending removal of the download's partial file; returns `false` if there is none.
+    /// Registers a latch for a pending removal of the download's partial file; returns `false` if the download need not
+    /// wait.
     mutating func follow(_ latch: Latch, removalFor record: DownloadRecord) -> Bool {
         removals.follow(latch, record.names.partialPath, before: record.id)
     }
@@ -77,7 +79,7 @@ extension QueueState {
         removals.endFollowing(record.names.partialPath, before: record.id)
     }
 
-    /// Records that a partial file was deleted; returns the latches to open if no other removal is pending.
+    /// Records that a partial file was deleted; returns the latches to open, none while another removal is pending.
     mutating func removed(_ record: DownloadRecord) -> [Latch] {
         removals.end(record.names.partialPath)
     }

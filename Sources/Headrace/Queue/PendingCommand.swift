@@ -1,6 +1,7 @@
 /// A decided command that still waits for transfers to stop or files to be deleted.
 struct PendingCommand: Sendable {
-    /// All downloads of the command: while its file exists, the next process may repeat it.
+    /// All downloads of the command: if the process ends before the command is done, the next process repeats it for
+    /// all.
     let records: [DownloadRecord]
     /// Returns when the command is carried out, or when the task is cancelled.
     let wait: @Sendable () async -> Void
@@ -20,7 +21,7 @@ struct PendingCommand: Sendable {
     }
 }
 
-/// The downloads of pending commands, for which later commands have to wait.
+/// The downloads of pending commands; later commands for the same downloads have to wait.
 struct CommandConflicts {
     private let bases: RegistryBaseDirectories
     private var ids: Set<UInt64> = []
@@ -39,14 +40,14 @@ struct CommandConflicts {
         }
     }
 
-    /// Inserts the downloads of a command that has to wait.
+    /// Adds the downloads of a pending command.
     mutating func insert(_ command: RegistryCommand, in list: DownloadQueue) {
         ids.formUnion(command.ids)
         partialPaths.formUnion(paths(of: command))
         insert(command.ids.lazy.compactMap { list[DownloadID(rawValue: $0)] })
     }
 
-    /// Whether a command affects one of these downloads.
+    /// Whether a command refers to one of these downloads.
     func isTouched(by command: RegistryCommand) -> Bool {
         guard !ids.isEmpty else { return false }
         return command.ids.contains(where: ids.contains) || paths(of: command).contains(where: partialPaths.contains)

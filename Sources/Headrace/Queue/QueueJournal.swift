@@ -1,6 +1,7 @@
-/// The decisions of a queue, written to the disk in the order they were made.
+/// The decisions of a queue, written to the disk in the order in which they were made.
 ///
-/// Decisions are recorded under the queue's lock, without file access. ``flush(syncing:always:_:)`` writes them, and blocks.
+/// Decisions are recorded under the queue's lock, without file access. ``flush(syncing:always:_:)`` writes them to the
+/// disk, and blocks.
 final class QueueJournal: Sendable {
     /// A download as the journal stores it, except for its state.
     struct Member: Sendable {
@@ -15,7 +16,9 @@ final class QueueJournal: Sendable {
     /// Changes that were recorded together.
     private enum Recorded {
         case change(RegistryChange)
-        /// Added downloads. Their entries are large, so each is created when it is written.
+        /// Added downloads.
+        ///
+        /// Their entries are large, so each is created only when it is written.
         case added([Member])
 
         var count: Int {
@@ -35,24 +38,26 @@ final class QueueJournal: Sendable {
 
     private struct Pending {
         var changes: [Recorded] = []
-        /// Whether one of the changes, or an earlier one, has to survive a power cut.
+        /// Whether a change that was recorded since the last sync has to survive a power cut.
         var mustSync = false
         var isScheduled = false
-        /// Set after a failed write: the next flush writes the whole queue.
+        /// Whether a write failed, so that the next flush must write the whole queue.
         var isBehind = false
-        /// All states except `waiting`, including those that have not been written yet.
+        /// The states of all downloads that are not `waiting`, including states that have not been written yet.
         var states: [DownloadID: RegistryEntry.State] = [:]
     }
 
-    /// Coalesces polls for commands, which a process may start in two places.
+    /// Coalesces polls for commands, which two parts of a process may request at the same time.
     struct PollCoordinator {
         private var isRunning = false
         private var isRequested = false
-        /// The callers that wait for the running poll.
+        /// The callers that wait until the running poll has finished.
         private var waiting = Subscribers<Void>()
 
-        /// Starts a poll and returns `nil`, or, if one is running, asks it to poll again and returns a stream that finishes
-        /// with it (after yielding one element on success).
+        /// Starts a poll and returns `nil`; if a poll is running, makes it repeat and returns a stream that finishes
+        /// with it.
+        ///
+        /// The stream yields one element if the poll succeeds.
         mutating func begin() -> AsyncStream<Void>? {
             guard want() else {
                 isRunning = true
@@ -69,7 +74,9 @@ final class QueueJournal: Sendable {
             return isRunning
         }
 
-        /// Ends the poll and returns its waiters, or returns `nil` if another poll was requested and has to follow.
+        /// Ends the poll and returns its waiting callers.
+        ///
+        /// If another poll was requested, returns `nil`, and the caller has to poll again.
         mutating func endUnlessWanted() -> [AsyncStream<Void>.Continuation]? {
             guard isRequested else { return end() }
             isRequested = false
@@ -84,13 +91,14 @@ final class QueueJournal: Sendable {
 
     /// The state of commands, by the paths of their files.
     private struct Commands {
-        /// Commands that wait for transfers to stop.
+        /// Decided commands that wait for transfers to stop or files to be deleted.
         var decided: [String: PendingCommand] = [:]
-        /// Commands that were carried out, but whose files are still there, or may still be known to a poll.
+        /// Commands that were carried out, but whose files still exist or may be known to a running poll.
         var carriedOut: Set<String> = []
-        /// Whether the last poll left commands behind: they wait for commands that have ended since, or it was cancelled.
+        /// Whether commands may remain after the last poll: it was cancelled, or left commands that conflict with
+        /// pending ones.
         var isBehind = false
-        /// The callers that wait for the next command to end.
+        /// The tasks that wait for a pending command to be carried out.
         var waiting = Subscribers<Never>()
     }
 
@@ -98,12 +106,12 @@ final class QueueJournal: Sendable {
     /// The commands that other processes post.
     let inbox: CommandSpool
     private let file: RegistryFile
-    /// Entries in the journal that are not in the queue.
+    /// Journal entries that are not in the queue.
     private let leftOut: [RegistryEntry]
     private let pending: Locked<Pending>
     private let polls = Locked(PollCoordinator())
     private let commands = Locked(Commands())
-    /// Held during a write, so that changes stay in order.
+    /// Locked during a write, so that changes are written in order.
     private let writing = Locked(())
 
     init(
@@ -158,7 +166,7 @@ final class QueueJournal: Sendable {
         note(.state(id.rawValue, state))
     }
 
-    /// Records a changed request of a download whose state is unchanged.
+    /// Records the changed request of a download; its state is unchanged.
     func recordRequest(of member: Member) {
         pending.withLock { pending in
             let state = pending.states[member.record.id] ?? .waiting
@@ -167,7 +175,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Returns `true` if a flush is needed and none is scheduled; the caller then has to schedule it.
+    /// Returns `true` if a flush is needed and none is scheduled; the caller must then schedule one.
     func takesFlush() -> Bool {
         pending.withLock { pending in
             guard !pending.changes.isEmpty || pending.mustSync, !pending.isScheduled else { return false }
@@ -176,7 +184,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Whether a write failed that the next flush repeats.
+    /// Whether a write has failed; the next flush then writes the whole queue.
     var isBehind: Bool { pending.withLock { $0.isBehind } }
 
     // MARK: Commands
@@ -191,7 +199,7 @@ final class QueueJournal: Sendable {
         polls.withLock { $0.want() }
     }
 
-    /// Returns whether another poll was requested during this one; if not, ends this one.
+    /// Returns whether another poll was requested during the running one; if not, ends the running poll.
     func looksAgain() -> Bool {
         let waiting = polls.withLock { $0.endUnlessWanted() }
         for continuation in waiting ?? [] {
@@ -201,7 +209,8 @@ final class QueueJournal: Sendable {
         return waiting == nil
     }
 
-    /// Ends an incomplete poll: callers that waited for it get no element, and have to poll themselves.
+    /// Ends a poll that did not complete: the streams of waiting callers finish without an element, so these callers
+    /// poll themselves.
     func endLook() {
         for continuation in polls.withLock({ $0.end() }) { continuation.finish() }
     }
@@ -214,12 +223,12 @@ final class QueueJournal: Sendable {
         return contents
     }
 
-    /// Whether a command was decided: repeating it would undo later decisions.
+    /// Whether a command was already decided: repeating it would undo later decisions.
     func isDecided(_ item: CommandSpool.Item) -> Bool {
         commands.withLock { $0.carriedOut.contains(item.path) || $0.decided[item.path] != nil }
     }
 
-    /// Whether a command is carried out, so that only its changes have to be synced.
+    /// Whether a command was carried out, so that its file can be removed once its changes are synced.
     func isCarriedOut(_ item: CommandSpool.Item) -> Bool {
         commands.withLock { $0.carriedOut.contains(item.path) }
     }
@@ -229,12 +238,12 @@ final class QueueJournal: Sendable {
         _ = commands.withLock { $0.carriedOut.insert(item.path) }
     }
 
-    /// Records a decided command that waits for transfers to stop.
+    /// Records a decided command that waits for transfers to stop or files to be deleted.
     func recordDecided(_ item: CommandSpool.Item, _ end: PendingCommand) {
         commands.withLock { $0.decided[item.path] = end }
     }
 
-    /// Records that a command does not wait any more.
+    /// Records that a command is no longer pending; `isCarriedOut` is `false` if it was abandoned.
     func recordEnd(of item: CommandSpool.Item, isCarriedOut: Bool) {
         let waiting = commands.withLock { commands in
             commands.decided[item.path] = nil
@@ -248,15 +257,17 @@ final class QueueJournal: Sendable {
     /// The decided commands that are still pending.
     var ends: [PendingCommand] { commands.withLock { Array($0.decided.values) } }
 
-    /// Records whether a poll left commands behind, because they wait for others or because it was cancelled.
+    /// Records whether commands remain after a poll, because they conflict with pending ones or the poll was cancelled.
     func noteLook(isBehind: Bool) {
         commands.withLock { $0.isBehind = isBehind }
     }
 
-    /// Whether another poll is needed, at once or after the next command ends.
+    /// Whether another poll is needed, at once or after a pending command is carried out.
     var needsLook: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
 
-    /// Returns when a decided command has ended (`item`, if given), when none is pending, or when the task is cancelled.
+    /// Waits for a pending command: until `item` is carried out or, without one, until any is.
+    ///
+    /// Returns at once if there is no such command, and when the task is cancelled.
     func waitForEnd(of item: CommandSpool.Item? = nil) async {
         repeat {
             let (ends, continuation) = AsyncStream.makeStream(of: Never.self)
@@ -278,13 +289,14 @@ final class QueueJournal: Sendable {
 
     // MARK: Writing
 
-    /// Writes what was recorded; blocks.
+    /// Writes the recorded changes to the journal; blocks.
     ///
     /// - Parameters:
-    ///   - syncing: `false` if the changes only have to survive the end of the process.
-    ///   - always: Whether all changes have to survive a power cut, even if the queue does not sync.
-    ///   - members: Returns all downloads of the queue, and calls its argument under the queue's lock.
-    /// - Throws: The error that prevented the write; the next flush writes the changes.
+    ///   - syncing: Whether the changes must survive a power cut, if the queue syncs; otherwise they survive only the
+    ///     end of the process.
+    ///   - always: With `syncing`, whether to sync even if the queue is configured not to.
+    ///   - members: A function that runs its argument under the queue's lock and returns all downloads of the queue.
+    /// - Throws: The error that prevented the write; the next flush writes the changes again.
     func flush(
         syncing: Bool,
         always: Bool,

@@ -1,7 +1,8 @@
 /// The order of the queue as the user sees it; every download can be moved to every position.
 ///
 /// Each download has a label, and labels ascend. The downloads are stored in blocks, so that no operation takes time
-/// proportional to their number, except when two neighbours leave no label between them and all downloads are relabelled.
+/// proportional to their number, except when two adjacent downloads leave no label between them and all downloads are
+/// relabeled.
 struct QueueOrder: Sendable {
     typealias Label = Int64
 
@@ -15,7 +16,7 @@ struct QueueOrder: Sendable {
     }
 
     private var labels: [DownloadID: Label] = [:]
-    /// No block is empty.
+    /// The blocks in order; none of them is empty.
     private var blocks: [[Item]] = []
 
     var ids: [DownloadID] { blocks.flatMap { $0.map(\.id) } }
@@ -27,9 +28,9 @@ struct QueueOrder: Sendable {
         ids.sorted { labels[$0, default: 0] < labels[$1, default: 0] }
     }
 
-    /// Adds a download at the end; returns `true` if all downloads were relabelled.
+    /// Adds a download at the end; returns `true` if all downloads were relabeled.
     ///
-    /// The label of an earlier run is reused if it is greater than the last one.
+    /// `label` is the label of an earlier run; it is reused if it is greater than all others.
     mutating func append(_ id: DownloadID, label: Label? = nil) -> Bool {
         guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
             return insert(id, at: .last)
@@ -50,9 +51,9 @@ struct QueueOrder: Sendable {
         }
     }
 
-    /// Adds or moves a download; returns `true` if all downloads were relabelled.
+    /// Adds or moves a download; returns `true` if all downloads were relabeled.
     ///
-    /// `before` and `after` a download that is not in the queue mean the end.
+    /// If `place` is before or after a download that is not in the queue, the download is added at the end.
     mutating func insert(_ id: DownloadID, at place: QueuePosition) -> Bool {
         remove(id)
         let position = position(of: place)
@@ -72,7 +73,7 @@ struct QueueOrder: Sendable {
 
     // MARK: Positions
 
-    /// The index of an item, or an insertion point: the offset may be the end of the block.
+    /// The index of an item, or an insertion point; at the end of a block, the offset equals the count of items.
     private struct Position {
         var block: Int
         var offset: Int
@@ -110,7 +111,7 @@ struct QueueOrder: Sendable {
 
     // MARK: Labels
 
-    /// Returns a label for an insertion, or `nil` if the neighbours leave none.
+    /// Returns a label for an item inserted at a position, or `nil` if the adjacent labels leave none.
     private func label(before position: Position) -> Label? {
         let next = item(at: position)?.label
         let previous = item(before: position)?.label
@@ -155,7 +156,8 @@ struct QueueOrder: Sendable {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// The index of the first element in the second part, which must extend to the end.
+    /// Returns the index of the first element for which `isInSecondPart` is `true`; it must be `true` for all later
+    /// elements too.
     fileprivate func partitionIndex(where isInSecondPart: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

@@ -2,12 +2,12 @@ import HeadracePlatform
 
 /// The inputs and results of a decision.
 extension QueueState {
-    /// An effect of a decision, to be performed without the lock.
+    /// An effect of a decision, to be performed after the lock is released.
     enum Effect {
         case start(Run, StateChange)
         case stop(StopSignal, StopSignal.Reason)
         case publish(DownloadRecord, StateChange)
-        /// `partial` if the partial file is deleted too.
+        /// Remove a download; `partial` is `true` if its partial file is deleted too.
         case remove(DownloadRecord, partial: Bool, FinishedFile?, StateChange)
         case alarm(Duration)
         /// Open the latches of downloads that waited for an earlier one to stop.
@@ -24,10 +24,10 @@ extension QueueState {
 
     /// A download to add.
     struct Addition {
-        /// The identity that another process assigned, if any.
+        /// The identity that another process assigned; `nil` if there is none.
         var id: DownloadID?
         var request: DownloadRequest
-        /// The request as it was saved, if that lacks secrets.
+        /// The saved request, if its secrets are missing.
         var withoutSecrets: RegistryRequest?
     }
 
@@ -35,15 +35,15 @@ extension QueueState {
     struct StateChange: Sendable {
         var state: DownloadState?
         var event: DownloadEvent?
-        /// The sequence number: the state with the highest one is final, in whatever order states are published.
+        /// The sequence number: the state with the highest one is final, in whatever order the states are published.
         var turn: UInt64
-        /// Whether the download leaves the set of waiting and running ones.
+        /// Whether the download is no longer waiting or running.
         var closes = false
     }
 
     /// The result of ``add(_:skippingUnknown:observers:at:)``.
     struct Added {
-        /// The new or existing download for each addition.
+        /// For each addition, the new or the existing download.
         var records: [DownloadRecord]
         /// The downloads that were newly added.
         var new: [DownloadID]
@@ -54,9 +54,9 @@ extension QueueState {
 }
 
 extension [QueueState.Addition] {
-    /// Separates the additions whose expectations contradict each other, or those of an active download.
+    /// Separates the valid additions from those that contradict each other or an active download in their expectations.
     ///
-    /// `twin` returns the active download with the given partial-file path.
+    /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
         var known: [String: FileExpectations] = [:]
         var refusals: [DownloadError] = []

@@ -2,14 +2,14 @@ import HeadracePlatform
 
 /// Changes to the request of a queued download.
 extension QueueState {
-    /// Clears a download's earliest begin, for this process and later ones.
+    /// Removes a download's start time, for this process and later ones.
     mutating func forgetBegin(of id: DownloadID) {
         guard let record = records[id], record.request.earliestBegin != nil else { return }
         record.forgetBegin()
         recordRequest(of: id)
     }
 
-    /// Changes a download's rate limit; returns `false` if it is not in the queue.
+    /// Changes a download's rate limit; returns `false` if the download is not in the queue.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         record.setRateLimit(bytesPerSecond)
@@ -17,7 +17,7 @@ extension QueueState {
         return true
     }
 
-    /// Saves the state of a download's background task; returns `false` if nothing changes.
+    /// Saves the state of a download's background task; returns `false` if the state is unchanged.
     func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) -> Bool {
         guard let record = records[id], record.setBackgroundNote(note) else { return false }
         recordRequest(of: id)

@@ -1,28 +1,31 @@
 import HeadracePlatform
 
-/// The downloads of a manager and their states: turns the scheduler's decisions into effects on downloads.
+/// The downloads of a manager and their states.
 ///
-/// A value behind the lock of ``DownloadQueue``. It never blocks and never touches the disk.
+/// Turns the scheduler's decisions into effects on downloads.
+///
+/// A value behind the lock of ``DownloadQueue``; it performs no I/O and never blocks.
 struct QueueState {
     var queue: Scheduler
     var idleSubscribers = Subscribers<Never>()
     private(set) var records: [DownloadID: DownloadRecord] = [:]
     /// The numbers in use, including those of entries that exist only in the journal.
     private var numbers = DownloadNumbers()
-    /// The number of downloads that wait or run, or whose end has not been published yet.
+    /// The number of downloads that are waiting or running, or whose end has not been published yet.
     private(set) var openCount = 0
     /// The stop signals of the running downloads.
     private var signals: [DownloadID: StopSignal] = [:]
-    /// The transfer states of downloads that wait for a retry.
+    /// The transfer states of downloads that are waiting for a retry.
     private(set) var attempts: [DownloadID: TransferState] = [:]
-    /// Downloads that have not ended and are not being cancelled or removed, by partial-file path: a file has at most one.
+    /// The downloads that have not ended and are not being cancelled or removed, by partial-file path; at most one per
+    /// file.
     private var active: [String: DownloadRecord] = [:]
-    /// The last failed download of each partial-file path, which may resume from that file.
+    /// The last failed download for each partial-file path; it may resume from that file.
     private var failed: [String: DownloadID] = [:]
     /// The waiting and running downloads.
     private var open: Set<DownloadID> = []
     private var groups: [String: Set<DownloadID>] = [:]
-    /// The finished files, as they were when they were renamed into place.
+    /// The finished files, with their stamps when they were renamed to their final names.
     private var finished: [DownloadID: FinishedFile] = [:]
     var removals = PartialRemovals()
     private(set) var turn: UInt64 = 0
@@ -37,7 +40,7 @@ struct QueueState {
 
     // MARK: Lookup
 
-    /// Returns the selected downloads: those listed by identity in the given order, all others in queue order.
+    /// Returns the selected downloads: those selected by identity in the given order, others in queue order.
     ///
     /// Throws `unknownDownload` for an unknown identity, unless `skippingUnknown` is set.
     func ids(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> [DownloadID] {
@@ -55,7 +58,7 @@ struct QueueState {
         }
     }
 
-    /// Whether a download may be requeued: `false` while another download uses its file.
+    /// Whether a download may be requeued; `false` while another download uses the same file.
     func mayReopen(_ id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         return active[record.names.partialPath, default: record] === record
@@ -91,9 +94,9 @@ struct QueueState {
 
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
-    /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies them.
-    /// If `id` was assigned by another process, adding it twice only merges the expectations. With `skippingUnknown`, invalid
-    /// additions are skipped; otherwise one invalid addition rejects the whole batch.
+    /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
+    /// them. If `id` was assigned by another process, adding the same `id` twice only merges the expectations. With
+    /// `skippingUnknown`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
         _ additions: [Addition],
         skippingUnknown: Bool,
@@ -147,8 +150,8 @@ struct QueueState {
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
     }
 
-    /// Requeues (or pauses) the failed download of the same file if the new request supplies what it lacked and the
-    /// expectations of both agree.
+    /// Requeues (or pauses) a failed download of the same file, if the request of `record` supplies the missing secrets
+    /// or link provider, and the expectations of both requests agree.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)
@@ -159,7 +162,8 @@ struct QueueState {
         return effects(of: actions + (request.startsPaused ? queue.pause(id) : []))
     }
 
-    /// Adds the expectations of another request to those of a download.
+    /// Adds the expectations of another request to those of a download; appends the error to `refusals` if they
+    /// contradict each other.
     private func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { recordRequest(of: twin.id) }
@@ -211,7 +215,7 @@ struct QueueState {
 
     // MARK: Decisions
 
-    /// Turns the scheduler's actions into effects; `outcome` is that of the transfer that has just ended, if any.
+    /// Converts the scheduler's actions to effects; `outcome` is that of the transfer that has just ended, if any.
     mutating func effects(of actions: [Scheduler.Action], _ outcome: TransferOutcome? = nil) -> [Effect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
         if let time = queue.nextTick(), !alarms.contains(where: { $0 <= time }) {
@@ -221,7 +225,7 @@ struct QueueState {
         return effects
     }
 
-    /// Processes the end of a transfer, and releases the downloads that waited for its partial file.
+    /// Processes the outcome of a transfer; downloads that waited for its partial file may start.
     mutating func ended(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
@@ -240,13 +244,13 @@ struct QueueState {
         return effects(of: queue.ended(id, outcome.forQueue, at: now), outcome)
     }
 
-    /// Starts the downloads whose start time has come.
+    /// Starts the downloads whose start time has been reached.
     mutating func tick(at now: Duration) -> [Effect] {
         alarms = alarms.filter { $0 > now }
         return effects(of: queue.tick(at: now))
     }
 
-    /// Records that the end of a download was published; returns `true` if no other one waits or runs.
+    /// Records that the end of a download was published; returns `true` if no other download is waiting or running.
     mutating func closed() -> Bool {
         openCount -= 1
         return openCount == 0
@@ -356,7 +360,7 @@ struct QueueState {
         }
     }
 
-    /// Counts a download as waiting or running.
+    /// Counts a download as waiting or running again.
     private mutating func reopen(_ record: DownloadRecord) {
         activate(record)
         failed.discard(record.names.partialPath)
@@ -370,7 +374,7 @@ struct QueueState {
         if let other = removals.owner(of: path) { journal?.note(other, .cancelled) }
     }
 
-    /// Frees the file for another download, which starts once this one has stopped.
+    /// Allows another download of the same file; it starts once this download has stopped.
     private mutating func makeWay(_ record: DownloadRecord) {
         let path = record.names.partialPath
         guard active[path] === record else { return }
@@ -378,7 +382,7 @@ struct QueueState {
         if !removals.makeWay(path, record.id) { journal?.note(record.id, .cancelled) }
     }
 
-    /// Frees the file for another download.
+    /// Allows another download of the same file, because this download has ended; returns the state change.
     private mutating func close(_ record: DownloadRecord, _ stateChange: StateChange) -> StateChange {
         let path = record.names.partialPath
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }

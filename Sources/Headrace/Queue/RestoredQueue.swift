@@ -1,13 +1,13 @@
 import HeadracePlatform
 
-/// A queue as its last manager left it, even if that was killed.
+/// The queue that the last manager stored, even if the process of that manager was killed.
 struct RestoredQueue: Sendable {
     /// A download and its present state.
     struct Member: Sendable {
         var id: DownloadID
         var request: DownloadRequest
         var names: DestinationPaths
-        /// The request as it was saved, if that lacks secrets.
+        /// The saved request, if its secrets are missing.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var file: FinishedFile?
@@ -17,13 +17,14 @@ struct RestoredQueue: Sendable {
         var background: BackgroundTaskState?
     }
 
-    /// In queue order.
+    /// The downloads in queue order.
     private(set) var members: [Member] = []
-    /// Entries that cannot become downloads in this process; they stay in the journal for one in which they can.
+    /// Entries that cannot become downloads in this process; they stay in the journal for another process.
     private(set) var leftOut: [RegistryEntry] = []
-    /// Changes to record: interrupted downloads are paused or requeued, had finished, or have the file of another one.
+    /// The changes to record: an interrupted download is paused or requeued, is found to be finished, or has failed
+    /// because another download has the same file.
     private(set) var changes: [RegistryChange] = []
-    /// A sentence for each problem in the journal.
+    /// One sentence for each problem in the journal.
     private(set) var findings: [String]
 
     /// Restores the queue from a journal; blocks to inspect files.
@@ -90,14 +91,14 @@ struct RestoredQueue: Sendable {
 }
 
 extension RegistryEntry {
-    /// The finding for an entry that cannot become a download.
+    /// The sentence about an entry that cannot become a download.
     var leftOut: String {
         "The saved download \(DownloadID(rawValue: id)) was skipped: its URL is invalid or its folder unknown here."
     }
 }
 
 extension RegistryEntry.State {
-    /// The state of a failed download; the message is truncated, since it may quote a server.
+    /// Creates the state of a failed download; truncates the message, since it may quote a server.
     init(_ error: DownloadError) {
         self = .failed(
             code: error.code.description,
@@ -106,7 +107,7 @@ extension RegistryEntry.State {
         )
     }
 
-    /// The state of the download in a process that restores it.
+    /// Returns the state that the download has after it was restored in this process.
     func restored(
         _ url: URL,
         bases: RegistryBaseDirectories,
@@ -139,7 +140,7 @@ extension RegistryEntry.State {
         return (.finished(url), FinishedFile(url: url, stamp: stamp, wasThere: wasThere))
     }
 
-    /// The progress of a download; blocks, except for one that has not begun: a queue may have thousands of those.
+    /// Returns the progress of a restored download; blocks to inspect its file, unless the download has not begun.
     func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileSystem) -> DownloadProgress {
         switch self {
         case .waiting, .cancelled: DownloadProgress()
@@ -150,7 +151,7 @@ extension RegistryEntry.State {
 }
 
 extension DownloadProgress {
-    /// The progress of a finished file, or of a partial file that another process may be writing; blocks.
+    /// Creates the progress of a finished file, or of a partial file that another process may be writing; blocks.
     fileprivate init(_ finished: FileStamp?, orPartialAt path: String, _ files: FileSystem) {
         if let finished {
             self.init(bytesReceived: finished.size, totalBytes: finished.size)

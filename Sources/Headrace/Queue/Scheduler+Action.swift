@@ -18,23 +18,26 @@ extension Scheduler {
     enum Outcome: Sendable, Hashable {
         case finished
         case failed
-        /// Stopped on request; `keptBytes` if a partial file or a resume record is left.
+        /// The transfer stopped on request; `keptBytes` is `true` if a partial file or a resume record remains.
         case stopped(keptBytes: Bool)
-        /// Failed temporarily; to be retried, but not before this time.
+        /// The transfer failed temporarily and must be retried, but not before this time.
         case retry(at: Duration)
     }
 
     enum Action: Sendable, Hashable {
         /// Start the transfer of a download, which counts as running from now on.
         case start(ID)
-        /// Stop a transfer, or change the reason for its stop; its end must be reported with ``ended(_:_:at:)``.
+        /// Stop a transfer, or change the reason for its stop; the caller reports its end with ``ended(_:_:at:)``.
         case stop(ID, StopSignal.Reason)
-        /// The download waits for the network although a slot is free.
+        /// The download is next but has to wait for the network.
         case hold(ID, NetworkBlocker)
-        /// The download enters a phase other than `running`. With `discardingBytes`, the partial file of a cancelled download
-        /// has to be deleted first.
+        /// The download enters a phase other than `running`.
+        ///
+        /// With `discardingBytes`, the partial file of a cancelled download must be deleted first.
         case enter(ID, Phase, discardingBytes: Bool = false)
-        /// The download leaves the queue. With `deletingFile`, its file is deleted as well, finished or not.
+        /// The download leaves the queue.
+        ///
+        /// With `deletingFile`, its partial or finished file is deleted too.
         case remove(ID, deletingFile: Bool)
     }
 
@@ -43,11 +46,12 @@ extension Scheduler {
         var id: ID
         var host: String
         var priority = 0
-        /// Any phase but `running`.
+        /// The initial phase; not `running`.
         var phase = Phase.waiting
         var notBefore: Duration?
         var need = NetworkRequirement()
-        /// The label from an earlier run, in ascending order; without one, the download is added at the end.
+        /// The label from an earlier run, which must be above those of all earlier items; `nil` to add the download at
+        /// the end.
         var label: QueueOrder.Label?
     }
 }
@@ -68,7 +72,7 @@ extension Scheduler.Item {
 }
 
 extension DownloadRequest {
-    /// The earliest start time on the scheduler's clock; `nil` if the download may start at once.
+    /// Returns the earliest start time on the scheduler's clock; `nil` if the download may start at once.
     func notBefore(at now: Duration) -> Duration? {
         earliestBegin.map { now + WallTime.duration(until: $0) }
     }

@@ -1,6 +1,8 @@
 /// The scheduler's state for each download and each host.
 extension Scheduler {
-    /// The reason for stopping a running download, applied when its transfer has stopped; a later case outranks an earlier one.
+    /// The reason for stopping a running download; decides its phase once its transfer has stopped.
+    ///
+    /// Later cases outrank earlier ones.
     enum Intent: Comparable {
         case requeue
         case pause
@@ -23,7 +25,7 @@ extension Scheduler {
 
     struct Entry {
         var priority: Int
-        /// Heap elements with another generation are stale.
+        /// The generation of the entry; heap elements with another generation are stale.
         var generation: UInt64 = 0
         var host: Hosts.Number
         var phase = Phase.waiting
@@ -68,19 +70,19 @@ extension Scheduler {
 
         private struct Host {
             var name: String
-            /// The number of queued downloads from the host.
+            /// The number of downloads from the host in the queue.
             var count = 0
             var running = 0
         }
 
         private var numbers: [String: Number] = [:]
         private var hosts: [Host] = []
-        /// Numbers that can be reused.
+        /// Host numbers that can be reused.
         private var free: [Number] = []
 
         var count: Int { numbers.count }
 
-        /// Counts an added download; returns the number of its host.
+        /// Counts a download that was added to the queue; returns the number of its host.
         mutating func added(_ name: String) -> Number {
             let number = numbers[name] ?? newNumber(of: name)
             hosts[Int(number)].count += 1
@@ -100,7 +102,7 @@ extension Scheduler {
             return number
         }
 
-        /// Counts a download that left the queue; returns `true` if it was the last one of its host.
+        /// Counts a download that left the queue; returns `true` if it was the host's last one.
         mutating func removed(_ number: Number) -> Bool {
             hosts[Int(number)].count -= 1
             guard hosts[Int(number)].count == 0 else { return false }

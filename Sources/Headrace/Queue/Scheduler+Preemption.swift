@@ -1,6 +1,6 @@
 extension Scheduler {
-    /// Frees a slot for a waiting download by requeueing the running one with the lowest priority below its own; of several,
-    /// the newest.
+    /// Frees a slot for a waiting download: requeues the running download with the lowest priority, if that is below
+    /// the waiting one's; of several, the newest.
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, blockers[id] == nil
         else { return [] }

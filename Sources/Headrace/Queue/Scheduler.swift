@@ -1,14 +1,14 @@
 /// Decides which downloads run, by the total and per-host limits, priorities, queue order, start times and the network.
 ///
-/// Everything that starts is started here, so that no operation can exceed a limit. Operations come from users and transfers;
-/// each returns the actions to perform, in order. Times are measured from a fixed moment.
+/// Every start of a download is decided here, so that no operation can exceed a limit. Each operation returns the
+/// actions to perform, in order. Times are measured from a fixed moment.
 ///
 ///     waiting ──── a slot is free ────▶ running ── ended ──▶ finished, failed
 ///       ▲ │                              │   │
 ///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be retried later ──▶ waiting
 ///       └─ resume ─────┘                     └─ cancel ──▶ cancelled
 ///
-/// A download that is being stopped keeps its slot until its transfer has stopped, so that the next one never runs beside it.
+/// A download that is being stopped keeps its slot until its transfer has stopped, so that the limits hold meanwhile.
 struct Scheduler: Sendable {
     typealias ID = DownloadID
 
@@ -16,14 +16,14 @@ struct Scheduler: Sendable {
     private(set) var hostLimit: Int?
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
-    /// The number of times that all downloads were relabelled.
+    /// The number of times that all downloads were relabeled.
     private(set) var relabellings = 0
-    /// Whether several operations form one decision, which a call of ``startNext()`` concludes.
+    /// Whether several operations form one decision, so that downloads start only when ``startNext()`` is called.
     var isGathering = false
     private(set) var entries: [ID: Entry] = [:]
     /// The start times of waiting downloads; stored separately, since few downloads have one.
     private(set) var notBefore: [ID: Duration] = [:]
-    /// The running downloads, with the order in which they started.
+    /// The running downloads, each with a number that increases with every start.
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
@@ -31,13 +31,13 @@ struct Scheduler: Sendable {
     private var insertions = 0
     /// Downloads that may run as soon as a slot is free.
     private var ready = Heap<Candidate>()
-    /// Downloads that were next, but whose host is at its limit.
+    /// For each host at its limit, the downloads that were next.
     private var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
     private var gate: NetworkAdmission
-    /// Downloads that were next, but that the network does not admit.
+    /// The downloads that were next, but that the network does not admit.
     private var waitingForNetwork: [Candidate] = []
-    /// The blocker of each of those.
+    /// The reason why the network does not admit a download, for each in ``waitingForNetwork``.
     private(set) var blockers: [ID: NetworkBlocker] = [:]
     private var hosts = Hosts()
     let descriptors: DescriptorShare
@@ -93,7 +93,7 @@ struct Scheduler: Sendable {
         return startNext()
     }
 
-    /// Changes the position of a download, and with it when it runs; a running download continues.
+    /// Changes the position of a download in the queue; a running download continues.
     mutating func move(_ id: ID, to place: QueuePosition, at now: Duration) {
         guard entries[id] != nil else { return }
         if order.insert(id, at: place) {
@@ -103,7 +103,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Puts all waiting downloads into the heaps with their new labels.
+    /// Puts all waiting downloads into the heaps again, because their labels have changed.
     private mutating func relabelled(at now: Duration) {
         relabellings += 1
         for id in order.ids { enqueue(id, at: now) }
@@ -132,9 +132,9 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Requeues a download, including one that failed or was cancelled; its position does not change.
+    /// Requeues a download, including one that failed or was cancelled; its position in the queue does not change.
     ///
-    /// Replaces its start time by `notBefore`.
+    /// Replaces the download's start time by `notBefore`.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
@@ -164,13 +164,13 @@ struct Scheduler: Sendable {
 
     // MARK: Limits, time and the network
 
-    /// Changes the total limit; if it is lowered, the newest running downloads are requeued.
+    /// Changes the limit of running downloads; if it is lowered, the newest running downloads are requeued.
     mutating func setLimit(_ limit: Int) -> [Action] {
         self.limit = max(1, limit)
         return demote(from: active, to: self.limit) + startNext()
     }
 
-    /// Changes the limit for each host; `nil` for none.
+    /// Changes the limit of running downloads per host; `nil` for none.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
         for host in Array(waitingForHost.keys) { release(host) }
@@ -179,7 +179,9 @@ struct Scheduler: Sendable {
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
     }
 
-    /// Updates the network path: downloads that it does not admit are requeued, and so are those that need new connections.
+    /// Updates the network path.
+    ///
+    /// Requeues running downloads that the path does not admit, or whose connections may be unusable on it.
     mutating func setPath(_ path: NetworkPath?) -> [Action] {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in
@@ -195,13 +197,13 @@ struct Scheduler: Sendable {
         return actions + startNext()
     }
 
-    /// Starts the downloads whose start time has come.
+    /// Starts the downloads whose start time has been reached.
     mutating func tick(at now: Duration) -> [Action] {
         admitDelayed(at: now)
         return startNext()
     }
 
-    /// Makes downloads ready whose start time has come.
+    /// Makes the downloads ready whose start time has been reached.
     private mutating func admitDelayed(at now: Duration) {
         while let first = delayed.min, first.time <= now {
             _ = delayed.popMin()
@@ -211,7 +213,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// When ``tick(at:)`` has to be called next; `nil` if no download waits for a time.
+    /// Returns the time at which ``tick(at:)`` must be called next; `nil` if no download waits for its start time.
     mutating func nextTick() -> Duration? {
         while let first = delayed.min {
             if entries[first.id]?.generation == first.generation { return first.time }
@@ -222,7 +224,7 @@ struct Scheduler: Sendable {
 
     // MARK: Transfer outcomes
 
-    /// Processes the end of a transfer; does nothing if the download is not running.
+    /// Processes the outcome of a transfer; does nothing if the download is not running.
     mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
@@ -247,7 +249,8 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Interrupts all active downloads and starts no more; those that are being paused stay paused for the next manager.
+    /// Interrupts all active downloads and starts no more; downloads that are being paused remain paused in the next
+    /// run.
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
@@ -257,7 +260,7 @@ struct Scheduler: Sendable {
 
     // MARK: Steps
 
-    /// The running downloads that are not being stopped.
+    /// The running downloads that are not being stopped, in the order in which they started.
     var active: [ID] { inOrderOfStart(startNumbers.keys.filter { entries[$0]?.intent == nil }) }
 
     private func inOrderOfStart(_ ids: some Sequence<ID>) -> [ID] {
@@ -283,7 +286,7 @@ struct Scheduler: Sendable {
         return actions + startNext()
     }
 
-    /// Stops a running download, unless the same or a higher-ranking intent is pending.
+    /// Stops a running download, unless it is already being stopped for the same or a higher-ranking intent.
     mutating func stop(
         _ id: ID,
         _ intent: Intent,
@@ -312,7 +315,7 @@ struct Scheduler: Sendable {
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Puts a waiting download into the heap for its state; its earlier element becomes stale.
+    /// Puts a waiting download into the heap that applies to it; its earlier heap element becomes stale.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
         lastGeneration += 1
@@ -332,7 +335,7 @@ struct Scheduler: Sendable {
         entries[candidate.id]?.generation == candidate.generation
     }
 
-    /// Bounds the memory used by a download whose priority changes all the time.
+    /// Removes stale heap elements if there are many, as after frequent changes of a priority.
     private mutating func dropVoid() {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
@@ -381,7 +384,7 @@ struct Scheduler: Sendable {
         return actions
     }
 
-    /// Makes the next held downloads of a host ready, as many as the host has room for.
+    /// Makes waiting downloads of a host ready, as many as its limit allows.
     private mutating func release(_ host: Hosts.Number) {
         guard var waiting = waitingForHost[host] else { return }
         var room = (hostLimit ?? .max) - hosts[host]

@@ -1,6 +1,6 @@
-/// The saved state of a system background task, which the next process continues from.
+/// The saved state of a system background task, with which the next process continues.
 enum BackgroundTaskState: Sendable, Hashable {
-    /// The system has, or had, a task that started at byte zero.
+    /// The system has, or had, a task that started at the first byte.
     case started
     /// The system stopped the task and returned data to resume it.
     case resumable(ResumeData)
@@ -14,10 +14,10 @@ struct ResumeData: Sendable, Hashable {
     static let maxAge: Int64 = 7 * 24 * 60 * 60 * 1000
 
     let bytes: [UInt8]
-    /// The time at which the system returned it, in milliseconds since 1970.
+    /// The time at which the system returned the data, in milliseconds since 1970.
     let time: Int64
 
-    /// The reason why the data cannot be used at the given time; `nil` if it can be tried.
+    /// Returns the reason why the data cannot be used at the given time; `nil` if it may be used.
     func problem(at now: Int64) -> BackgroundRestart? {
         guard !bytes.isEmpty, bytes.count <= Self.maxBytes else { return .resumeDataInvalid }
         // If the clock was set back, the age is unknown.

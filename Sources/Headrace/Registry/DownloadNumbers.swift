@@ -4,7 +4,7 @@
 /// not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Downloads that were added together
 /// take a few bytes, however many they are.
 struct DownloadNumbers: Sendable {
-    /// Short enough to type.
+    /// The greatest number, short enough to type.
     static let greatest = 999_999_999
     static let valid = 1...greatest
 

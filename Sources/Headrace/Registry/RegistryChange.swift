@@ -1,4 +1,4 @@
-/// A change of a queue; it has no effect on a download that is not in the queue.
+/// A change of a queue; a change of a download that is not in the queue has no effect.
 enum RegistryChange: Sendable, Equatable {
     /// Downloads were added; an existing one is replaced.
     case added([RegistryEntry])
@@ -6,14 +6,14 @@ enum RegistryChange: Sendable, Equatable {
     case state(UInt64, RegistryEntry.State)
     /// The position of a download changed.
     case moved(UInt64, label: Int64)
-    /// All labels changed at once: a crash must not leave a part of the change.
+    /// All labels changed in one step, so that a crash cannot leave only a part of the change.
     case relabelled([UInt64: Int64])
     /// The priority of a download changed.
     case priority(UInt64, Int)
     /// Downloads were removed.
     case removed([UInt64])
 
-    /// The number of downloads in the change: a measure of the cost of reading it.
+    /// The number of downloads in the change, which determines the cost of reading it.
     var recordCount: Int {
         switch self {
         case .added(let entries): entries.count

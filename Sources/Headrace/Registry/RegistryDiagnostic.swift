@@ -10,7 +10,7 @@ enum RegistryDiagnostic: Sendable, Hashable {
     case unknown(String, line: Int)
     /// Downloads that were changed but never added; only reported if other lines are damaged.
     case missing([UInt64])
-    /// The incomplete last line of a process or machine that stopped.
+    /// An incomplete last line, left by a process or machine that stopped while writing it.
     case torn(bytes: Int64)
 }
 
@@ -35,7 +35,7 @@ extension RegistryDiagnostic: CustomStringConvertible {
         }
     }
 
-    /// Whether something is lost, or would be if the journal were rewritten.
+    /// Whether information is lost, or would be lost if the journal were rewritten.
     var isLoss: Bool {
         if case .torn = self { false } else { true }
     }
@@ -54,15 +54,15 @@ struct RegistryDiagnostics: Sendable, Equatable {
 
     /// The problems in the order of the lines.
     private(set) var list: [RegistryDiagnostic] = []
-    /// The number of further ones.
+    /// The number of problems that are not in ``list``.
     private(set) var omittedCount = 0
     private var unknown: Set<String> = []
     private var missing: Set<UInt64> = []
 
-    /// Whether something is lost, or would be if the journal were rewritten.
+    /// Whether information is lost, or would be lost if the journal were rewritten.
     var hasLoss: Bool { list.contains(where: \.isLoss) }
 
-    /// A sentence for each, and the number of others.
+    /// One sentence for each problem in ``list``, and one for the number of others.
     var sentences: [String] {
         list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
@@ -82,24 +82,24 @@ struct RegistryDiagnostics: Sendable, Equatable {
         list.append(finding)
     }
 
-    /// Only the first occurrence of the same text is recorded.
+    /// Records something that this release does not know, unless the same text was recorded before.
     mutating func record(unknown what: String, line: Int) {
         guard unknown.count < Self.maxCount, unknown.insert(String(what.prefix(100))).inserted else { return }
         record(.unknown(String(what.prefix(100)), line: line))
     }
 
-    /// Records changed downloads that are not in the queue.
+    /// Records that changes were found for downloads that are not in the queue.
     mutating func recordMissing(_ ids: [UInt64]) {
         for id in ids where missing.count < Self.maxCount { missing.insert(id) }
     }
 
-    /// Forgets missing downloads that were added or removed later.
+    /// Removes downloads that were added or removed after all from the missing ones.
     mutating func forgetMissing(_ ids: some Sequence<UInt64>) {
         guard !missing.isEmpty else { return }
         missing.subtract(ids)
     }
 
-    /// Adds the problems that are only known at the end.
+    /// Adds the problems that are known only at the end of the journal.
     mutating func finish(tornBytes: Int64) {
         if !missing.isEmpty, list.contains(where: \.isDamage) { record(.missing(missing.sorted())) }
         if tornBytes > 0 { record(.torn(bytes: tornBytes)) }

@@ -31,10 +31,11 @@ enum RegistryEncoder {
         )
     }
 
-    /// Texts with at most this many bytes in total fit without a check, since a byte is escaped as six at most.
+    /// The total number of bytes of a request's texts up to which no check is needed: escaping a byte takes at most six
+    /// bytes.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
-    /// Throws `invalidRequest` for a request that takes more bytes than an entry may have.
+    /// Throws `invalidRequest` if a request takes more bytes than an entry may have.
     static func check(_ request: RegistryRequest) throws(DownloadError) {
         do throws(Failure) {
             _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: .min, number: DownloadNumbers.greatest)])])
@@ -48,13 +49,13 @@ enum RegistryEncoder {
     }
 }
 
-/// The lines of changes, in order and in pieces, so that the lines of a long queue are not in memory all at once.
+/// The lines of changes, in order and in pieces, so that the lines of a long queue are not all in memory at once.
 struct RegistryLines<Changes: Sequence<RegistryChange>> {
     private static var idsPerLine: Int { 4096 }
 
-    /// The number of records in the pieces so far: a measure of the cost of reading them.
+    /// The number of records in the pieces so far, which determines the cost of reading them.
     private(set) var recordCount = 0
-    /// The number of downloads that the changes add to the queue, less those that they remove.
+    /// The number of downloads that the changes add to the queue, minus the number that they remove.
     private(set) var growth = 0
     private let maxEntryBytes: Int
     private let pieceBytes: Int
@@ -74,7 +75,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         self.pieceBytes = pieceBytes
     }
 
-    /// The next lines, up to the first change that completes a piece; `nil` after the last ones.
+    /// Returns the next lines, up to the first change that completes a piece; `nil` after the last line.
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
         while bytes.count < pieceBytes, let change = rest.next() { try append(change) }
         defer { bytes = [] }
@@ -197,7 +198,9 @@ extension RegistryWriter {
         if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
     }
 
-    /// Writes the piece hashes if there is room; without them, a restart may have to download the file again.
+    /// Writes the piece hashes if there is room.
+    ///
+    /// Without them, the file may have to be downloaded again after a restart.
     private mutating func write(_ pieces: PieceHashes, room: Int) {
         // The syntax around them takes less than a hundred bytes.
         guard pieces.digests.count / 3 * 4 + 100 <= room else { return }

@@ -2,26 +2,30 @@
 struct RegistryEntry: Sendable, Hashable, Identifiable {
     /// The last recorded state of the download.
     enum State: Sendable, Hashable {
-        /// Not started, or without any bytes.
+        /// Not started yet, or started without receiving any bytes.
         case waiting
-        /// Waiting to be resumed.
+        /// Requeued after it had received bytes.
         case requeued
-        /// Running when this was written.
+        /// Running when the entry was written.
         case running
         /// Stopped until it is resumed.
         case paused
-        /// Verified and about to be renamed to this path; if the file there has the stamp, it was renamed.
+        /// Verified, and about to be renamed to this path.
+        ///
+        /// If the file at this path has the stamp, it was renamed.
         case finishing(RelocatablePath, FileStamp)
         /// Finished, with the path of the file.
         case finished(RelocatablePath, FileStamp)
         /// Finished because the file already existed.
         case skipped(RelocatablePath, FileStamp)
-        /// Failed, with the name of the error code, the message, and the HTTP status if the server rejected the request.
+        /// Failed, with the name of the error code, the message and, if the server rejected the request, the HTTP
+        /// status.
         case failed(code: String, message: String, status: Int? = nil)
         /// Cancelled.
         case cancelled
 
-        /// Whether the download is complete or cancelled, so that its piece hashes, possibly thousands, are no longer needed.
+        /// Whether the download is complete or cancelled, so that its piece hashes, possibly thousands, are no longer
+        /// needed.
         var needsNoPieces: Bool {
             switch self {
             case .finished, .skipped, .cancelled: true

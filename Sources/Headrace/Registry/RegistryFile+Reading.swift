@@ -3,14 +3,14 @@ import HeadracePlatform
 extension RegistryFile {
     private static let spareBytes = 1 << 16
 
-    /// Reads the queue of a directory as it is at this moment, without a lock; writes nothing.
+    /// Reads the queue of a directory in its current state, without a lock and without writing.
     ///
-    /// A torn last line may be one that another process is writing.
+    /// A torn last line is not reported, since another process may be writing it.
     /// - Parameters:
     ///   - directory: The registry's directory.
     ///   - calls: The file system.
-    /// - Returns: The queue, empty if there is none, and the problems in the journal.
-    /// - Throws: `fileSystem` or `permission` if it cannot be read or was written by a later release.
+    /// - Returns: The queue, which is empty if there is no registry, and the problems in the journal.
+    /// - Throws: `fileSystem` or `permission` if the journal cannot be read or was written by a later release.
     static func read(
         _ directory: String,
         calls: FileSystem = .system
@@ -34,7 +34,7 @@ extension RegistryFile {
         return (image, reader.findings)
     }
 
-    /// Reads one file completely; a file that replaces it meanwhile is not mixed with it.
+    /// Returns the contents of a file; if another file replaces it while it is read, the two are not mixed.
     private static func contents(_ path: String, _ calls: FileSystem) throws(SystemError) -> [UInt8] {
         guard let status = try calls.status(path) else { return [] }
         guard status.kind == .regular else { throw SystemError(errno: EEXIST) }

@@ -1,26 +1,28 @@
 import HeadracePlatform
 
-/// A queue's files on the disk, owned by this manager alone until they are closed or the process ends.
+/// The files of a queue on the disk, owned by one manager until they are closed or the process ends.
 ///
-/// All calls block: make them one at a time, on the blocking executor. The files are accessible to their owner only, and links
-/// are not followed.
+/// All calls block: make them one at a time, on the blocking executor. The files are accessible only to their owner,
+/// and symbolic links are not followed.
 final class RegistryFile: Sendable {
     private let lock: RegistryLock
     /// Locked during a call; `nil` once the file is closed.
     private let store: Locked<RegistryStore?>
 
-    /// Takes the registry of a directory, which is created if it is missing, and reads it.
+    /// Takes the lock of the registry in a directory, which is created if it is missing, and reads the queue.
     ///
-    /// A mostly dead journal is rewritten; so is a damaged one, after a copy was made of it.
+    /// A journal that consists mostly of dead records is rewritten; so is a damaged one, after it was copied.
     /// - Parameters:
     ///   - directory: The registry's directory; its parent must exist.
     ///   - syncs: Whether each change survives a power cut; otherwise only compactions are synced.
     ///   - isRun: Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
     ///   - compaction: When the journal is rewritten.
     ///   - calls: The file system.
-    /// - Returns: The registry's file, the queue that was read, which the caller maintains from now on, and the problems found.
-    /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`, `permission`
-    ///   or `diskFull` if it cannot be read or created, or was written by a later release, whose files are left unchanged.
+    /// - Returns: The registry's file, the queue that was read, which the caller maintains from now on, and the
+    ///   problems found.
+    /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`,
+    ///   `permission` or `diskFull` if the registry cannot be read or created, or was written by a later release, whose
+    ///   files are left unchanged.
     static func open(
         _ directory: String,
         syncs: Bool,
@@ -55,19 +57,19 @@ final class RegistryFile: Sendable {
         self.store = Locked(store)
     }
 
-    /// Records changes, all or none.
+    /// Records either all of the changes or none.
     ///
-    /// With `syncing`, and if the queue syncs or `always` is set, these and all earlier changes survive a power cut on return;
-    /// otherwise they survive the end of the process. If it throws, none of the changes is recorded, and the caller may record
-    /// them again. A crash may leave only the first of several changes.
+    /// On return, these and all earlier changes survive a power cut if `syncing` is set, and the queue syncs or
+    /// `always` is set; otherwise they survive the end of the process. If the call throws, the caller may record the
+    /// changes again. A crash during the call may leave only the first changes.
     /// - Parameters:
     ///   - changes: The changes, in order.
     ///   - syncing: Whether to sync.
     ///   - always: Whether to sync even if the queue does not.
-    /// - Returns: Whether the caller should, or must, pass the whole queue to ``replace(with:)``; it must if the changes are
+    /// - Returns: Whether the caller should pass the whole queue to ``replace(with:)``, or must because the changes are
     ///   not recorded, as after a failed sync.
-    /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails, `invalidRequest` if a download takes more bytes
-    ///   than an entry may have, and the errors of ``check()``.
+    /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails, `invalidRequest` if a download takes more
+    ///   bytes than an entry may have, and the errors of ``check()``.
     func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool = true,
@@ -80,22 +82,22 @@ final class RegistryFile: Sendable {
         return outcome
     }
 
-    /// Rewrites the journal, always with syncs.
+    /// Rewrites the journal, and always syncs it.
     ///
     /// The entries may include changes that have not been recorded yet: recording them later has no effect.
     /// - Parameter entries: All downloads of the queue, in any order.
-    /// - Throws: The errors of ``append(_:syncing:always:)``; the journal is still readable and remains in use.
+    /// - Throws: The errors of ``append(_:syncing:always:)``; the old journal or the new one remains in use.
     func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }
 
-    /// Throws `fileSystem` with ``RegistryLoss`` as its cause if the directory has been replaced, and `shutDown` once the file
-    /// is closed.
+    /// Throws `fileSystem` with ``RegistryLoss`` as its cause if the directory was replaced, and `shutDown` after
+    /// ``close()``.
     func check() throws(DownloadError) {
         try withStore { _ in }
     }
 
-    /// Releases the registry for other managers; does nothing the second time.
+    /// Releases the registry for other managers; a second call does nothing.
     func close() {
         guard var store = store.withLock({ $0.take() }) else { return }
         store.close()
@@ -117,7 +119,8 @@ final class RegistryFile: Sendable {
 }
 
 extension FileSystem {
-    /// Creates a registry's folder if it is missing, for this user alone, and syncs its name.
+    /// Creates a registry's folder if it is missing, accessible only to this user, and syncs the folder that contains
+    /// it.
     func makeRegistryFolder(_ path: String) throws(DownloadError) {
         do throws(SystemError) {
             guard try status(path) == nil else { return }
@@ -132,6 +135,7 @@ extension FileSystem {
 struct RegistryReport: Sendable, Equatable {
     /// The problems in the journal.
     var findings = RegistryDiagnostics()
-    /// A copy of the journal, made because a part of it was not understood before it was rewritten.
+    /// The path of a copy of the journal, made before the journal was rewritten, because parts of it could not be read;
+    /// otherwise `nil`.
     var unreadCopy: String?
 }

@@ -8,14 +8,15 @@
 /// versions.
 enum RegistryJournal {
     static let version = 1
-    /// The longest line; it bounds the cost of reading a damaged one.
+    /// The maximum length of a line, which limits the cost of reading a damaged one.
     static let maxLineBytes = 1 << 20
     static let maxPayloadBytes = maxLineBytes - 9
-    /// The longest payload of an added download, which leaves room in the line for any later state.
+    /// The maximum length of the payload of an added download; leaves room in the line for any later state.
     static let maxEntryBytes = maxLineBytes / 2
-    /// The limit for a download with its piece hashes, before its state: they are omitted beyond it.
+    /// The maximum length of a download with its piece hashes and without its state; beyond it, the piece hashes are
+    /// omitted.
     static let maxEntryBytesWithPieces = maxEntryBytes / 2
-    /// The longest payload of a state.
+    /// The maximum length of the payload of a state.
     static let maxStateBytes = maxLineBytes / 4
     static let newline = UInt8(ascii: "\n")
 
@@ -29,7 +30,7 @@ enum RegistryJournal {
         return Array("\(text) \(CRC32C.checksum(of: text.utf8).hexadecimal)\n".utf8)
     }
 
-    /// The version in a header line without its newline; `nil` if it is not an intact header.
+    /// Returns the version in a header line without its newline; `nil` if the line is not an intact header.
     static func version(of line: ArraySlice<UInt8>) -> Int? {
         let fields = line.split(separator: space, omittingEmptySubsequences: false)
         guard fields.count == 3, line.starts(with: magic.utf8) else { return nil }
@@ -53,7 +54,7 @@ enum RegistryJournal {
         return line
     }
 
-    /// The payload of a line without its newline; `nil` if the line is damaged.
+    /// Returns the payload of a line without its newline; `nil` if the line is damaged.
     static func payload(of line: ArraySlice<UInt8>, maxBytes: Int = maxLineBytes) -> ArraySlice<UInt8>? {
         let payload = line.dropFirst(9)
         guard line.count <= maxBytes, line.dropFirst(8).first == space,

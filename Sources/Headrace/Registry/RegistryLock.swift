@@ -2,25 +2,26 @@ import HeadracePlatform
 
 /// The manager that owns a registry; the cause of the error that another manager gets.
 struct RegistryOwner: Error, Hashable {
-    /// The process ID; `nil` if it has not been written yet, or was removed.
+    /// The ID of the process; `nil` if the ID has not been written yet, or was removed.
     let processID: Int32?
 }
 
 /// The registry's directory has been replaced; the cause of the errors that its former manager gets from then on.
 struct RegistryLoss: Error, Hashable {}
 
-/// A registry's lock: a file locked through one open descriptor, so that the end of the process always releases it.
+/// A registry's lock: a file that is locked through one open descriptor, so that it is released even if the process is
+/// killed.
 ///
 /// The file is never removed: otherwise, two processes could lock two files of the same name.
 struct RegistryLock: Sendable {
     static let fileName = ReservedFileNames.registryLock
-    /// A further round is only needed if another process removes the file meanwhile.
+    /// The maximum number of attempts; another attempt is needed only if another process removes the file meanwhile.
     private static let maxRounds = 100
 
     private enum Attempt {
         case taken(RegistryLock)
         case refused(RegistryOwner)
-        /// The file that was locked has lost its name.
+        /// The locked file was removed or renamed.
         case removed
         /// The file system does not support locks.
         case impossible(SystemError)
@@ -32,8 +33,8 @@ struct RegistryLock: Sendable {
 
     /// Takes the lock; throws `busy` with a ``RegistryOwner`` if another manager has it.
     ///
-    /// With `isRun`, the process ID is written to the file. A process that only edits the queue does not write its own, since
-    /// other processes use the ID to stop the process that runs the queue, or to wait for it.
+    /// With `isRun`, the process ID is written to the file: other processes use it to stop the process that runs the
+    /// queue, or to wait for that process. A process that only edits the queue does not write its ID.
     static func take(in directory: String, isRun: Bool, calls: FileSystem) throws(DownloadError) -> RegistryLock {
         let path = "\(directory)/\(fileName)"
         for _ in 0..<maxRounds {
@@ -49,7 +50,7 @@ struct RegistryLock: Sendable {
         throw .registry("The lock \(path) could not be taken", SystemError(errno: EAGAIN))
     }
 
-    /// Throws if the file has lost its name: another process may own the registry that has this name now.
+    /// Throws if the locked file was removed or renamed: another process may own the registry of that path now.
     func check() throws(DownloadError) {
         if calls.hasLostName(path, file) { throw .registryLost(path) }
     }
@@ -108,7 +109,7 @@ struct RegistryLock: Sendable {
         return holder
     }
 
-    /// Whether a process has a file open, or this cannot be determined: its ID may have been reused.
+    /// Whether the process has the file open, or that cannot be determined; a process without it only has a reused ID.
     private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
         #if os(Linux)
         guard let wanted = try? calls.status(path) else { return false }

@@ -1,10 +1,10 @@
 import HeadracePlatform
 
-/// A change decoded from a line; additions of later releases are skipped and reported.
+/// A change decoded from a line; parts that later releases have added are skipped and described.
 struct RegistryPayload {
-    /// `nil` if the kind of change is unknown.
+    /// The change; `nil` if its kind is unknown.
     private(set) var change: RegistryChange?
-    /// Descriptions of what was skipped.
+    /// Descriptions of the values that were skipped because they are unknown.
     private(set) var unknown: [String] = []
     /// The number of downloads that were skipped because their values are invalid.
     private(set) var invalidEntries = 0
@@ -166,7 +166,9 @@ extension RegistryScanner {
         }
     }
 
-    /// Returns `nil` if the hashes are unknown to this release; bytes that only they could verify are downloaded again.
+    /// Reads piece hashes; returns `nil` if the hash function is unknown.
+    ///
+    /// Bytes that only they could verify are downloaded again.
     private mutating func pieces(_ unknown: inout [String]) throws(Failure) -> PieceHashes? {
         try beginList()
         let (length, name, text): (Int64, String, String) = (try integer(), try self.text(), try self.text())
@@ -182,7 +184,7 @@ extension RegistryScanner {
         return pieces
     }
 
-    /// Returns `nil` if the state is unknown, and the download starts over.
+    /// Reads the state of a background task; returns `nil` if it is unknown, so that the download starts over.
     private mutating func background(_ unknown: inout [String]) throws(Failure) -> BackgroundTaskState? {
         try beginList()
         let word = try text()
@@ -201,7 +203,7 @@ extension RegistryScanner {
         return note
     }
 
-    /// Returns `nil` if the state is unknown.
+    /// Reads a state; returns `nil` if it is unknown.
     fileprivate mutating func state(_ unknown: inout [String]) throws(Failure) -> RegistryEntry.State? {
         try beginList()
         let word = try text()

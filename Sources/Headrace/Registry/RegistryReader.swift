@@ -11,13 +11,13 @@ struct RegistryReader {
     private(set) var findings = RegistryDiagnostics()
     /// The length of the complete lines from the start; the bytes after them are torn.
     private(set) var goodBytes: Int64 = 0
-    /// The number of records in the lines; those that are not in the snapshot are dead.
+    /// The number of records in the lines; records that are not in the snapshot are dead.
     private(set) var recordCount = 0
 
     private var bytesRead: Int64 = 0
     /// The number of the current line, from 1.
     private var number = 1
-    /// The start of the current line, up to one byte more than a line may have.
+    /// The start of the current line, up to one byte more than the maximum length.
     private var lineStart: [UInt8] = []
     private var lineStartBytes = 0
 
@@ -42,7 +42,7 @@ struct RegistryReader {
         bytesRead += Int64(bytes.count)
     }
 
-    /// Reads the bytes after the last newline: a line that lacks only that, or the torn start of one.
+    /// Reads the bytes after the last newline: a line that lacks only its newline, or the start of a torn line.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The part of a request that is saved: everything but its secrets, with a note of which are missing.
+/// The part of a request that is saved: everything but its secrets, and the names of the missing secrets.
 struct RegistryRequest: Sendable, Hashable {
     /// The destination of the finished file.
     enum Destination: Sendable, Hashable {
@@ -157,7 +157,7 @@ extension RegistryRequest {
 }
 
 extension DownloadRequest {
-    /// Whether its texts, except for the destination, have more than `maxBytes` bytes in total.
+    /// Whether the texts of the request, except for the destination, have more than `maxBytes` bytes in total.
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
         for checksum in checksums { bytes += checksum.description.utf8.count }
@@ -177,7 +177,8 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    /// A `Referer` must not contain a user and password (RFC 9110, section 10.1.3); other fields are unchanged.
+    /// The field without the user and password in the URL of a `Referer` (RFC 9110, section 10.1.3); other fields are
+    /// unchanged.
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
         return HeaderField(name: name, value: value.withoutUserInfo)
@@ -185,7 +186,7 @@ extension HeaderField {
 }
 
 extension RegistryRequest {
-    /// The names of the header fields that were not saved because they are secrets, and "user and password" for those of the
-    /// URL.
+    /// The names of the header fields that were not saved because they are secrets; "user and password" for those of
+    /// the URL.
     var withheldNames: [String] { withheldHeaders + (withholdsUser ? ["user and password"] : []) }
 }

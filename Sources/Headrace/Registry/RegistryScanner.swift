@@ -1,6 +1,6 @@
-/// Reads the JSON (RFC 8259) of a line, without whitespace; numbers must be integers except in skipped values.
+/// Reads the JSON (RFC 8259) of a line without whitespace; numbers must be integers, except in skipped values.
 ///
-/// It is several times faster than a general decoder; a long queue is read before anything starts.
+/// Several times faster than a general decoder: a long queue has to be read before any download starts.
 struct RegistryScanner {
     /// A value is malformed, missing or of another type.
     struct Failure: Error, Hashable {}
@@ -12,7 +12,7 @@ struct RegistryScanner {
     private var index: Int
     /// Whether a value was read in the innermost array or object, so that a comma precedes the next one.
     private var needsComma = false
-    /// Cached, since most downloads of a line have the same folder.
+    /// The last path, cached because most downloads of a line have the same folder.
     private var lastPath: (text: ArraySlice<UInt8>, path: RelocatablePath)?
 
     init(_ bytes: ArraySlice<UInt8>) {
@@ -32,7 +32,7 @@ struct RegistryScanner {
     /// Whether the current array has no more values.
     var isAtListEnd: Bool { next == UInt8(ascii: "]") }
 
-    /// Reads an object of names and numbers; the last of equal names counts.
+    /// Reads an object of names and numbers; if a name is repeated, its last number is used.
     mutating func numbers() throws(Failure) -> [String: Int64] {
         var numbers: [String: Int64] = [:]
         try begin("{")
@@ -200,7 +200,7 @@ struct RegistryScanner {
         needsComma = true
     }
 
-    /// The bytes between the quotes, with escapes.
+    /// Reads the text between quotes, without decoding its escapes.
     private mutating func quoted() throws(Failure) -> (content: ArraySlice<UInt8>, hasEscapes: Bool) {
         try begin("\"")
         let start = index

@@ -2,7 +2,8 @@
 struct RegistrySnapshot: Sendable {
     /// The downloads, in no particular order.
     private(set) var entries: [RegistryEntry] = []
-    /// The index of each download; a dictionary of the entries themselves would allocate up to three times as many.
+    /// The index of each download in ``entries``; a dictionary of the entries themselves would take up to three times
+    /// the memory.
     private var indices: [UInt64: Int] = [:]
 
     /// Creates an empty queue.
@@ -15,7 +16,8 @@ struct RegistrySnapshot: Sendable {
 
     /// Applies a change.
     ///
-    /// Each change states the new value, so that repeating it, or repeating it with all later changes, gives the same queue.
+    /// A change contains the new value, so applying it again, alone or with all later changes, results in the same
+    /// queue.
     /// - Returns: The changed downloads that are not in the queue, except those to be removed.
     @discardableResult
     mutating func apply(_ change: RegistryChange) -> [UInt64] {

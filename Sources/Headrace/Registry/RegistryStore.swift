@@ -2,16 +2,16 @@ import HeadracePlatform
 
 /// An open journal.
 ///
-/// The caller maintains the queue itself; the store only counts records, to know how much of the journal is dead. All calls
-/// block; make them one at a time.
+/// The caller maintains the queue itself; the store only counts records, to determine how much of the journal is dead.
+/// All calls block; make them one at a time.
 struct RegistryStore: Sendable {
-    /// The result of recording changes without an error.
+    /// How changes were recorded without an error.
     enum Outcome: Sendable, Hashable {
         /// The changes are in the journal.
         case recorded
         /// The changes are in the journal, which is mostly dead and should be rewritten.
         case recordedAndDue
-        /// The changes are not in the journal: the whole queue has to be written.
+        /// The changes are not in the journal: the caller must write the whole queue.
         case wholeListNeeded
     }
 
@@ -26,22 +26,23 @@ struct RegistryStore: Sendable {
     private let compaction: Compaction
     private let calls: FileSystem
     private var file: Int32?
-    /// The total length of the lines, where the next ones are written.
+    /// The total length of the complete lines; the next line is written at this offset.
     private var size: Int64 = 0
-    /// Whether there are bytes after the lines, which have to be truncated first.
+    /// Whether there are bytes after the complete lines, which have to be truncated first.
     private var hasTornTail = false
     /// The number of records in the lines.
     private var recordCount = 0
-    /// The number of downloads in the queue; one that was added twice counts twice until the journal is rewritten.
+    /// The number of downloads in the queue; a download that was added twice counts twice until the journal is
+    /// rewritten.
     private var liveCount = 0
-    /// Whether there are lines that have not been synced.
+    /// Whether some lines have not been synced.
     private var isUnsynced = false
-    /// Set if the next change requires a rewrite of the journal.
+    /// Whether the journal must be rewritten to record the next change.
     ///
-    /// After a failed sync, the kernel may have dropped bytes or the file's name, which a later sync would not report. An
-    /// older journal may also lack the numbers of downloads.
+    /// After a failed sync, the kernel may have dropped bytes or the file's name, and a later sync would not report
+    /// that. The journal of an earlier release may lack the numbers of downloads.
     private var needsRewrite = false
-    /// After a failed compaction, the record count at which to try again.
+    /// The record count at which to try a compaction again after a failed one.
     private var postponedCount = 0
 
     /// Opens the journal of a locked directory, or creates one.
@@ -68,7 +69,7 @@ struct RegistryStore: Sendable {
         }
     }
 
-    /// Syncs what has not been synced, and closes the file.
+    /// Syncs lines that have not been synced, and closes the file.
     mutating func close() {
         guard let file = file.take() else { return }
         if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }
@@ -79,7 +80,7 @@ struct RegistryStore: Sendable {
 
     /// Appends changes; if it throws, none of them is in the journal.
     ///
-    /// If `syncing` is set, and the queue syncs or `always` is set, one sync covers these changes and all earlier ones.
+    /// If `syncing` is set, and the queue syncs or `always` is set, one sync covers these and all earlier changes.
     mutating func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool,
@@ -113,9 +114,9 @@ struct RegistryStore: Sendable {
         return isCompactionDue ? .recordedAndDue : .recorded
     }
 
-    /// Replaces the journal, atomically, by a new one of these downloads.
+    /// Replaces the journal, atomically, with a new one of these downloads.
     ///
-    /// A failure leaves a readable journal: the old one or, if only the rename could not be synced, the new one.
+    /// After a failure, the journal is the old one or, if only the rename could not be synced, the new one.
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
         let newPath = path + Self.newSuffix
@@ -171,7 +172,7 @@ struct RegistryStore: Sendable {
         case disk(SystemError)
     }
 
-    /// Appends lines to the existing ones; returns the new end.
+    /// Appends lines to the existing ones; returns the new size.
     private mutating func appendAll(
         _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
         to file: Int32
@@ -185,12 +186,12 @@ struct RegistryStore: Sendable {
         return try writeAll(&lines, to: file, at: size)
     }
 
-    /// Removes incomplete lines, so that a later run does not read rejected changes.
+    /// Truncates incomplete lines, so that a later run does not read changes whose recording failed.
     private mutating func cutTail(of file: Int32) {
         if (try? calls.truncate(file, size)) != nil { hasTornTail = false }
     }
 
-    /// Writes lines piece by piece; returns the new end.
+    /// Writes lines in pieces; returns the offset after the last one.
     private func writeAll(
         _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
         to file: Int32,
@@ -257,7 +258,7 @@ struct RegistryStore: Sendable {
         return copy
     }
 
-    /// Copies a journal that is not fully understood, before it is replaced.
+    /// Copies a journal before it is replaced, because parts of it could not be read; returns the path of the copy.
     private func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
         let copy: Int32
@@ -290,7 +291,7 @@ struct RegistryStore: Sendable {
         return copyPath
     }
 
-    /// Reads the journal from its start in pieces; returns its length.
+    /// Passes the journal to `body` in pieces, from its start; returns its length.
     private func forEachPiece(_ body: ([UInt8]) throws(DownloadError) -> Void) throws(DownloadError) -> Int64 {
         guard let file else { return 0 }
         var offset: Int64 = 0

@@ -2,16 +2,17 @@ import HeadracePlatform
 
 /// The validators of finished files on file systems without extended attributes, saved in the registry's directory.
 ///
-/// The lines have the form `PATH-HASH INODE VERSION`; the last one of a path counts. Other lines, as left by a crash, are
-/// skipped. The file belongs to the manager that owns the registry. All calls block.
+/// The lines have the form `PATH-HASH INODE VERSION`; for each path, the last line applies. Invalid lines, as left by a
+/// crash, are skipped. The file belongs to the manager that owns the registry. All calls block.
 final class RegistryVersions: Sendable {
     static let fileName = ReservedFileNames.registryVersions
-    /// The maximum size; before it is exceeded, the older half is dropped, and with it most of the files that no longer exist.
+    /// The maximum size of the file; when it is reached, the older half is dropped, which removes most of the lines for
+    /// files that no longer exist.
     static let maxBytes = 1 << 20
 
     private let path: String
     private let calls: FileSystem
-    /// Read on first use, since few file systems lack extended attributes.
+    /// The lines; read on first use, since few file systems lack extended attributes.
     private let index = Locked<VersionIndex?>(nil)
 
     init(in directory: String, calls: FileSystem) {
@@ -19,7 +20,7 @@ final class RegistryVersions: Sendable {
         self.calls = calls
     }
 
-    /// The saved validator of the file with this path, if it still has this inode.
+    /// Returns the saved validator of the file with this path; `nil` if there is none, or the file has another inode.
     func version(of file: String, inode: UInt64) -> SavedValidator? {
         let text = index.withLock { index in
             let read = index ?? self.read()
@@ -31,7 +32,8 @@ final class RegistryVersions: Sendable {
         return SavedValidator(decoding: Array(text.utf8.dropFirst(prefix.utf8.count)))
     }
 
-    /// Saves the encoded validator of a file, replacing an earlier one of its path; on failure, none is saved.
+    /// Saves the encoded validator of a file, and replaces an earlier one of the same path; does nothing if the write
+    /// fails.
     func keep(_ version: [UInt8], of file: String, inode: UInt64) {
         let (key, text) = (VersionIndex.key(of: file), "\(inode) \(String(decoding: version, as: UTF8.self))")
         index.withLock { index in
@@ -81,7 +83,7 @@ struct VersionIndex: Sendable {
         }
     }
 
-    /// The key of a file's line.
+    /// Returns the key of a file's line, a hash of the path.
     static func key(of file: String) -> Substring {
         Substring(Fingerprint(url: URL(filePath: file, directoryHint: .notDirectory), name: "").description)
     }
@@ -94,7 +96,7 @@ struct VersionIndex: Sendable {
         }
     }
 
-    /// Drops the oldest lines beyond a size.
+    /// Drops the oldest lines, so that the rest has at most this size.
     mutating func keepNewest(maxBytes: Int) {
         var size = 0
         let kept = entries.sorted { $0.value.sequence > $1.value.sequence }.prefix { key, entry in

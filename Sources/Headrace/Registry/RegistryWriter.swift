@@ -1,4 +1,4 @@
-/// Writes the JSON (RFC 8259) of a line, in the one form that ``RegistryScanner`` reads fastest.
+/// Writes the JSON (RFC 8259) of a line, in the form that ``RegistryScanner`` reads fastest.
 struct RegistryWriter {
     private(set) var bytes: [UInt8] = []
     /// Whether the innermost array or object has a value, so that a comma precedes the next one.
@@ -54,7 +54,7 @@ struct RegistryWriter {
         end("}")
     }
 
-    /// Starts over with the allocated memory.
+    /// Discards the written text, and reuses its memory.
     mutating func clear() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// An identifier of the current boot; it is read once, since it cannot change while the process runs.
+/// An identifier of the current boot; read once, since it cannot change while the process runs.
 enum BootID {
     private static let known = Locked<String?>(nil)
 

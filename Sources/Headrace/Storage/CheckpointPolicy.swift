@@ -9,11 +9,11 @@ struct CheckpointPolicy: Sendable {
     typealias Durability = DownloadConfiguration.Durability
 
     enum Stop: Sendable {
-        /// The same process retries or continues the download.
+        /// The same process will retry or continue the download.
         case keeping
-        /// The download was paused, failed or shut down; it may be resumed after a reboot.
+        /// The download was paused, has failed or was shut down, and may be resumed after a reboot.
         case leaving
-        /// The file is complete and gets its final name after the last action.
+        /// The file is complete, and is renamed to its final name after the last action.
         case finishing
     }
 
@@ -30,7 +30,7 @@ struct CheckpointPolicy: Sendable {
         case stopped
     }
 
-    /// The minimum time before the first record and between records; faster downloads write none.
+    /// The minimum time before the first record and between records; a download that finishes earlier writes none.
     static let recordInterval = Duration.milliseconds(500)
     /// A sync is due after this much time or this many bytes, whichever comes first.
     static let syncInterval = Duration.seconds(5)
@@ -43,14 +43,14 @@ struct CheckpointPolicy: Sendable {
     private let start: Duration
     private var phase = Phase.running
     private var lastRecord: Duration?
-    /// Whether a record is on disk, which then has to be kept accurate.
+    /// Whether a record is on disk, so that it must be kept accurate.
     private(set) var hasRecord: Bool
     /// Whether a record written now would differ from the last one.
     private var isRecordOutdated = false
     /// The ranges that the running sync makes durable: those written before it started; `nil` if no sync is running.
     private var claim: ByteRangeSet?
     private var hasSyncFailed = false
-    /// Whether the file system does not support sync, so the last bytes are saved without it.
+    /// Whether the file system does not support sync, so that the last bytes are recorded without it.
     private var isWithoutSync = false
     private var lastSync: Duration
     private var unsyncedBytes: Int64
@@ -115,16 +115,17 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Records that the file system does not support sync; ignored if no sync was started.
+    /// Records that the file system does not support sync; ignored if no sync is running.
     mutating func syncUnavailable(at now: Duration) -> [Action] {
         guard claim.take() != nil, case .stopping(let stop) = phase else { return [] }
         isWithoutSync = true
         return finish(stop, at: now)
     }
 
-    /// Stops the policy; the stop is complete once the returned actions are done and no sync is running.
+    /// Stops the policy and returns the remaining actions; the stop is complete once they are done and no sync is
+    /// running.
     ///
-    /// A second stop does nothing.
+    /// A second call does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)

@@ -56,7 +56,7 @@ extension PieceHashes {
     }
 }
 
-/// Opens a file and passes it to `body` on a thread of its own; throws if the file changes in the meantime.
+/// Opens a file and passes it to `body` on a separate thread; throws if the file is changed in the meantime.
 private func withOpenFile<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
@@ -73,7 +73,7 @@ private func withOpenFile<Value: Sendable>(
     return try result.get()
 }
 
-/// Blocks the executor's thread, whichever thread the caller runs on.
+/// Opens a file and passes it to `body`; blocks the executor's thread.
 @concurrent
 private func open<Value: Sendable>(
     _ path: String,

@@ -6,17 +6,17 @@ import HeadracePlatform
 ///     {"boot":…}
 extension ControlRecord {
     static let version = 1
-    /// The maximum size of a record, which limits the cost of reading a bad one.
+    /// The maximum size of an encoded record, which limits the cost of reading an invalid one.
     static let maxBytes = 1 << 20
-    /// The maximum number of ranges of each kind, which keeps a record below `maxBytes`.
+    /// The maximum number of `written` ranges and of `durable` ranges, which keeps a record below `maxBytes`.
     static let maxRanges = 8192
 
     enum DecodingFailure: Error, Hashable {
-        /// Not a record file.
+        /// The file does not contain a record.
         case notARecord
-        /// A record of a later release. It must not be modified.
+        /// The record was written by a later release and must not be modified.
         case tooNew(version: Int)
-        /// A record that cannot be used.
+        /// The record cannot be used, for the given reason.
         case damaged(Damage)
     }
 
@@ -115,9 +115,9 @@ private struct Fields: Codable {
     var boot: String
     var device: UInt64
     var inode: UInt64
-    /// Set once the record is finalising.
+    /// The final name; set when the file is about to be renamed.
     var finalName: String?
-    /// The digest of each piece of a file of `total` bytes; zero for missing digests.
+    /// The digest of each piece of a file of `total` bytes; 0 if a piece has none.
     var pieces: [UInt64]?
 
     init(_ record: ControlRecord) {

@@ -17,7 +17,7 @@ struct ControlRecord: Sendable, Equatable {
     var written = ByteRangeSet()
     /// The ranges that a later sync covered completely; they are valid after a power failure as well.
     var durable = ByteRangeSet()
-    /// The boot in which ``written`` is valid; if it is empty (unknown), ``written`` is not trusted.
+    /// The boot in which ``written`` is valid; if empty, the boot is unknown and ``written`` is not trusted.
     var bootID: String
     /// The partial file that contains the ranges.
     var file: FileIdentity
@@ -45,7 +45,8 @@ struct ControlRecord: Sendable, Equatable {
     /// Returns the ranges that do not have to be downloaded again.
     /// - Parameters:
     ///   - bootID: The current boot; empty if unknown.
-    ///   - fileSize: The size of the partial file, which limits the ranges. It does not confirm them: there may be zeros.
+    ///   - fileSize: The size of the partial file; ranges beyond it are removed. It does not prove the others: the file
+    ///     may contain zeros.
     ///   - file: The identity of the partial file that was found.
     /// - Returns: The ranges; empty if the record belongs to another file.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
@@ -75,7 +76,7 @@ extension ControlRecord {
     enum State: Sendable, Hashable {
         /// Bytes are missing or not yet verified.
         case receiving
-        /// The file is complete and verified. It has this name or is about to be renamed to it.
+        /// The file is complete and verified, and has this name or is about to be renamed to it.
         case finalising(String)
     }
 }

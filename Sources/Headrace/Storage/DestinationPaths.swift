@@ -2,7 +2,7 @@ public import HeadracePlatform
 
 /// The paths that follow from a request: those of the partial file and the final file.
 ///
-/// The queue stores one per download, so whatever can be derived is computed instead of stored.
+/// The queue stores these paths for each download, so whatever can be derived is computed instead of stored.
 struct DestinationPaths: Sendable {
     /// The path of the partial file; it depends on the request only, so that a later run finds it.
     let partialPath: String
@@ -38,16 +38,18 @@ struct DestinationPaths: Sendable {
 
     var directory: String { String(decoding: partialPath.utf8.prefix(directoryLength), as: UTF8.self) }
 
-    /// The final path, if it is known before the response.
+    /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path according to the request alone; it applies if the server proposes no name and does not redirect.
+    /// The final path that follows from the request; it applies unless the server proposes a name or redirects.
     var plannedPath: String {
         guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
         return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
     }
 
-    /// Returns the final path for a response: the caller's name, else the server's proposal, else a name from the URLs.
+    /// Returns the final path for a response.
+    ///
+    /// The name is the caller's, else the one that the server proposes, else one from the URLs.
     func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
 
     /// Returns the final path for a response if it may differ from ``plannedPath``, else `nil`.

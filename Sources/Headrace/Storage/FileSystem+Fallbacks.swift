@@ -63,6 +63,6 @@ extension FileSystem {
 }
 
 extension SystemError {
-    /// Whether a file system does not support locks, like some NFS and Lustre mounts.
+    /// Whether the error means that the file system does not support locks, as with some NFS and Lustre mounts.
     var tellsOfNoLocks: Bool { isUnsupported || errno == ENOLCK }
 }

@@ -15,7 +15,7 @@ extension FileSystem {
         (try? isNamed(path, openStatus(file))) == false
     }
 
-    /// Writes all bytes, with as many calls as necessary.
+    /// Writes all bytes at an offset, with as many calls as necessary.
     func writeAll(_ file: Int32, _ bytes: [UInt8], at offset: Int64 = 0) throws(SystemError) {
         // `withUnsafeBytes` would rethrow an untyped error.
         let result = bytes.withUnsafeBytes { bytes in
@@ -24,7 +24,7 @@ extension FileSystem {
         try result.get()
     }
 
-    /// Writes all bytes, with as many calls as necessary.
+    /// Writes all bytes at an offset, with as many calls as necessary.
     func writeAll(_ file: Int32, _ bytes: UnsafeRawBufferPointer, _ offset: Int64) throws(SystemError) {
         var rest = bytes
         var offset = offset
@@ -37,9 +37,10 @@ extension FileSystem {
         }
     }
 
-    /// Atomically replaces a file with a new one of these bytes; if that fails, the old file is unchanged.
+    /// Atomically replaces a file with a new one that contains these bytes; if that fails, the old file is unchanged.
     ///
-    /// If a directory is given, syncs the bytes and then the directory, so that the file survives a power failure.
+    /// `newPath` is the temporary name. If `directory` is given, the bytes and then the directory are synced, so that
+    /// the file survives a power failure.
     func replaceFile(
         _ path: String,
         by newPath: String,

@@ -18,7 +18,8 @@ extension FileSystem {
         }
     }
 
-    /// Returns the written ranges that an open file still contains; for durable ranges, only the size of the file is checked.
+    /// Returns the parts of the written ranges that an open file still contains; for durable ranges, only the size of
+    /// the file is checked.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -35,7 +36,7 @@ extension FileSystem {
         return found
     }
 
-    /// The system's ``dataRange``; it moves the file offset, which no other call here uses.
+    /// The system's implementation of ``dataRange``; it moves the file offset, which no other call here uses.
     static func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
         try nextData(from: offset, size: system.openStatus(file).size) { offset throws(SystemError) in
             try position(seekData(file, offset))
@@ -44,10 +45,11 @@ extension FileSystem {
         }
     }
 
-    /// Returns the first range of data at or after an offset, using two calls that return `nil` if they find nothing.
+    /// Returns the first range of data at or after an offset, using two seek calls that return `nil` if they find
+    /// nothing.
     ///
-    /// On APFS, `data` skips the data that it starts in, so it is called only in holes, and `hole` returns nothing if the
-    /// rest of the file is data.
+    /// On APFS, `data` called within data skips that data, so it is called only within holes; `hole` returns `nil` if
+    /// the rest of the file is data.
     static func nextData(
         from offset: Int64,
         size: Int64,

@@ -4,10 +4,11 @@ extension FileSystem {
     /// The owner that Linux reports for users that are not mapped in the process's user namespace.
     private static let unknownOwner: UInt32 = 65_534
 
-    /// Whether a file belongs to an untrusted user, who may have planted it: the names and formats of our files are public.
+    /// Whether a file belongs to an untrusted user, who may have created it to interfere: the names and formats of the
+    /// files are public.
     ///
-    /// The owner of the folder is trusted, since they can replace any file in it. With `sudo`, and on mounts with a single
-    /// owner, the files belong to them. Throws if the owner cannot be determined at the moment.
+    /// The owner of the folder is trusted, since that user can replace any file in it anyway. Throws if the owner
+    /// cannot be determined at the moment.
     func isStrangers(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.
@@ -16,9 +17,9 @@ extension FileSystem {
         return try ownerOfNew(at: path) != owner
     }
 
-    /// Returns the owner that a new file gets there; `nil` for this user, or if no file can be created.
+    /// Returns the owner that a new file in this folder gets; `nil` for this user, or if no file can be created.
     ///
-    /// A server that maps users, as NFS does with root, assigns another owner.
+    /// A file server that maps users, as NFS does with root, assigns another owner.
     private func ownerOfNew(at path: String) throws(SystemError) -> UInt32? {
         let trial = Self.parent(of: path) + "/.headrace-\(UInt64.random(in: .min ... .max).hexadecimal)"
         let file: Int32

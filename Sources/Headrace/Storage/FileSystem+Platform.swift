@@ -36,17 +36,18 @@ func currentMask() -> mode_t {
     return mask
 }
 
-/// A name is on the disk when the directory's bytes are, which need the same call as a file's.
+/// Syncs the entries of a directory; the call is the same as for the data of a file.
 func syncEntries(_ directory: Int32) -> Int32 { syncData(directory) }
 
-/// The size of a block, and how many blocks there are and are free; `fstatvfs` has 32 bits for their number.
+/// Returns the block size, the number of blocks and the number of free blocks; `fstatvfs` has only 32 bits for these
+/// numbers.
 func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
     var status = statfs()
     _ = try checked { fstatfs(file, &status) }
     return (UInt64(status.f_bsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
 }
 
-/// Includes what the system purges on demand, such as caches and local snapshots.
+/// Returns the free space, including what the system purges on demand, such as caches and local snapshots.
 func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 {
     #if os(tvOS) || os(watchOS)
     // The system does not report it there, and purges too.
@@ -61,7 +62,8 @@ func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 {
     #endif
 }
 
-/// APFS ignores case unless the volume was made otherwise, and always compares normal forms.
+/// Returns how a volume compares names: APFS compares normal forms, and ignores case unless the volume was formatted
+/// otherwise.
 func volumeComparison(of directory: String) -> NameComparison {
     pathconf(directory, _PC_CASE_SENSITIVE) == 1 ? .normalForms : .ignoringCase
 }
@@ -86,7 +88,7 @@ func syncData(_ file: Int32) -> Int32 {
     fdatasync(file)
 }
 
-/// Reads the mask where it can be read; `umask` would change it for a moment under other threads.
+/// Returns the umask from where the system reports it; the call `umask` would change it for a moment for all threads.
 func currentMask() -> mode_t {
     guard let file = fopen("/proc/self/status", "re") else { return 0o022 }
     defer { fclose(file) }
@@ -100,14 +102,14 @@ func currentMask() -> mode_t {
 
 func syncEntries(_ directory: Int32) -> Int32 { fsync(directory) }
 
-/// The size of a block, and how many blocks there are and are free.
+/// Returns the block size, the number of blocks and the number of free blocks.
 func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
     var status = statvfs()
     _ = try checked { fstatvfs(file, &status) }
     return (UInt64(status.f_frsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
 }
 
-/// Nothing is purged on demand.
+/// Returns 0: nothing is purged on demand.
 func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 { 0 }
 
 func volumeComparison(of directory: String) -> NameComparison { .bytes }

@@ -235,7 +235,7 @@ extension FileSystem {
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
-    /// The mode of new files according to the process's umask.
+    /// The mode of new files that results from the process's umask.
     static let newFileMode = UInt32(0o666 & ~currentMask())
 }
 
@@ -270,7 +270,7 @@ extension FileSystem {
     }
 }
 
-/// The C library's `open`, hidden by the closure of the same name; new files are private to their owner.
+/// Calls the C library's `open`, which the closure of the same name hides here; new files are private to their owner.
 private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
     // Passing the String directly would copy the path for the call.
     path.withCString { open($0, flags, mode_t(FileSystem.privateMode)) }
@@ -307,7 +307,8 @@ func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) ->
 }
 
 extension stat {
-    /// Times centuries away wrap around; the value is only compared, never displayed.
+    /// The modification time in nanoseconds; it wraps around for times centuries away, but is only compared, never
+    /// displayed.
     fileprivate var modified: Int64 {
         #if canImport(Darwin)
         let time = st_mtimespec

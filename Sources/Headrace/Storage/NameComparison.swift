@@ -1,16 +1,16 @@
-/// How a file system tells two names apart.
+/// How a file system decides whether two names are equal.
 package enum NameComparison: Sendable, Hashable {
-    /// By their bytes, as most file systems of Linux do.
+    /// Names are equal if their bytes are, as on most file systems of Linux.
     case bytes
-    /// By their text, in whatever normal form its bytes are.
+    /// Names are equal if their texts are, in any Unicode normal form.
     case normalForms
-    /// By their text without regard to case, as APFS does by default.
+    /// Names are equal if their texts are, regardless of case, as on APFS by default.
     case ignoringCase
 
-    /// What two paths have in common if they name one file.
+    /// A key of a path; two paths that name one file have equal keys.
     struct Key: Sendable, Hashable {
         private let bytes: [UInt8]
-        /// Compared by canonical equivalence, as `String` is.
+        /// The text of the key, compared by canonical equivalence like any `String`.
         private let text: String
 
         fileprivate init(bytes: [UInt8] = [], text: String = "") {
@@ -18,7 +18,7 @@ package enum NameComparison: Sendable, Hashable {
         }
     }
 
-    /// The key of a path.
+    /// Returns the key of a path.
     func key(of path: String) -> Key {
         switch self {
         case .bytes: Key(bytes: Array(path.utf8))

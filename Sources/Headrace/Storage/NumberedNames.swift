@@ -23,7 +23,7 @@ struct NumberedNames {
 }
 
 extension URL {
-    /// The URL of a sibling file whose name has a number, such as `name (1).ext`.
+    /// Returns the URL of a file in the same directory with a number in its name, such as `name (1).ext`.
     package func numbered(_ number: Int) -> URL {
         let name = SafeFileName.numbered(lastPathComponent, number)
         return deletingLastPathComponent().appending(path: name, directoryHint: .notDirectory)

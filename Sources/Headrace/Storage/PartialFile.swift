@@ -9,7 +9,7 @@ final class PartialFile: Sendable {
     private static let maxListBytes = 65_536
 
     let path: String
-    /// Cached, because it cannot change while the file is open.
+    /// The identity of the file; cached, because it cannot change while the file is open.
     let identity: ControlRecord.FileIdentity
     private let file: Int32
     private let shared: SharedFileSystem
@@ -62,7 +62,9 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Creates the partial file; if another process created it first and has exited, reuses and truncates its file.
+    /// Creates the partial file.
+    ///
+    /// If another process created it first and has exited, its file is reused and truncated.
     static func create(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile {
         while true {
             if let created = try createNew(path, calls: shared) { return created }
@@ -73,7 +75,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Returns `nil` if the name exists.
+    /// Creates and locks the file; returns `nil` if the name exists.
     private static func createNew(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile?
     {
         do throws(SystemError) {
@@ -171,10 +173,11 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Returns the ranges, written through this object or found by ``found(_:durable:size:)``, that the file still contains.
+    /// Returns the parts of the written ranges that the file still contains.
     ///
-    /// Another program may have truncated the file between two writes, or the disk may have lost some. Bytes that were
-    /// overwritten in place are not detected.
+    /// The ranges must have been written through this object or returned by ``found(_:durable:size:)``. Another program
+    /// may have truncated the file between two writes, or the disk may have lost some. Bytes that were overwritten in
+    /// place are not detected.
     func intact(_ written: ByteRangeSet) throws(DownloadError) -> ByteRangeSet {
         let history = history.withLock { $0 }
         guard history.mayHaveHoles else { return written }
@@ -195,7 +198,9 @@ final class PartialFile: Sendable {
         history.withLock { $0.truncate(to: size) }
     }
 
-    /// Waits until the data is on the disk; do not retry after a failure, since the kernel has discarded the data.
+    /// Waits until the data is on the disk.
+    ///
+    /// After a failure, do not retry, since the kernel has discarded the data.
     func sync() throws(SystemError) {
         do throws(SystemError) {
             try shared.calls.sync(file)
@@ -237,7 +242,8 @@ final class PartialFile: Sendable {
         try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
-    /// Returns the mode of a new file without permissions that the replaced file did not grant; sets the group to the old one.
+    /// Returns the mode for the file that replaces `old`, without permissions that `old` did not grant; also sets the
+    /// group of `old`.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
         var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)
@@ -252,7 +258,9 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Copies the access list of the replaced file, if it has one; returns `false` if this file would grant access to others.
+    /// Copies the access control list of the replaced file, if that file has one.
+    ///
+    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to others.
     private func copyAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
@@ -285,7 +293,7 @@ final class PartialFile: Sendable {
 }
 
 extension DownloadError {
-    /// Performs a file call and converts its failure with ``storage(_:_:_:)``.
+    /// Performs a file call, and converts its error with ``storage(_:_:_:)``.
     static func storage<Result>(
         _ what: @autoclosure () -> String,
         _ call: () throws(SystemError) -> Result
@@ -297,7 +305,8 @@ extension DownloadError {
         }
     }
 
-    /// Creates the error for a failed file call; `what` names the file, without a full stop, and `more` is a sentence.
+    /// Creates the error for a failed file call; `what` names the file, without a full stop, and `more` is a sentence
+    /// to append.
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {

@@ -1,8 +1,8 @@
-/// The file of a control record; its path is that of the partial file with a suffix.
+/// The file of a control record; its path is the partial file's path with a suffix.
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
-    /// The maximum number of bytes added to the partial file's name.
+    /// The maximum number of bytes that are added to the partial file's name.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
 
     enum Contents: Equatable {
@@ -22,8 +22,8 @@ struct RecordFile: Sendable {
 
     /// Reads the record.
     ///
-    /// Throws if it cannot be read, or was written by a later release and must not be modified. Ignores a record of an
-    /// untrusted user.
+    /// Throws if the file cannot be read, or was written by a later release and must not be modified. Ignores the file
+    /// of an untrusted user.
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
@@ -50,9 +50,10 @@ struct RecordFile: Sendable {
         }
     }
 
-    /// Atomically replaces the record; if that fails, the old one is unchanged.
+    /// Atomically replaces the record; if that fails, the old record is unchanged.
     ///
-    /// If a directory is given, syncs the record and then the directory, so that the record survives a power failure.
+    /// If `directory` is given, the record and then the directory are synced, so that the record survives a power
+    /// failure.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)

@@ -1,7 +1,7 @@
-/// The salted hash of a finished file's requester, as saved with the file.
+/// The salted hash of a finished file's requester, saved with the file.
 ///
-/// Each file has a random salt. Therefore files of the same requester have different hashes, and a guessed token has to be
-/// hashed again for each file.
+/// Each file has a random salt. Therefore, files of the same requester have different hashes, and an attacker who
+/// guesses a token has to hash each guess again for each file.
 struct RequesterFingerprint: Sendable, Hashable {
     /// The number of hexadecimal digits of the salt and of the hash.
     static let length = 16

@@ -2,13 +2,15 @@ import HeadracePlatform
 
 /// The validator of a finished file, saved in an extended attribute of the file.
 ///
-/// The attribute is one line, `1 HASH VALIDATOR`. The validator is an entity tag, or a modification date after the fingerprint
-/// of the URL that sent it. The hash covers the source URL, size and modification time, so the attribute stays valid when the
-/// file is moved. It is untrusted input: an archive may have created it. If the bytes were not synced first, the line is
-/// `2 HASH VALIDATOR` and expires at the next boot. If the server could identify the requester, the lines are
-/// `3 HASH REQUESTER VALIDATOR` and `4 HASH REQUESTER VALIDATOR`; releases that do not know them download the file again.
+/// The attribute is one line, `1 HASH VALIDATOR`. The validator is an entity tag, or a modification date after the
+/// fingerprint of the URL that sent it. The hash covers the source URL, size and modification time, so the attribute
+/// stays valid when the file is moved. The attribute is untrusted input: an archive may have created it. If the bytes
+/// were not synced first, the line is `2 HASH VALIDATOR` and expires at the next boot. If the server could identify the
+/// requester, the lines are `3 HASH REQUESTER VALIDATOR` and `4 HASH REQUESTER VALIDATOR`; releases that do not know
+/// these lines download the file again.
 struct SavedValidator: Sendable, Hashable {
-    /// With this name and a typical entity tag, ext4 stores the line in the inode, without an extra block.
+    /// The name of the attribute, so short that ext4 stores it with a typical entity tag in the inode, without an extra
+    /// block.
     static let attribute = "user.headrace.version"
     /// The attribute in which file managers look for the source URL of a file.
     static let originAttribute = "user.xdg.origin.url"
@@ -39,7 +41,7 @@ struct SavedValidator: Sendable, Hashable {
         self.condition = condition
     }
 
-    /// Returns `nil` if the line is malformed or was written by a later release.
+    /// Decodes a line; returns `nil` if it is malformed or was written by a later release.
     init?(decoding bytes: [UInt8]) {
         let line = String(decoding: bytes, as: UTF8.self)
         guard bytes.count <= Self.maxBytes, let version = line.split(separator: " ").first.flatMap({ Version($0) })
@@ -85,7 +87,7 @@ struct SavedValidator: Sendable, Hashable {
         return line.count <= Self.maxBytes ? line : nil
     }
 
-    /// Whether a file is unchanged and came from this source; calls `bootID` for the current boot if necessary.
+    /// Whether a file is unchanged and came from this source; calls `bootID` only if the line expires at the next boot.
     ///
     /// A file that is world-writable or belongs to another user never matches.
     func matches(
@@ -99,7 +101,8 @@ struct SavedValidator: Sendable, Hashable {
             && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
     }
 
-    /// Hashes the complete URL, because the query may select the content, without revealing it.
+    /// Returns the hash of the complete URL and the file's properties: the query of the URL may select the content, and
+    /// the hash does not reveal it.
     private static func hash(
         of source: URL,
         _ variant: String,

@@ -2,18 +2,19 @@ import HeadracePlatform
 
 /// The writes to an open file, as far as they determine which holes the file may have.
 ///
-/// A hole in written bytes means that they are lost, unless they were zeros, which some file systems store as a hole.
+/// A hole in a written range means that bytes are lost, unless they are zeros, which some file systems store as a hole.
 struct WriteHistory: Sendable {
     /// The smallest common block size.
     private static let blockBytes: Int64 = 4 << 10
 
-    /// The ranges that may be holes, because zeros were written to them or they were holes before.
+    /// The ranges that may be holes although no bytes are lost, because zeros were written to them or they were holes
+    /// before.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
 
     /// Whether the file may have lost bytes before its end.
     ///
-    /// The bytes of a single write can be lost only from the end of the file, which its size reveals.
+    /// A single write can only lose bytes at the end of the file, which the file's size reveals.
     var mayHaveHoles: Bool { writeCount > 1 }
 
     /// Records a write.
@@ -31,7 +32,7 @@ struct WriteHistory: Sendable {
         }
     }
 
-    /// Records that an earlier run wrote bytes, and which holes among them are known to be zeros.
+    /// Records that an earlier run wrote bytes; the given holes among them contain zeros.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         possibleHoles = knownHoles

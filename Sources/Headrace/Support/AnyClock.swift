@@ -5,7 +5,7 @@ struct AnyClock: Sendable {
     /// Returns at the given time; throws `CancellationError` if the task is cancelled before.
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
-    /// A time that no clock reaches; a clock may be unable to represent later ones.
+    /// The latest time to sleep until; some clocks cannot represent later times.
     private static let never = Duration.seconds(Int64(1) << 40)
 
     /// Wraps a clock; its current time becomes zero.

@@ -2,10 +2,10 @@ import Dispatch
 
 /// A task executor with a few threads of its own, on which tasks may block in file calls.
 ///
-/// The cooperative pool has one thread per core; a thread blocked in a slow write would be missing to
-/// all other tasks of the process.
+/// The cooperative pool has one thread per core; a thread that is blocked in a slow write could not run any other task
+/// of the process.
 final class BlockingExecutor: TaskExecutor {
-    /// How long queued jobs wait without any being started before another thread is added.
+    /// The time in milliseconds after which another thread is added, if jobs are queued and no thread has started one.
     private static let idleMilliseconds = 4
 
     private struct State {
@@ -73,10 +73,10 @@ final class BlockingExecutor: TaskExecutor {
 
     private let shared: Shared
 
-    /// Starts the first thread; others are added when there is work for them.
+    /// Starts the first thread; more are added when there is work for them.
     ///
-    /// At most `maxWorking` of them run at once, not counting those stuck in slow calls: more threads than cores only contend
-    /// with each other, for example for the lock of a directory.
+    /// At most `maxWorking` threads run jobs at once, not counting threads that are stuck in slow calls: more threads
+    /// than cores would only contend with each other, for example for the lock of a directory.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(SystemError) {
         shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         let executor = asUnownedTaskExecutor()

@@ -74,7 +74,7 @@ struct ByteRangeSet: Sendable, Hashable {
         ranges.allSatisfy(other.contains)
     }
 
-    /// The missing parts of a range, in ascending order.
+    /// Returns the missing parts of a range, in ascending order.
     func gaps(in range: Range<Int64>) -> [Range<Int64>] {
         var gaps: [Range<Int64>] = []
         var start = range.lowerBound
@@ -86,7 +86,7 @@ struct ByteRangeSet: Sendable, Hashable {
         return gaps
     }
 
-    /// The first missing range at or after an offset and before an end; `nil` if nothing is missing.
+    /// Returns the first missing range at or after an offset and before an end; `nil` if nothing is missing.
     func firstGap(from offset: Int64, before end: Int64 = .max) -> Range<Int64>? {
         var next = index { $0.upperBound > offset }
         var start = offset
@@ -109,13 +109,14 @@ struct ByteRangeSet: Sendable, Hashable {
         return common
     }
 
-    /// The indices of the ranges that overlap a range.
+    /// Returns the indices of the ranges that overlap a range.
     private func overlapping(_ range: Range<Int64>) -> Range<Int> {
         let first = index { $0.upperBound > range.lowerBound }
         return first..<max(first, index { $0.lowerBound >= range.upperBound })
     }
 
-    /// The first index whose range, like all later ones, satisfies the condition; a binary search.
+    /// Returns the first index whose range satisfies the condition, by a binary search; all later ranges must satisfy
+    /// it too.
     private func index(where condition: (Range<Int64>) -> Bool) -> Int {
         var candidates = 0..<ranges.count
         while !candidates.isEmpty {

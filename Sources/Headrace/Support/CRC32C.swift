@@ -4,7 +4,8 @@ enum CRC32C {
         ~(bytes.withContiguousStorageIfAvailable(remainder) ?? Array(bytes).withUnsafeBufferPointer(remainder))
     }
 
-    /// Uses pointers, since a debug build takes fifty times longer to iterate over a collection.
+    /// Returns the remainder of the bytes; uses pointers, since a debug build takes fifty times longer to iterate over
+    /// a collection.
     private static func remainder(of bytes: UnsafeBufferPointer<UInt8>) -> UInt32 {
         table.withUnsafeBufferPointer { table in
             guard let table = table.baseAddress, var next = bytes.baseAddress else { return .max }
@@ -18,7 +19,8 @@ enum CRC32C {
         }
     }
 
-    /// The remainder of each byte; the bits of the polynomial are reversed, as the lowest bit comes first.
+    /// The remainder of each byte; the bits of the polynomial are reversed, because the lowest bit is transmitted
+    /// first.
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { remainder, _ in
             remainder & 1 == 1 ? (remainder >> 1) ^ 0x82f6_3b78 : remainder >> 1

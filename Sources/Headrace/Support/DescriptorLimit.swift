@@ -12,7 +12,8 @@ package enum DescriptorLimit {
     /// The number of unused descriptors in a row after which the search stops: the system assigns the lowest number first.
     private static let maxGap = 256
 
-    /// Raises the limit as far as the system allows; for our own programs, since a library must not change it.
+    /// Raises the limit as far as the system allows; for programs only, since a library must not change the limit of
+    /// its process.
     package static func raise() {
         guard var limit = current else { return }
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, maximum))
@@ -21,7 +22,7 @@ package enum DescriptorLimit {
 
     /// Returns the number of descriptors that the process may still open.
     ///
-    /// Opens none itself, and checks few more than are in use: about 20 microseconds.
+    /// Opens no descriptor, and checks few more numbers than are in use: about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)

@@ -1,5 +1,5 @@
 extension Dictionary {
-    /// Removes a key without hashing it if the dictionary is empty, unlike `removeValue(forKey:)`.
+    /// Removes a key; unlike `removeValue(forKey:)`, does not hash the key if the dictionary is empty.
     mutating func discard(_ key: Key) {
         if !isEmpty { removeValue(forKey: key) }
     }

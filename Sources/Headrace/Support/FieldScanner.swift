@@ -11,7 +11,7 @@ struct FieldScanner {
     var isAtEnd: Bool { position == bytes.count }
     var next: UInt8? { isAtEnd ? nil : bytes[position] }
 
-    /// Skips a literal if it is next, and returns whether it was.
+    /// Skips a literal if the text continues with it; returns whether it did.
     mutating func skip(_ literal: StaticString) -> Bool {
         literal.withUTF8Buffer { text in
             guard next == text.first, bytes[position...].starts(with: text) else { return false }
@@ -32,7 +32,9 @@ struct FieldScanner {
         return Substring(decoding: taken, as: UTF8.self)
     }
 
-    /// Reads a number of exactly this many digits, which must be few enough not to overflow.
+    /// Reads a number of exactly this many digits; `nil` if there are fewer.
+    ///
+    /// The number must not overflow an `Int`.
     mutating func number(_ digits: Int) -> Int? {
         guard digits <= bytes.count - position else { return nil }
         var number = 0

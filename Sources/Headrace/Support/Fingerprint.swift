@@ -50,7 +50,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The suffix of a partial file's name.
+    /// The suffix that is appended to the name of a partial file.
     var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
     /// Whether a lower-case name ends like that of a partial file.

@@ -18,7 +18,7 @@ extension FixedWidthInteger where Self: UnsignedInteger {
         return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 
-    /// Parses the spelling of ``hexadecimal``; returns `nil` for any other.
+    /// Parses the digits that ``hexadecimal`` returns; returns `nil` for any other text.
     init?(hexadecimal digits: some Collection<UInt8>) {
         guard digits.count == Self.bitWidth / 4 else { return nil }
         self = 0

@@ -17,13 +17,17 @@ struct HTTPDate: Sendable, Hashable, Comparable {
         self.seconds = seconds
     }
 
-    /// Returns `nil` if the date does not exist; `month` counts from 0, `time` is in seconds since midnight.
+    /// Creates a time; returns `nil` if the date does not exist.
+    ///
+    /// `month` counts from 0, `time` is in seconds since midnight.
     init?(year: Int, month: Int, day: Int, time: Int) {
         guard let seconds = Fields(year: year, month: month, day: day, time: time).seconds else { return nil }
         self.seconds = seconds
     }
 
-    /// Whether the time can be that of a change; the first day of 1970 stands for an unknown time, which all versions share.
+    /// Whether the time can be that of a change.
+    ///
+    /// Servers send the first day of 1970 for an unknown time, so all versions may share it.
     var isKnownTime: Bool { seconds >= 86_400 }
 
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
@@ -96,6 +100,8 @@ extension FieldScanner {
     }
 
     /// Reads a time as seconds since midnight; a leap second counts as the second after it.
+    ///
+    /// Returns `nil` if the time does not exist.
     fileprivate mutating func time() -> Int? {
         guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,
             minute < 60, second <= 60

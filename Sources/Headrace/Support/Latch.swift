@@ -1,4 +1,4 @@
-/// An event that happens once, and the one task that waits for it.
+/// An event that happens once, and the task that waits for the event.
 final class Latch: Sendable {
     private enum State {
         case closed

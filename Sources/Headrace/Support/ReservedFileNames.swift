@@ -5,9 +5,9 @@ enum ReservedFileNames {
     static let registry = "registry.journal"
     static let registryLock = "registry.lock"
     static let registryVersions = "registry.versions"
-    /// The suffix of a file that replaces another one when it is complete.
+    /// The suffix of a new version of a file, which replaces the old one when it is complete.
     static let newSuffix = ".new"
-    /// The suffix of a file that could not be read and was set aside.
+    /// The suffix of a file that could not be read and was quarantined.
     static let unreadSuffix = ".unread"
     /// The suffix of a partial file.
     static let partialSuffix = ".part"

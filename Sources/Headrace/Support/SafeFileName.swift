@@ -2,13 +2,13 @@ import HeadracePlatform
 
 /// A single path component, made from a name that a URL or a server proposed, that is safe to create.
 ///
-/// It is never empty, `.` or `..`, has no separators, control or format characters and at most ``maxBytes`` bytes, is not
-/// reserved by the library, and is unchanged when it is made safe again. Names are compared by scalars: as a `Character`, a
-/// slash followed by a combining mark is not a slash.
+/// The name is never empty, `.` or `..`, has no separators, control or format characters and at most ``maxBytes``
+/// bytes, and is not reserved by the library. Making it safe again does not change it. Names are compared by scalars:
+/// as a `Character`, a slash followed by a combining mark is not a slash.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// The maximum length of a name in bytes on common file systems.
     static let maxBytes = 255
-    /// A longer text after the last dot does not count as an extension.
+    /// The maximum length of an extension in bytes; a longer text after the last dot does not count as one.
     private static let maxExtensionBytes = 32
 
     /// The last four bytes of each reserved name, packed by ``letters(_:)``.
@@ -20,7 +20,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
 
     let description: String
 
-    /// Makes the last component of `proposal` safe; `nil` if nothing usable remains.
+    /// Makes the last component of `proposal` safe; returns `nil` if nothing usable remains.
     init?(_ proposal: String) {
         // Both separators count: a name sent by a server must not be a path on any system.
         let isSeparator: (UInt8) -> Bool = { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
@@ -38,7 +38,8 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         description = name
     }
 
-    /// The name for a download: the first usable one of the proposals, the final URL and the requested URL, or else `download`.
+    /// Returns the name for a download: the first usable one of the proposals, the final URL and the requested URL, or
+    /// else `download`.
     static func forDownload(_ proposals: [String] = [], finalURL: URL, requestURL: URL) -> String {
         for proposal in proposals {
             if let name = SafeFileName(proposal) { return name.description }
@@ -66,7 +67,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         return prefix(of: stem, maxBytes: maxBytes - ext.utf8.count - suffix.utf8.count) + ext + suffix
     }
 
-    /// The longest prefix of whole characters that fits; the text itself must be too long.
+    /// Returns the longest prefix of whole characters that fits; the text itself must be too long.
     private static func prefix(of text: String, maxBytes: Int) -> Substring {
         let fits: (String.Index) -> Bool = { text.utf8[..<$0].count <= maxBytes }
         // From the start: finding a character boundary from the end rescans a run of flag emoji for each of them.
@@ -97,8 +98,8 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         trimmed(truncated(name, to: maxBytes).unicodeScalars)
     }
 
-    /// Removes trailing spaces and dots, which some systems drop, and leading characters that would hide the file (a dot), make
-    /// it an option (a hyphen) or a home folder (a tilde).
+    /// Removes trailing spaces and dots, which some systems drop, and leading characters with a special meaning: a dot
+    /// hides the file, a hyphen starts an option, and a tilde means a home folder.
     private static func trimmed(_ name: some BidirectionalCollection<Unicode.Scalar>) -> String {
         let isBlank: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace }
         var scalars = name.drop { isBlank($0) || $0 == "-" || $0 == "~" }
@@ -119,10 +120,10 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// A fast check for the common names that are safe as they are.
+    /// A fast check for common names that are safe without changes.
     ///
-    /// Such a name consists of letters, digits, `.`, `_` and `-`, starts and ends with a letter or digit, is not a device name,
-    /// and does not end like a reserved name.
+    /// Such a name consists of letters, digits, `.`, `_` and `-`, starts and ends with a letter or digit, is not a
+    /// device name, and does not end like a reserved name.
     private static func isPlain(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let first = name.first, let last = name.last, name.count <= maxBytes else { return false }
         let stem = name.prefix { $0 != UInt8(ascii: ".") }
@@ -134,12 +135,12 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
             }
     }
 
-    /// Up to four bytes as one number, ignoring the case of letters.
+    /// Returns up to four bytes as one number, ignoring the case of letters.
     private static func letters(_ bytes: some Collection<UInt8>) -> UInt32 {
         bytes.reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
     }
 
-    /// Whether a name is reserved: a file that a server named must not be taken for one that the library wrote.
+    /// Whether a name is reserved: a file that a server named must not be mistaken for one that the library wrote.
     private static func isReserved(_ name: Substring) -> Bool {
         // Some file systems are case-insensitive.
         let name = name.lowercased()

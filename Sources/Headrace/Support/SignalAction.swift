@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The action of the process for a signal; for our own programs only, not for the library.
+/// The action of the process for a signal; for programs only, since a library must not change it.
 package enum SignalAction {
     /// Whether the process was started with the signal ignored, as by `nohup`.
     package static func isIgnored(_ number: Int32) -> Bool {

@@ -6,7 +6,7 @@ extension String {
         utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
     }
 
-    /// Whether the text contains an ASCII character.
+    /// Whether the text contains `character`, which must be ASCII.
     func has(_ character: Unicode.Scalar) -> Bool {
         withBytes { bytes in bytes.baseAddress.map { memchr($0, Int32(character.value), bytes.count) != nil } ?? false }
     }

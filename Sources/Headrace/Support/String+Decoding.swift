@@ -1,5 +1,5 @@
 extension String {
-    /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8, since some servers send it.
+    /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8, since some servers send that encoding.
     init(utf8OrLatin1 bytes: some Collection<UInt8>) {
         // Most text is ASCII, which needs no validation.
         let isASCII = bytes.allSatisfy { $0 < 0x80 }

@@ -1,12 +1,12 @@
-/// Decides which threads of a pool run jobs, wait for jobs, or watch whether the running ones are stuck.
+/// Decides which threads of a pool run jobs, wait for jobs, or check whether the running threads are stuck.
 ///
-/// Up to `maxWorking` threads run. If none takes a job for a while although some are queued, the running ones are stuck, and
-/// one more thread runs until one of them returns.
+/// Up to `maxWorking` threads run jobs. If jobs are queued and no thread takes one for a while, the running threads are
+/// stuck, and one more thread runs jobs until one of them returns.
 struct ThreadPoolState<Job> {
     /// The step that a thread has just finished.
     enum PreviousStep {
         case start
-        /// A job with this number.
+        /// A job with this number has returned.
         case job(Int)
         case wait
         case watch(takenCount: Int)
@@ -24,30 +24,30 @@ struct ThreadPoolState<Job> {
         /// Run a job with this number.
         case run(Job, number: Int, ThreadRequest)
         case wait
-        /// Wait, but only for a while.
+        /// Wait for a limited time, to check whether any job was taken meanwhile.
         case watch(takenCount: Int)
         case end
     }
 
-    /// The minimum number of taken jobs that are removed at once, so that the others are rarely moved.
+    /// The minimum number of taken jobs that are removed at once, so that the remaining jobs are rarely moved.
     private static var minRemovedCount: Int { 1024 }
 
     private let maxThreads: Int
     private let maxWorking: Int
     private var jobs: [Job] = []
-    /// Jobs before this index have been taken.
+    /// The index of the next job to take; the jobs before it have been taken.
     private var next = 0
-    /// The number of jobs ever taken, which is also the number of the last one.
+    /// The number of jobs taken so far, which is also the number of the last one.
     private var takenCount = 0
-    /// For each thread beyond `maxWorking`, the last job taken before it, in ascending order; that job or an earlier one is
-    /// stuck.
+    /// For each thread beyond `maxWorking`, the number of the last job that was taken before the thread was added, in
+    /// ascending order; that job or an earlier one is stuck.
     private var stuckNumbers: [Int] = []
-    /// The first thread starts together with the pool.
+    /// The number of threads; the first one starts together with the pool.
     private var threadCount = 1
     private var idleCount = 0
     /// The number of jobs that have been taken and have not returned.
     private var runningCount = 0
-    /// Whether a thread was woken but has not checked for jobs yet; it will find all that arrive in the meantime.
+    /// Whether a thread was woken and has not checked for jobs yet; it will find all jobs that are queued until then.
     private var isWaking = true
     private var isWatched = false
     private var isStopping = false
@@ -62,7 +62,7 @@ struct ThreadPoolState<Job> {
     /// The maximum number of working threads, including those that are stuck.
     var limit: Int { maxWorking + stuckNumbers.count }
 
-    /// Queues a job; returns `nil` after ``stop()``.
+    /// Queues a job; returns `nil` after ``stop()``, else how to get a thread for it.
     mutating func add(_ job: Job) -> ThreadRequest? {
         guard !isStopping else { return nil }
         jobs.append(job)

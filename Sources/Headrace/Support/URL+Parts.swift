@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension URL {
-    /// The absolute URL without user and password, which two requests for the same resource have in common.
+    /// The absolute URL without user and password; equal for two requests for the same resource.
     var identity: URL { absoluteURL.withoutCredentials }
 
     /// The URL without user and password, for messages, events and logs.
@@ -21,7 +21,7 @@ extension URL {
 
     var isHTTPS: Bool { scheme?.lowercased() == "https" }
 
-    /// Whether a redirect from `source` to this URL leaves https.
+    /// Whether a redirect from `source` to this URL leads from https to http.
     func isDowngrade(from source: URL) -> Bool { source.isHTTPS && !isHTTPS }
 
     /// The port of the URL, or else the default port of its scheme.
@@ -45,7 +45,7 @@ extension URL {
 extension String {
     /// The text of a URL without user and password (RFC 3986, section 3.2.1).
     ///
-    /// Works on bytes alone, so that no malformed text can hide them.
+    /// Works on bytes alone, so that user and password are found in malformed text too.
     var withoutUserInfo: String {
         // Searching for a sequence takes a hundred times longer than searching for a byte.
         guard has("@"), let start = utf8.firstRange(of: "//".utf8)?.upperBound

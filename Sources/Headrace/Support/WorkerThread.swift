@@ -12,7 +12,8 @@ final class WorkerThread: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The system's handle of the thread, a pointer on some platforms; only the code that removes it from the state uses it.
+    /// The system's handle of the thread, which is a pointer on some platforms; used only by the code that removes the
+    /// handle from the state.
     private struct Handle: @unchecked Sendable {
         let thread: pthread_t
 
@@ -23,11 +24,12 @@ final class WorkerThread: Sendable {
 
         /// Joins the thread.
         ///
-        /// Apple's headers allow the call only in synchronous functions; it does not block, as the thread has finished.
+        /// Apple's headers allow the call only in synchronous functions; it does not block, because the thread has
+        /// finished.
         func join() { pthread_join(thread, nil) }
     }
 
-    /// Passes the body through the thread's one untyped argument.
+    /// Contains the body, to pass it through the thread's one untyped argument.
     private final class Start: Sendable {
         let body: @Sendable () -> Void
 

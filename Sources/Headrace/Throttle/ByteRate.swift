@@ -10,7 +10,7 @@ package struct ByteRate: Sendable, Hashable {
     package let bytesPerSecond: Int64
 
     private static let units = ["K", "M", "G"]
-    /// The maximum number of fraction digits for which no fraction of the largest unit overflows.
+    /// The maximum number of fraction digits; with more, the calculation for the largest unit could overflow.
     private static let maxFractionDigits = 9
 
     /// Parses `500`, `64K`, `2m` or `1.5M`.
@@ -33,7 +33,7 @@ package struct ByteRate: Sendable, Hashable {
         bytesPerSecond = rate
     }
 
-    /// Returns the number of bytes for the digits after the point.
+    /// Returns the number of bytes for the digits after the decimal point.
     private static func bytes(_ digits: Substring, of unit: Int?) -> Int64 {
         let divisor = digits.utf8.reduce(Int64(1)) { power, _ in power * 10 }
         return (Int64(digits) ?? 0) * factor(unit) / divisor
@@ -51,7 +51,7 @@ package struct ByteRate: Sendable, Hashable {
 }
 
 extension ByteRate: CustomStringConvertible {
-    /// The shortest text for exactly this rate.
+    /// The shortest text that is parsed as exactly this rate.
     package var description: String {
         let unit = Self.units.indices.last { bytesPerSecond % Self.factor($0) == 0 }
         return String(bytesPerSecond / Self.factor(unit)) + (unit.map { Self.units[$0] } ?? "")

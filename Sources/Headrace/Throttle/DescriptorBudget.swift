@@ -5,24 +5,26 @@ import HeadracePlatform
 /// This type makes no system calls. Each transfer counts with its maximum number of descriptors: counting the open ones at
 /// each start would cost more than a small file.
 struct DescriptorBudget: Sendable {
-    /// A name lookup uses up to five; later a socket, the partial file, its resume record and their folder are open.
+    /// The maximum number of descriptors of a transfer: a name lookup uses up to five; later a socket, the partial
+    /// file, its resume record and the folder are open.
     static let perTransfer = 6
-    /// A connection is attempted over IPv4 and IPv6 at the same time.
+    /// The number of descriptors of an additional connection, which may be attempted over IPv4 and IPv6 at the same
+    /// time.
     static let perConnection = 2
-    /// The descriptors left to the rest of the process; on Linux, Dispatch traps if it gets none for a moment.
+    /// The number of descriptors reserved for the rest of the process; on Linux, Dispatch traps if it gets none.
     static let reserve = 2
-    /// The minimum number of free descriptors for a single download and Dispatch.
+    /// The minimum number of free descriptors that a single download and Dispatch need.
     static let minimum = perTransfer + 1
     /// The maximum number of idle connections that a transport retains for later transfers.
     static let maxIdleConnections = 64
 
-    /// The descriptors for transfers and connections.
+    /// The number of descriptors for transfers and connections.
     private(set) var capacity: Int
     private(set) var transfers = 0
-    /// The connections of each download beyond its first, and their sum.
+    /// The number of connections of each download beyond its first.
     private var connections: [DownloadID: Int] = [:]
     private var connectionCount = 0
-    /// Whether the last count found fewer than a download needs, because other parts of the process use them.
+    /// Whether fewer descriptors are free than a download needs, because other parts of the process use them.
     private var isScarce = false
 
     init(free: Int) {
@@ -41,9 +43,9 @@ struct DescriptorBudget: Sendable {
         isScarce = free < Self.minimum
     }
 
-    /// Admits a transfer if there are enough descriptors for it.
+    /// Admits a transfer if there are enough descriptors for it; returns whether it was admitted.
     ///
-    /// The only transfer of a manager is always admitted, because waiting would not free any.
+    /// The only transfer of a manager is always admitted, because waiting would not free any descriptors.
     mutating func admit(isOnly: Bool) -> Bool {
         guard isOnly || !isFull else { return false }
         transfers += 1
@@ -57,7 +59,9 @@ struct DescriptorBudget: Sendable {
         transfers = max(0, transfers - 1)
     }
 
-    /// Returns how many connections a download may have, including its first, until its next request.
+    /// Returns how many connections a download may have, including its first.
+    ///
+    /// The connections stay reserved until the next call for this download or ``left(_:)``.
     mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
         let current = connections[id, default: 0]
         let available = (capacity - used) / Self.perConnection
@@ -67,13 +71,13 @@ struct DescriptorBudget: Sendable {
         return granted + 1
     }
 
-    /// Records that a download is back to one connection or none.
+    /// Releases the additional connections of a download.
     mutating func left(_ id: DownloadID) {
         guard connectionCount > 0 else { return }
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
 
-    /// Records that a transfer got no descriptor, and returns whether other transfers will free theirs.
+    /// Records that a transfer could not open a descriptor; returns whether other transfers will release theirs.
     mutating func ranOut() -> Bool {
         guard transfers > 1 else { return false }
         capacity = min(capacity, used - Self.perTransfer)
@@ -97,7 +101,7 @@ final class DescriptorShare: Sendable {
     /// A separate budget that grants everything.
     static var unlimited: DescriptorShare { DescriptorShare { .max / 4 } }
 
-    /// A count is reused for this long.
+    /// The time for which a count of free descriptors is reused.
     private static let measuringInterval = Duration.milliseconds(100)
 
     private let state: Locked<State>
@@ -108,10 +112,12 @@ final class DescriptorShare: Sendable {
         state = Locked(State(budget: DescriptorBudget(free: countFree())))
     }
 
-    /// Whether no further transfer would be admitted beside others.
+    /// Whether no further transfer would be admitted.
     var isFull: Bool { state.withLock { $0.budget.isFull } }
 
-    /// Admits a transfer until ``transferEnded()``; `isOnly` if its manager runs no other.
+    /// Admits a transfer until ``transferEnded()``; returns whether it was admitted.
+    ///
+    /// `isOnly` is `true` if the manager runs no other transfer.
     func admit(isOnly: Bool) -> Bool {
         state.withLock { state in
             let now = ContinuousClock.now
@@ -127,7 +133,9 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.transferEnded() }
     }
 
-    /// Returns how many connections a download may have, including its first, until its next request.
+    /// Returns how many connections a download may have, including its first.
+    ///
+    /// The connections stay reserved until the next call for this download.
     func share(of id: DownloadID, wanting wanted: Int) -> Int {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
@@ -136,19 +144,19 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.left(id) }
     }
 
-    /// Returns whether a transfer that got no descriptor should wait for others to free theirs.
+    /// Returns whether a transfer that could not open a descriptor should wait until other transfers release theirs.
     func ranOut() -> Bool {
         state.withLock { $0.budget.ranOut() }
     }
 }
 
 extension DescriptorLimit {
-    /// The descriptors that a transport opens before any transfer.
+    /// The number of descriptors that a transport opens before any transfer.
     static let perTransport = 4
-    /// The descriptors that monitoring the network path takes.
+    /// The number of descriptors that a monitor of the network path opens.
     static let perNetworkMonitor = 3
 
-    /// Throws if the process cannot open enough descriptors for a download and `others` for the caller.
+    /// Throws if the process cannot open enough descriptors for a download and, besides, `others` for the caller.
     package static func require(besides others: Int = 0) throws(DownloadError) {
         let (free, needed) = (free(), perTransport + DescriptorBudget.minimum + others)
         guard free < needed else { return }
@@ -160,7 +168,7 @@ extension DescriptorLimit {
         )
     }
 
-    /// Whether there are more descriptors than a single download requires.
+    /// Whether enough descriptors are free for a transport, a monitor of the network path, and two downloads.
     static var allowsNetworkMonitor: Bool {
         free() >= perTransport + perNetworkMonitor + DescriptorBudget.minimum + DescriptorBudget.perTransfer
     }

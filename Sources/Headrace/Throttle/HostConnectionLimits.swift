@@ -1,8 +1,9 @@
 /// Divides the connections that each host allows among the downloads from it.
 ///
-/// This type performs no I/O. A host that refuses connections gets one less for each refusal, and one more again every
-/// ``raiseInterval``. While it requests a delay, no download gets more than it has. Every download has at least its first
-/// connection, which the scheduler grants, so more downloads than connections can exceed the limit.
+/// This type performs no I/O. The limit of a host is lowered by one when the host refuses a connection, and raised by
+/// one every ``raiseInterval``. While the host requests a delay, no download gets additional connections. Every running
+/// download has a first connection, which the scheduler admits, so if there are more downloads than the limit, there
+/// are also more connections.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
@@ -14,7 +15,7 @@ struct HostConnectionLimits: Sendable {
 
     /// The time without a refusal after which a host gets one more connection.
     static let raiseInterval = Duration.seconds(30)
-    /// With more hosts than this, idle ones are removed.
+    /// The number of hosts above which idle ones are removed.
     private static let sweepThreshold = 64
 
     private let maximum: Int
@@ -24,13 +25,15 @@ struct HostConnectionLimits: Sendable {
         self.maximum = maximum
     }
 
-    /// Whether no host is being tracked.
+    /// Whether no host is tracked.
     var isUntroubled: Bool { hosts.isEmpty }
 
     /// The time until which a host has requested a delay; `nil` if it has not.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
 
-    /// Returns how many connections a download may have to a host until its next request.
+    /// Returns how many connections a download may have to a host.
+    ///
+    /// The connections stay reserved until the next call for this download or ``left(_:_:at:)``.
     ///
     /// The sum does not exceed the limit, provided that each download closes surplus connections at once.
     mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
@@ -69,7 +72,7 @@ struct HostConnectionLimits: Sendable {
         if hosts.count > Self.sweepThreshold { hosts = hosts.filter { !isIdle($0.key, at: now) } }
     }
 
-    /// Whether nothing has to be remembered about a host.
+    /// Whether nothing about a host has to be remembered.
     private func isIdle(_ host: String, at now: Duration) -> Bool {
         let state = recovered(host, at: now)
         return state.downloads.isEmpty && state.limit == maximum && state.notBefore == nil
@@ -86,7 +89,8 @@ struct HostConnectionLimits: Sendable {
         return state
     }
 
-    /// Returns an equal share of the limit, but no more than a download wants; shares of equal demand differ by at most one.
+    /// Returns the share of the download at this index: all shares are equal, except that no download gets more than it
+    /// wants, and that shares may differ by one.
     private static func fairShare(of index: Int, in host: Host) -> Int {
         var (remaining, others) = (host.limit, host.downloads.count)
         for (wanted, position) in host.downloads.enumerated().map({ ($1.wanted, $0) }).sorted(by: <) {

@@ -22,7 +22,7 @@ final class HostLimiter: Sendable {
         responsive.withLock { $0.contains(url.server) }
     }
 
-    /// Returns when a retry that is due now may begin.
+    /// Reserves a time for a retry and returns when it may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {
         retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
@@ -32,7 +32,9 @@ final class HostLimiter: Sendable {
         limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
     }
 
-    /// Returns how many connections a download may have to the host until its next request.
+    /// Returns how many connections a download may have to the host of a URL.
+    ///
+    /// The connections stay reserved until the next call for this download.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }

@@ -1,12 +1,12 @@
-/// Spaces the retries to each host over all downloads: a burst first, then one after the other at an even pace.
+/// Spaces the retries to each host over all downloads: a burst first, then one at a time at an even pace.
 ///
-/// This type performs no I/O. It stores when the next retry of each host would be due at the even pace.
+/// This type performs no I/O. For each host, it stores the time at which the next retry would be due at the even pace.
 struct HostRetryLimits: Sendable {
     private static let minute = Duration.seconds(60)
-    /// With more hosts than this, expired ones are removed.
+    /// The number of hosts above which expired ones are removed.
     private static let sweepThreshold = 64
 
-    /// How long before its due time a retry may begin.
+    /// The time by which a retry may begin before it would be due at the even pace.
     private let burst: Duration
     private let interval: Duration
     private var due: [String: Duration] = [:]
@@ -17,7 +17,7 @@ struct HostRetryLimits: Sendable {
         burst = Self.minute / 6
     }
 
-    /// Reserves the next slot of a host and returns when a retry that is due now may begin.
+    /// Reserves a time for a retry to a host, and returns when the retry may begin.
     mutating func begin(of host: String, at now: Duration) -> Duration {
         guard interval > .zero else { return now }
         if due.count > Self.sweepThreshold { due = due.filter { $0.value > now } }

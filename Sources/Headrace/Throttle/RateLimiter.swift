@@ -1,7 +1,7 @@
-/// Divides rate limits among connections: one limit for all, one for each group, one for each download.
+/// Divides rate limits among connections: one limit for all downloads, one for each group, and one for each download.
 ///
-/// A pure value: a tree of token buckets, in which tokens, each worth one byte, flow from the root down to the connections that
-/// wait. A connection requests bytes before it takes them from its stream:
+/// A pure value: a tree of token buckets, in which tokens, each worth one byte, flow from the root down to the waiting
+/// connections. A connection requests bytes before it reads them from its stream:
 ///
 ///     while rest > 0 {
 ///         switch limiter.take(rest, for: connection, at: clock.now()) {
@@ -10,11 +10,12 @@
 ///         }
 ///     }
 ///
-/// - Exact: no token is lost while a connection waits, even one that wakes up 200 ms late. Tokens that no connection waits
-///   for are kept for ``burst`` and no longer, so that idle time is not made up for.
-/// - Fair: waiting downloads have equal shares, and so do the connections of each. The share that one of them leaves unused,
-///   or cannot use because of its own limit, is divided among the others. A group is a limit, not a share.
-/// - Prompt: when a limit changes, connections return their tokens, and no connection waits longer than ``longestWait``.
+/// - Exact: no token is lost while a connection waits, even if the connection wakes up 200 ms late. Tokens for which no
+///   connection waits are kept for ``burst`` and no longer, so that idle time is not made up for.
+/// - Fair: waiting downloads have equal shares, and so do the connections of each download. If a download or connection
+///   does not use all of its share, the rest is divided among the others. A group is a limit, not a share.
+/// - Prompt: when a limit changes, connections return their tokens, and no connection waits longer than
+///   ``longestWait``.
 struct RateLimiter: Sendable {
     /// The downloads to which a limit applies.
     enum Scope: Sendable, Hashable {
@@ -29,26 +30,28 @@ struct RateLimiter: Sendable {
         fileprivate let number: Int
     }
 
-    /// The response to a request for bytes.
+    /// The result of a request for bytes.
     enum Grant: Sendable, Hashable {
-        /// This many may be taken now, possibly fewer than requested.
+        /// This number of bytes may be read now; possibly fewer than requested.
         case bytes(Int)
-        /// None; request again at this time.
+        /// No bytes may be read now; request again at this time.
         case wait(until: Duration)
     }
 
-    /// The time for which unused tokens are kept; a burst exceeds the limit by at most 2.4 % over five seconds.
+    /// The time for which unused tokens are kept; the average rate over five seconds exceeds the limit by at most 2.4
+    /// %.
     static let burst = Duration.milliseconds(120)
-    /// The minimum interval at which waiting connections request again.
+    /// The minimum interval between requests of a waiting connection.
     static let shortestWait = Duration.milliseconds(50)
     static let longestWait = Duration.milliseconds(150)
-    /// The time that each waiting connection adds to the interval, so that many do not wake the machine more often.
+    /// The time by which each waiting connection lengthens the interval, so that more connections do not wake the
+    /// machine more often.
     private static let waitPerWaiter = Duration.milliseconds(37)
     /// The minimum interval at which tokens flow.
     private static let flowInterval = Duration.milliseconds(5)
-    /// The maximum time for which tokens flow in at once: a machine that slept does not make up for it.
+    /// The maximum time for which tokens are added at once, so that a machine does not make up for its sleep.
     private static let longestFlow = Duration.milliseconds(300)
-    /// The time without a request after which a connection returns its tokens.
+    /// The time after which a connection that requests no bytes returns its tokens.
     private static let idleTime = Duration.milliseconds(100)
 
     private var limits: [Scope: Int64] = [:]
@@ -66,7 +69,7 @@ struct RateLimiter: Sendable {
 
     /// Sets a limit, or removes it if `nil`; less than one byte per second counts as one.
     ///
-    /// It applies from the next ``take(_:for:at:)``.
+    /// The limit applies from the next ``take(_:for:at:)``.
     mutating func setLimit(_ bytesPerSecond: Int64?, for scope: Scope, at now: Duration) {
         guard limits[scope] != bytesPerSecond else { return }
         limits[scope] = bytesPerSecond
@@ -80,7 +83,7 @@ struct RateLimiter: Sendable {
         nodes[slot].setRate(bytesPerSecond)
     }
 
-    /// Adds a connection; the group is that of the download's first connection.
+    /// Adds a connection; its group is that of the download's first connection.
     mutating func connect(_ download: DownloadID, group: String? = nil, at now: Duration) -> Connection {
         flow(at: now)
         let parent = slot(of: .download(download), below: group.map { .group($0) } ?? .all)
@@ -90,7 +93,7 @@ struct RateLimiter: Sendable {
         return Connection(slot: slot, number: connects)
     }
 
-    /// Removes a connection and returns its tokens to the limits above it.
+    /// Removes a connection and returns its tokens to the limits that apply to it.
     mutating func disconnect(_ connection: Connection, at now: Duration) {
         flow(at: now)
         let slot = slot(of: connection)
@@ -99,7 +102,7 @@ struct RateLimiter: Sendable {
         remove(slot)
     }
 
-    /// Requests up to `wanted` bytes.
+    /// Requests up to `wanted` bytes for a connection.
     mutating func take(_ wanted: Int, for connection: Connection, at now: Duration) -> Grant {
         let slot = slot(of: connection)
         guard isLimited(slot) else {
@@ -120,7 +123,8 @@ struct RateLimiter: Sendable {
         return .bytes(granted)
     }
 
-    /// The time at which waiting connections request again: the same for all, so that they wake the machine together.
+    /// Returns the time at which all waiting connections request again together, so that they wake the machine only
+    /// once.
     private func nextTurn(after now: Duration) -> Duration {
         let wait = min(max(Self.shortestWait, Self.waitPerWaiter * waiters), Self.longestWait)
         // The quotient is rounded and may be off by one.
@@ -145,7 +149,7 @@ struct RateLimiter: Sendable {
         for slot in nodes.indices { nodes[slot].trimToBurst() }
     }
 
-    /// Measures the demand of a subtree; `rate` is the lowest limit above it.
+    /// Computes the demand of a subtree; `rate` is the lowest of the limits above it.
     private mutating func measure(_ slot: Int, rate: Double) {
         let rate = min(rate, nodes[slot].rate ?? .infinity)
         guard !nodes[slot].isConnection else {
@@ -167,7 +171,7 @@ struct RateLimiter: Sendable {
         nodes[slot].claims = claims
     }
 
-    /// Distributes tokens in a subtree, at most its demand, in equal shares until each child is full.
+    /// Distributes tokens in a subtree in equal shares, up to the demand of each child.
     private mutating func distribute(_ amount: Double, into slot: Int) {
         nodes[slot].held += amount
         guard !nodes[slot].isConnection else { return nodes[slot].tokens += amount }
@@ -184,7 +188,7 @@ struct RateLimiter: Sendable {
         }
     }
 
-    /// Takes tokens for which no connection waits from the limits above.
+    /// Moves tokens for which no connection waits from the limits above to a connection.
     private mutating func borrow(_ wanted: Double, for slot: Int) {
         var amount = wanted
         forEachLimit(above: slot) { amount = min(amount, $0.tokens) }
@@ -224,7 +228,7 @@ struct RateLimiter: Sendable {
         nodes[slot].waits = waits
     }
 
-    /// The slot of a limit, which is added if it is missing.
+    /// Returns the slot of a limit; adds the limit if it is missing.
     private mutating func slot(of scope: Scope, below parent: Scope) -> Int {
         if let slot = slots[scope] { return slot }
         var node = Node(scope: scope)
@@ -242,7 +246,7 @@ struct RateLimiter: Sendable {
         return slot
     }
 
-    /// Removes a node, and its ancestors that have no other children.
+    /// Removes a node, and those of its ancestors that have no other children.
     private mutating func remove(_ slot: Int) {
         guard let parent = nodes[slot].parent else { return }
         if let scope = nodes[slot].scope { slots[scope] = nil }
@@ -284,7 +288,7 @@ private struct Node: Sendable {
         if case .group = scope { true } else { false }
     }
 
-    /// The number of tokens for a time, at least one.
+    /// Returns the number of tokens for a time, at least one.
     static func tokens(_ rate: Double, for time: Duration) -> Double {
         max(1, rate * (time / .seconds(1)))
     }
@@ -295,7 +299,7 @@ private struct Node: Sendable {
         rate = newRate
     }
 
-    /// Discards the tokens that exceed a burst, including those of the connections below.
+    /// Discards the tokens of a node and of the connections below it that exceed a burst.
     mutating func trimToBurst() {
         guard let rate else { return }
         tokens = min(tokens, max(0, Self.tokens(rate, for: RateLimiter.burst) - held))

@@ -1,28 +1,28 @@
 import Synchronization
 
-/// The rate limits of a manager: the limiter behind its lock, and the schedule that it follows.
+/// The rate limits of a manager: the limiter behind its lock, and the schedule.
 ///
-/// The schedule is consulted when bytes are taken, once a minute: without traffic, nothing needs to wake up for it.
+/// The schedule is consulted when bytes are requested, at most once a minute, so no timer is needed.
 final class ThrottleController: Sendable {
-    /// The time in seconds in which a full buffer is consumed at the limit.
+    /// The size of a buffer, as the time in seconds in which its bytes are consumed at the limit.
     private static let bufferedTime = 0.25
     static let leastBuffer = 16 << 10
 
     private struct State {
         var limiter = RateLimiter()
-        /// The limit for all downloads, whatever the schedule specifies.
+        /// The limit for all downloads that was set by the user; the lower one of this and the schedule's applies.
         var limit: Int64?
         var schedule: RateSchedule?
         /// The time at which the schedule must be consulted again.
         var nextScheduleCheck = Duration.zero
-        /// The number of handles of each download and group, and in total.
+        /// For each scope, the number of handles to which its limit applies.
         var handles: [RateLimiter.Scope: Int] = [:]
     }
 
     private let clock: AnyClock
     private let localTime: @Sendable () -> LocalTime
     private let state = Locked(State())
-    /// `false` if there is no limit, so the limiter need not be consulted.
+    /// `false` if there is no limit, so that the limiter need not be consulted.
     private let hasLimits = Atomic(false)
 
     init(
@@ -68,7 +68,8 @@ final class ThrottleController: Sendable {
         change { state, _ in state.schedule = schedule }
     }
 
-    /// Applies the changed limit of a running download; any other download sets it with its first handle.
+    /// Applies the changed limit of a running download; the limit of any other download is applied with its first
+    /// handle.
     func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
             guard state.handles[.download(record.id)] != nil else { return }
@@ -130,19 +131,19 @@ final class ThrottleController: Sendable {
         }
     }
 
-    /// Whether a limit may apply to a download: a cheap check, which errs on the side of `true`.
+    /// Whether a limit may apply to a download: a cheap check that may return `true` without a limit.
     func hasLimit(for record: some RateLimitedDownload) -> Bool {
         hasLimits.load(ordering: .relaxed) || record.rateLimit != nil
     }
 
-    /// The number of bytes that a download's next connection may buffer; `nil` if no limit applies to it.
+    /// Returns how many bytes the next connection of a download may buffer; `nil` if the download is not limited.
     func bufferBytes(for record: some RateLimitedDownload) -> Int? {
         guard hasLimit(for: record) else { return nil }
         let scopes = RateLimiter.Scope.all(of: record.id, group: record.group)
         return buffer(rates(scopes, moreHandles: 1) + [record.rateLimit.map(Double.init)].compactMap(\.self))
     }
 
-    /// The number of bytes that a handle may buffer; `nil` if no limit applies to it.
+    /// Returns how many bytes a handle with these scopes may buffer; `nil` if none of the scopes is limited.
     func bufferBytes(_ scopes: [RateLimiter.Scope]) -> Int? {
         guard hasLimits.load(ordering: .relaxed) else { return nil }
         return buffer(rates(scopes, moreHandles: 0))
@@ -152,7 +153,7 @@ final class ThrottleController: Sendable {
         rates.min().map { max(Self.leastBuffer, Int(min($0 * Self.bufferedTime, 0x1p40))) }
     }
 
-    /// The share of each limit that one connection gets.
+    /// Returns the share of each scope's limit for one handle, if `moreHandles` are added.
     private func rates(_ scopes: [RateLimiter.Scope], moreHandles: Int) -> [Double] {
         let now = clock.now()
         return state.withLock { state in
@@ -164,7 +165,7 @@ final class ThrottleController: Sendable {
         }
     }
 
-    /// Requests bytes from the limiter, after adding the connection to it if necessary.
+    /// Requests bytes from the limiter; adds the connection to the limiter if it is `nil`.
     func take(
         _ wanted: Int,
         _ connection: inout RateLimiter.Connection?,

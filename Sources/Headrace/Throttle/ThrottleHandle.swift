@@ -1,4 +1,4 @@
-/// Applies the rate limits to one connection; unused tokens return to the limits with the last reference.
+/// Applies the rate limits to one connection; when the last reference is released, unused tokens return to the limits.
 final class ThrottleHandle: Sendable {
     private let rates: ThrottleController
     private let clock: AnyClock
@@ -23,7 +23,8 @@ final class ThrottleHandle: Sendable {
     /// The number of bytes that may be buffered; `nil` if there is no limit.
     var bufferBytes: Int? { rates.bufferBytes(scopes) }
 
-    /// Waits until bytes may be taken and returns how many; throws `CancellationError` if the task is cancelled meanwhile.
+    /// Waits until bytes may be read, and returns their number; throws `CancellationError` if the task is cancelled
+    /// meanwhile.
     func allowance(of wanted: Int) async throws -> Int {
         while true {
             let grant = connection.withLock { rates.take(wanted, &$0, id, group: group) }
@@ -36,7 +37,7 @@ final class ThrottleHandle: Sendable {
 }
 
 extension RateLimiter.Scope {
-    /// The limits that apply to a download.
+    /// Returns the scopes of the limits that apply to a download.
     static func all(of id: DownloadID, group: String?) -> [RateLimiter.Scope] {
         [.all, .download(id)] + (group.map { [.group($0)] } ?? [])
     }

@@ -1,6 +1,7 @@
 /// Divides the chunks of a body into bytes to skip, to compare with received bytes, and to write.
 ///
-/// Pure. The three follow each other in this order; later bytes are skipped too.
+/// Performs no I/O. A body starts with the bytes to skip, followed by those to compare and those to write; bytes after
+/// the last one to write are skipped too.
 struct BodySlicer: Sendable {
     /// The bytes of one chunk to compare and to write.
     struct Piece: Sendable, Hashable {
@@ -22,13 +23,13 @@ struct BodySlicer: Sendable {
         rest = body.length ?? .max
     }
 
-    /// Whether no further bytes are needed.
+    /// Whether the rest of the body is not needed.
     var isDone: Bool { rest == 0 && overlap == 0 }
 
-    /// Whether all further bytes of the body are written.
+    /// Whether all remaining bytes of the body are written, without skipping or comparing any.
     var isWriting: Bool { skip == 0 && overlap == 0 && rest > 0 }
 
-    /// Whether all repeated bytes have been returned for comparison.
+    /// Whether all bytes to compare have been returned.
     var hasCompared: Bool { overlap == 0 }
 
     mutating func slice(_ count: Int) -> Piece {

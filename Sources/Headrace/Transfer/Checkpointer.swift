@@ -13,7 +13,7 @@ final class Checkpointer: Sendable {
         state.withLock { $0.actions += actions }
     }
 
-    /// Returns the actions not begun; called at the end, when no work is running.
+    /// Removes and returns the actions that have not been started; called at the end, when no work is running.
     func takeActions() -> [CheckpointPolicy.Action] {
         state.withLock { state in
             defer { state.actions = [] }
@@ -21,12 +21,14 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// The result of the last sync, returned only once.
+    /// Removes and returns the result of the last sync; `nil` if there is none.
     func takeSyncResult() -> Bool? {
         state.withLock { $0.syncResult.take() }
     }
 
-    /// Whether a sync has succeeded since the last call; a failure is thrown, and left for ``takeSyncResult()`` at the end.
+    /// Returns whether a sync has succeeded since the last call.
+    ///
+    /// If a sync failed, throws `failure` and keeps the result for ``takeSyncResult()``.
     func takeSyncSuccess(orThrow failure: @autoclosure () -> DownloadError) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
             guard state.syncResult != false else { throw failure() }
@@ -34,7 +36,8 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// The next action, to be performed on another thread; `nil` while one runs or if there is none.
+    /// Removes the next action and returns its work, to be performed on another thread; `nil` while other work is
+    /// running, or if there is no action.
     func next(in session: borrowing PartialDownload) -> (@Sendable () -> Void)? {
         let action: CheckpointPolicy.Action? = state.withLock { state in
             guard !state.isBusy, !state.actions.isEmpty else { return nil }

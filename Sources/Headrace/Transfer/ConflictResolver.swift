@@ -1,16 +1,16 @@
 import HeadracePlatform
 
-/// Applies the rules for a download's destination: checks the directory, and handles a name that is taken.
+/// Applies the rules for a download's destination: checks the directory, and decides what happens if the name is taken.
 struct ConflictResolver: Sendable {
     let names: DestinationPaths
-    /// Stored, since each step of a transfer needs it.
+    /// Stored, since each step of a transfer needs the path.
     let plannedPath: String
     private let policy: DownloadRequest.ConflictPolicy
     private let environment: TransferEnvironment
 
     /// Checks that the directory accepts files, and creates it if it is missing; blocks.
     ///
-    /// It is not created if bytes were received before: a directory that is missing then may be on an unmounted disk.
+    /// A missing directory is not created if bytes were received before, since it may be on an unmounted disk.
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
         names = record.names
         plannedPath = names.plannedPath
@@ -34,7 +34,8 @@ struct ConflictResolver: Sendable {
     /// The final path for a response, as in ``DestinationPaths/path(for:)``.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// Checks whether the name is taken; `true` means that the existing file is the result, and nothing is downloaded.
+    /// Returns whether the existing file at the path is the result, so that nothing is downloaded; throws if the file
+    /// or directory there prevents the download.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // With `rename`, a free name is found when the file is renamed. But if the caller named an existing directory, the file
         // belongs inside it, not beside it under a numbered name.

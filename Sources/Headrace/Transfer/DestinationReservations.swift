@@ -1,26 +1,27 @@
-/// Reserves the names of files that are kept up to date, since two downloads with one name would replace each other's file as
-/// if it were a new version.
+/// Reserves the names of files that are kept up to date: two downloads with one name would replace each other's file as
+/// if it were an older version.
 ///
-/// Names are compared as the file system of their directory does: two strings may name one file, and equal strings two files.
+/// Names are compared in the way of their file system: two different strings may name one file, and equal strings in
+/// two directories name two files.
 final class DestinationReservations: Sendable {
     private typealias Name = NameComparison.Key
 
     private struct Reservation {
         var name: Name
-        /// The download that holds it; several may use the partial file one after another.
+        /// The download that made the reservation; several downloads may use the partial file one after another.
         var download: DownloadID
     }
 
     private struct State {
-        /// The paths of the partial files, which identify downloads, by final path.
+        /// For each reserved name, the partial-file path of the downloads that reserved it.
         var holders: [Name: String] = [:]
-        /// The reservation of each download, by the path of its partial file.
+        /// For each partial-file path, its reservation.
         var claims: [String: Reservation] = [:]
     }
 
     private let state = Locked(State())
 
-    /// Reserves a name for a download, which loses its previous one; returns `false` if another download has the name.
+    /// Reserves a name for a download and releases its previous one; returns `false` if another download has the name.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in
@@ -32,7 +33,7 @@ final class DestinationReservations: Sendable {
         }
     }
 
-    /// Releases the name of a download, unless a later one uses its partial file.
+    /// Releases the name of a download, unless a later download uses the same partial file.
     func release(_ record: DownloadRecord) {
         let partialPath = record.names.partialPath
         state.withLock { state in

@@ -2,7 +2,7 @@ extension DownloadError {
     /// Whether the same request may succeed a little later.
     var isTransient: Bool { isNetworkFailure || mayPass }
 
-    /// Whether there may be no such server: its name was not found, or it refused the connection.
+    /// Whether the server may not exist: its name was not found, or it refused the connection.
     var isHostUnreachable: Bool { code == .nameResolution || isConnectionRefused }
 
     /// Whether the network, rather than the server, may have failed.
@@ -17,7 +17,7 @@ extension DownloadError {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
-    /// The error of a request that tried to verify the end of the received bytes.
+    /// This error with a message for a request that could not verify the end of the received bytes.
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self
@@ -50,7 +50,7 @@ extension ResponseRejection {
 }
 
 extension RangeRequest.Proof {
-    /// The proof as one sentence for the user.
+    /// The reason why the received bytes can be resumed, as one sentence for the user.
     var sentence: String {
         switch self {
         case .nothingHeld: "No bytes had been received."
@@ -64,7 +64,8 @@ extension RangeRequest.Proof {
 }
 
 extension DownloadTransfer.Retry {
-    /// Makes the transfer wait until another one releases its descriptors; that is not a failure of its source.
+    /// Creates a retry that waits until another transfer releases its descriptors, and does not count as a failure of
+    /// the source.
     init(_ attempts: TransferState, after error: DownloadError, _ transfer: DownloadTransfer) {
         transfer.publish(.fellBack("\(error.message) Another download must finish first."))
         self.init(attempts: attempts, time: transfer.environment.clock.now())

@@ -4,16 +4,17 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// At most one element; an array takes one word if it is empty, as for most downloads.
+        /// The stored request of an earlier run, or no element; an empty array takes only one word, and most downloads
+        /// have no such request.
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
         /// The last file that a transfer of this download fetched.
         var fetched: FileStamp?
         var held: SuspendedPartial?
-        /// At most one element, for the same reason.
+        /// The state of the background task, or no element; an empty array takes only one word.
         var backgroundNote: [BackgroundTaskState]
-        /// Alive while a transfer or a reader uses them.
+        /// The readers exist while a transfer or a reader references them.
         weak var readers: FileReaders?
 
         /// Changes the stored request of an earlier run, if there is one.
@@ -65,18 +66,18 @@ final class DownloadRecord: Sendable {
 
     var request: DownloadRequest { state.withLock { $0.request } }
 
-    /// Reads a part of the request without copying the two dozen others.
+    /// Returns a property of the request without copying the other two dozen.
     func requested<Part>(_ part: (borrowing DownloadRequest) -> Part) -> Part {
         state.withLock { part($0.request) }
     }
 
-    /// The stored request of an earlier run, without its secrets, which are never written to a disk.
+    /// The stored request of an earlier run, if its secrets are missing; secrets are never written to a disk.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
-    /// Whether there is a ``withoutSecrets``, without copying it.
+    /// Whether ``withoutSecrets`` is not `nil`, without copying it.
     var lacksSecrets: Bool { state.withLock { !$0.withoutSecrets.isEmpty } }
 
-    /// Supplies missing secrets from a request for the same file.
+    /// Adopts the secrets of a request for the same file, if the present request lacks them.
     func supplySecrets(of request: DownloadRequest) {
         state.withLock { state in
             guard state.withoutSecrets.popLast() != nil else { return }
@@ -85,13 +86,15 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Adopts the parts of a request for the same file that are not stored; the present request may be from an earlier run.
+    /// Adopts the link provider of a request for the same file, if it has one; a link provider is never stored, so a
+    /// restored request lacks it.
     func takeVolatile(of request: DownloadRequest) {
         guard let linkProvider = request.linkProvider else { return }
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// Whether a request for the same file supplies what this one failed without: secrets, or a link provider.
+    /// Whether a new request for the same file supplies the secrets or the link provider without which this download
+    /// failed.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard !lacksSecrets else { return true }
         guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
@@ -99,14 +102,15 @@ final class DownloadRecord: Sendable {
         return SourceList.endedStatuses.contains(code)
     }
 
-    /// The combined expectations of both requests; throws like ``takeExpectations(of:)``.
+    /// Returns the expectations of the request combined with `others`; throws like ``takeExpectations(of:)``.
     func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
         try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }
     }
 
-    /// Adopts the expectations of a request for the same file; returns whether that adds any.
+    /// Adds the expectations of a request for the same file; returns whether any of them were new.
     ///
-    /// Throws `invalidRequest` if the two contradict each other, or if the file was already verified.
+    /// Throws `invalidRequest` if the expectations contradict each other, or if they are new and the file was already
+    /// verified.
     func takeExpectations(of request: DownloadRequest) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
             let expectations = try state.expectations(joinedBy: request.expectations)
@@ -117,7 +121,8 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Records that the complete file meets its expectations; returns `false` if others were added meanwhile.
+    /// Records that the complete file meets these expectations; returns `false` if other expectations were added
+    /// meanwhile.
     func seal(after expectations: FileExpectations) -> Bool {
         state.withLock { state in
             state.isSealed = state.request.expectations == expectations
@@ -130,10 +135,10 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.isSealed = false }
     }
 
-    /// The last file that a transfer of this download fetched, with its state when it got its name.
+    /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// Records the file of a finished transfer, since the download may be started again.
+    /// Records the fetched file of a finished transfer, for the case that the download is started again.
     func finished(with file: FinishedFile) {
         if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
     }
@@ -158,7 +163,7 @@ final class DownloadRecord: Sendable {
     /// The state of the download's background task, or the data to resume it.
     var backgroundNote: BackgroundTaskState? { state.withLock { $0.backgroundNote.first } }
 
-    /// Sets the state; returns `false` if it was the same.
+    /// Sets the state of the background task; returns `false` if it is unchanged.
     func setBackgroundNote(_ note: BackgroundTaskState?) -> Bool {
         state.withLock { state in
             guard state.backgroundNote.first != note else { return false }
@@ -172,14 +177,15 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.held = held }
     }
 
-    /// Takes the stored state of the partial file, if any, so that its resume record need not be read.
+    /// Removes and returns the stored state of the partial file, so that the resume record need not be read; `nil` if
+    /// there is none.
     func takeSuspended() -> SuspendedPartial? {
         state.withLock { $0.held.take() }
     }
 }
 
 extension DownloadRecord {
-    /// Whether the received bytes can be validated later; `nil` if there are none.
+    /// Whether a later attempt can resume the received bytes; `nil` if no state of a partial file is stored.
     var isResumable: Bool? {
         let (request, version) = state.withLock { ($0.request, $0.held?.representation) }
         guard let version else { return nil }
@@ -187,7 +193,7 @@ extension DownloadRecord {
         return EntityValidator(of: version) != nil || request.isVerifiedAtEnd || request.resumePolicy == .overlap
     }
 
-    /// The readers of the file, which are notified of its bytes; created on demand.
+    /// Returns the readers of the file, which are notified of received bytes; creates them if necessary.
     func readers() -> FileReaders {
         state.withLock { state in
             if let readers = state.readers { return readers }
@@ -198,6 +204,8 @@ extension DownloadRecord {
     }
 
     /// Updates the resume record on the disk if the download is running; blocks.
+    ///
+    /// With `syncing`, it survives a power cut.
     func save(syncing: Bool) {
         guard let readers = state.withLock({ $0.readers }) else { return }
         readers.recordWriter.save(syncing: syncing) { readers.held }
@@ -217,7 +225,7 @@ extension DownloadRecord {
 
 /// The state of a partial file that no transfer has open.
 final class SuspendedPartial: Sendable {
-    /// The file as it was left; another process that writes it changes its stamp.
+    /// The stamp of the partial file when it was closed; it differs if another process has written to the file since.
     let stamp: FileStamp
     let written: ByteRangeSet
     let durable: ByteRangeSet

@@ -1,19 +1,19 @@
 /// The state, progress and history of one download, and the streams that publish them.
 ///
-/// Transfers write and callers read without waiting for the manager. Streams of states and of progress buffer one value each; a
-/// terminal state finishes them all.
+/// Transfers write and callers read without waiting for the manager. Streams of states and of progress buffer one value
+/// each; a terminal state finishes all streams.
 final class DownloadStatus: Sendable {
     /// The maximum length of the history and of each stream's buffer; the oldest events are dropped.
     static let eventCapacity = 256
 
-    /// Allocated lazily, once a download starts or is observed.
+    /// The history, progress and observers of a download; allocated when the download starts or is observed.
     private final class Activity {
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
-        /// The conditions that tasks wait for.
+        /// The conditions that tasks wait for, each with the latch to open.
         var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {
@@ -24,14 +24,14 @@ final class DownloadStatus: Sendable {
             eventSubscribers.yield(event)
         }
 
-        /// Changes the progress and publishes it, unless it is the same.
+        /// Changes the progress, and publishes it if it is different.
         func change(_ change: (inout DownloadProgress) -> Void) {
             let earlier = progress
             change(&progress)
             if progress != earlier { progressSubscribers.yield(progress) }
         }
 
-        /// Removes and returns the latches whose condition is met by this state.
+        /// Removes and returns the latches whose conditions this state meets.
         func takeWaiting(for state: DownloadState, turn: UInt64) -> [Latch] {
             guard !waiting.isEmpty else { return [] }
             let met = waiting.filter { $0.isMet(state, turn) }.map(\.latch)
@@ -40,7 +40,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Tests a state and its turn; called under the lock.
+    /// Whether a state with this sequence number meets a condition; called under the lock.
     private typealias StateTest = @Sendable (DownloadState, _ turn: UInt64) -> Bool
 
     private struct Storage {
@@ -48,7 +48,7 @@ final class DownloadStatus: Sendable {
         /// The turn of ``state``, its sequence number: states may arrive in any order, and one with a lower turn is
         /// not set.
         var turn: UInt64 = 0
-        /// `nil` for most downloads of a long queue, which only wait.
+        /// `nil` until the download starts or is observed, as for most downloads of a long queue.
         var activity: Activity?
 
         var progress: DownloadProgress { activity?.progress ?? DownloadProgress() }
@@ -81,14 +81,15 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// Publishes an event, and sets the state unless that of a later turn was set already; `nil` leaves the state.
+    /// Publishes an event, and sets the state unless a state with a higher sequence number was set already; `nil`
+    /// leaves the state unchanged.
     ///
-    /// A terminal state may be left again: later observers then see the download continue.
+    /// A finished, failed or cancelled download may enter another state: later observers then see it continue.
     /// - Parameters:
     ///   - state: The state.
     ///   - event: The event.
-    ///   - turn: The sequence number of the state: the highest one wins, in whatever order they arrive.
-    ///   - entering: Called with the state if it is set, before any later one is.
+    ///   - turn: The sequence number of the state: the highest one wins, in whatever order the states arrive.
+    ///   - entering: Called under the lock with the state, if it is set.
     func enter(
         _ state: DownloadState?,
         _ event: DownloadEvent?,
@@ -132,7 +133,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Records that the bytes were deleted, even if the download has ended.
+    /// Publishes that the received bytes were deleted, even if the download has ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
@@ -154,7 +155,8 @@ final class DownloadStatus: Sendable {
         await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
     }
 
-    /// Waits until a state of a later turn is set; also returns when the task is cancelled, unless `evenIfCancelled`.
+    /// Returns when a state with a higher sequence number is set, or when the task is cancelled, unless
+    /// `evenIfCancelled` is set.
     func waitForState(after turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > turn }
     }
@@ -184,7 +186,7 @@ final class DownloadStatus: Sendable {
         stream(.bufferingNewest(Self.eventCapacity), \.eventSubscribers) { $0.activity?.events ?? [] }
     }
 
-    /// A stream that begins with the elements of `history` and finishes when the download ends.
+    /// Returns a stream that begins with the elements of `history` and finishes when the download ends.
     private func stream<Element>(
         _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
         _ subscribers: any ReferenceWritableKeyPath<Activity, Subscribers<Element>> & Sendable,
@@ -207,7 +209,7 @@ final class DownloadStatus: Sendable {
 }
 
 extension DownloadState {
-    /// Whether the speed is the current one or, for a finished file, its last one.
+    /// Whether the progress in this state includes a speed: the current one or, for a finished file, the last one.
     fileprivate var hasSpeed: Bool {
         switch self {
         case .running, .finished: true

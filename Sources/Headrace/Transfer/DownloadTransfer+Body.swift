@@ -1,13 +1,13 @@
 import HeadracePlatform
 
-/// Handles an accepted body, from its first byte to the final name of the file.
+/// Handles an accepted body, from its first byte until the file has its final name.
 extension DownloadTransfer {
-    /// The size of a partial response from which the rest is requested without a delay.
+    /// The minimum size of a partial response for which the next request is sent without a delay.
     private static let minPartBytes: Int64 = 4096
-    /// The file size from which checkpoints are written concurrently; for a smaller file a task group costs more than it saves.
+    /// The minimum file size for concurrent checkpoints; for a smaller file, a task group costs more than it saves.
     private static let minConcurrentBytes: Int64 = 1 << 20
 
-    /// Appends a body to the received bytes; returns `nil` if bytes are missing and must be requested.
+    /// Appends a body to the received bytes; returns `nil` if bytes are still missing and must be requested.
     ///
     /// Throws a ``RestartReason`` if repeated bytes differ from the received ones.
     func fetch(
@@ -94,7 +94,8 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Downloads the missing bytes over several connections; returns `nil` if the rest needs another request.
+    /// Downloads the missing bytes over several connections; returns `nil` if bytes are still missing and must be
+    /// requested.
     private func fetch(
         _ segments: SegmentedFetch,
         _ body: inout ResponseBody,
@@ -118,7 +119,7 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Discards the bytes behind gaps, so that one stream can deliver the rest.
+    /// Discards the received bytes after the first gap, so that one stream can deliver the rest.
     private func abandonParts(_ session: inout PartialDownload, _ attempts: inout TransferState) throws(DownloadError) {
         let bytes = try session.abandonParts()
         let reason = "The parts could not be verified to be of one version."
@@ -126,9 +127,9 @@ extension DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
     }
 
-    /// Writes the body to the disk while a side task, one at a time, syncs it and writes resume records.
+    /// Writes the body to the disk while a concurrent task syncs it and writes resume records.
     ///
-    /// Returns `true` if it stopped for a reader, who may need other bytes first.
+    /// Returns `true` if it stopped because a reader may need other bytes first.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -163,7 +164,7 @@ extension DownloadTransfer {
         return stopsEarly
     }
 
-    /// Publishes the progress even while no bytes arrive, since the speed falls.
+    /// Publishes the progress at intervals even if no bytes arrive, since the speed falls.
     private func reportSilence(_ meter: SharedMeter) async {
         let clock = environment.clock
         while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
@@ -171,7 +172,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Writes the body to the disk and passes on the checkpoint actions that are due.
+    /// Writes the body to the disk and passes the checkpoint actions that are due to the concurrent task.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -208,7 +209,9 @@ extension DownloadTransfer {
         return false
     }
 
-    /// Waits for bytes and for the rate limits; throws if the server was too slow for too long.
+    /// Returns the next chunk of the body, within the rate limits; `nil` at the end.
+    ///
+    /// Throws `stalled` if the server was below the minimum speed for too long.
     func next(of body: inout ResponseBody, _ floor: inout MinimumSpeedMonitor?) async throws -> Chunk? {
         if body.lane == nil, environment.rates.hasLimit(for: record) {
             body.lane = ThrottleHandle(record, environment.rates, environment.clock)
@@ -230,7 +233,8 @@ extension DownloadTransfer {
         return chunk
     }
 
-    /// Compares repeated bytes with the received ones; once all of them match, new bytes may follow.
+    /// Compares repeated bytes with the received ones, and accepts new bytes once all of them match; throws a
+    /// ``RestartReason`` if they differ.
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
         _ piece: BodySlicer.Piece,
@@ -249,14 +253,14 @@ extension DownloadTransfer {
         publish(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: accepted.proof.sentence))
     }
 
-    /// Handles the result of the last sync and performs the remaining actions.
+    /// Handles the result of the last sync and performs the remaining checkpoint actions.
     private func settle(_ side: Checkpointer, _ session: inout PartialDownload) throws(DownloadError) {
         var actions = side.takeActions()
         if let success = side.takeSyncResult() { actions += try session.syncEnded(success: success) }
         try session.complete(actions)
     }
 
-    /// Gives the complete file its final name.
+    /// Gives the complete file its final name and returns the finished file.
     func finish(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,

@@ -2,7 +2,9 @@ import HeadracePlatform
 
 /// Replaces expired links.
 extension DownloadTransfer {
-    /// Requests a new link if the present one has expired; without one, the old one is tried, since the clock may be wrong.
+    /// Requests a new link if the present link has expired.
+    ///
+    /// If the provider returns none, the present link is tried, since the clock may be wrong.
     func renewExpiredLink(_ attempts: inout TransferState) async throws {
         guard let provider = record.requested({ $0.linkProvider }), let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()
@@ -16,9 +18,11 @@ extension DownloadTransfer {
         }
     }
 
-    /// Requests a new link after an error that an expired link may have caused; returns the error if there is none.
+    /// Requests a new link after an error that an expired link may have caused.
     ///
-    /// A mirror that lacks the file is abandoned instead, since the provider's link does not replace it.
+    /// Returns `nil` if there is a new link, else the error with which the attempt fails.
+    ///
+    /// For an error of a mirror, no link is requested, since the provider's link replaces the origin's only.
     func renewLink(_ attempts: inout TransferState, after error: DownloadError) async throws -> DownloadError? {
         guard let provider = request.linkProvider, attempts.sources.isOrigin, let status = error.statusCode,
             SourceList.endedStatuses.contains(status), attempts.mayRenewLink()
@@ -38,7 +42,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns the provider's link or its error; throws only if the download must stop.
+    /// Returns the link or the error of a provider; throws only if the download must stop.
     private func link(
         of provider: DownloadRequest.LinkProvider
     ) async throws(CancellationError) -> Result<DownloadRequest.Link, any Error> {

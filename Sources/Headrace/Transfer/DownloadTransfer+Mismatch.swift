@@ -2,15 +2,15 @@ import HeadracePlatform
 
 /// A complete file whose checksum or size is wrong.
 struct Mismatch {
-    /// The expected and the actual value.
+    /// The error that states the expected and the actual value.
     let error: DownloadError
-    /// The checksum of the bytes, if it was computed.
+    /// The actual checksum of the file, if it was computed.
     var found: Checksum?
-    /// The wrong bytes; `nil` if it is not known which are wrong.
+    /// The ranges of the wrong bytes and the number of wrong pieces; `nil` if it is not known which bytes are wrong.
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
-    /// Whether the wrong bytes changed on the disk, so that no source is at fault.
+    /// Whether the bytes were correct when received and changed on the disk, so that no source is at fault.
     private(set) var isDiskFailure = false
-    /// Whether these are all the bytes that the source has.
+    /// Whether the file has all bytes of the source; `false` if its body was cut off.
     var isWhole = true
 
     init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {
@@ -19,7 +19,7 @@ struct Mismatch {
         self.isWhole = isWhole
     }
 
-    /// Returns the mismatch with the wrong bytes.
+    /// Returns a copy of the mismatch that names the wrong bytes.
     func limited(to ranges: ByteRangeSet, pieces: Int, isDiskFailure: Bool = false) -> Mismatch {
         var mismatch = self
         mismatch.bad = (ranges, pieces)
@@ -32,9 +32,12 @@ struct Mismatch {
 extension DownloadTransfer {
     private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
 
-    /// Releases the wrong bytes, to be downloaded again from the same source; otherwise throws the error.
+    /// Releases the wrong bytes of a file, so that they are downloaded again.
     ///
-    /// A file that is not downloaded again is first saved under another name or deleted.
+    /// Throws the mismatch's error if another source must be used or the download must fail.
+    ///
+    /// When the download fails, correct bytes are kept in the partial file; without any, the file is saved under
+    /// another name or deleted.
     func prepareRepair(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
@@ -65,7 +68,7 @@ extension DownloadTransfer {
         if next == .otherSource { throw mismatch.error }
     }
 
-    /// Saves or deletes a wrong file, and returns the error with the path of the saved file.
+    /// Saves a wrong file under another name, or deletes it; returns the error, with the path of the saved file.
     private func save(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
@@ -98,7 +101,7 @@ extension DownloadTransfer {
 
     /// The path of a file with the same bytes that an earlier download saved; `nil` if there is none.
     ///
-    /// It prevents a command that is run repeatedly from saving one more file each time.
+    /// Avoids that a command that is run repeatedly saves one more wrong file each time.
     private func savedFile(_ mismatch: Mismatch, _ session: PartialDownload, _ path: String) async throws -> String? {
         guard let checksum = mismatch.found else { return nil }
         var names = MismatchNames(path, session.names)
@@ -137,7 +140,7 @@ extension DownloadError {
         )
     }
 
-    /// Returns the error with one more sentence.
+    /// Returns the error with one more sentence in its message.
     fileprivate func followed(by sentence: String) -> DownloadError {
         var error = self
         error.message += " \(sentence)"

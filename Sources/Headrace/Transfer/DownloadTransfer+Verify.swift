@@ -2,8 +2,11 @@ import HeadracePlatform
 
 /// Verifies a complete file and acts on the result.
 extension DownloadTransfer {
-    /// Returns why the received bytes must not be resumed, whatever the response: nothing verifies them at the end, another
-    /// requester downloaded them, or they do not fit the expected size; `nil` if they may be resumed.
+    /// Returns the reason why the received bytes must not be resumed, whatever the response; `nil` if they may be
+    /// resumed.
+    ///
+    /// The reasons are: nothing verifies the bytes at the end, another requester downloaded them, or they exceed or
+    /// contradict the expected size.
     func restartReason(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
         if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
         if let known = session.representation, known.asker ?? session.asker != session.asker,
@@ -18,9 +21,11 @@ extension DownloadTransfer {
         return .wrongSize(expected: size)
     }
 
-    /// Takes the expected checksum from an accepted response and, from the origin's, the mirrors that it lists (RFC 6249).
+    /// Adopts the expected checksum from an accepted response and, if the origin sent it, the mirrors in the response
+    /// (RFC 6249).
     ///
-    /// Mirrors are used only if a checksum verifies the file, and not over http for https unless the configuration allows it.
+    /// Mirrors are used only if a checksum verifies the file. For an https response, mirrors over http are used only if
+    /// the configuration allows it.
     func expect(
         _ head: ResponseHead,
         _ session: inout PartialDownload,
@@ -42,8 +47,9 @@ extension DownloadTransfer {
         attempts.sources.join(mirrors)
     }
 
-    /// Returns whether a response helps to verify the end of bytes that ended with an HTTP/2 stream; if not, the next request
-    /// uses the other version of HTTP.
+    /// Returns whether a response helps to verify the end of bytes that ended with an HTTP/2 stream.
+    ///
+    /// If it does not, the next request uses the other version of HTTP; throws if both have been tried.
     func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
         switch verdict {
         case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:
@@ -56,9 +62,10 @@ extension DownloadTransfer {
         }
     }
 
-    /// Verifies the complete file and gives it its name; returns `nil` if it is wrong and must be requested again.
+    /// Verifies the complete file and gives it its final name; returns `nil` if bytes are wrong or missing and must be
+    /// requested again.
     ///
-    /// Throws `checksum` if it is wrong and this source is not used again.
+    /// Throws `checksum` if the file is wrong and the current source is not used again.
     func complete(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -85,9 +92,10 @@ extension DownloadTransfer {
         return try finish(&session, &attempts, path, framing)
     }
 
-    /// Whether the file on the disk has all the bytes written to it; if not, the lost ones are released.
+    /// Returns whether the file on the disk has all bytes written to it; if not, releases the lost ones, to be
+    /// downloaded again.
     ///
-    /// Throws `fileSystem` if that happens too often.
+    /// Throws `fileSystem` if bytes were lost too often.
     private func isIntact(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState
@@ -159,7 +167,8 @@ extension DownloadTransfer {
         return mismatch.limited(to: bad, pieces: pieces.wrongPieces(found: found).count)
     }
 
-    /// Copies the correct pieces of an existing file into the partial file, so that only the rest is downloaded.
+    /// Copies the correct pieces of an existing file into the partial file, so that only the other pieces are
+    /// downloaded.
     ///
     /// Returns `true` if all pieces match and the request has no other checksum.
     func takeOver(
@@ -195,7 +204,7 @@ extension DownloadTransfer {
     }
 }
 
-/// Reads a file to verify it and publishes the progress.
+/// Reads a file to verify it, and publishes the progress.
 private struct Reading {
     private let transfer: DownloadTransfer
     private var progress: DownloadProgress
@@ -210,7 +219,8 @@ private struct Reading {
 
     typealias Source = (Range<Int64>, (UnsafeRawBufferPointer) throws -> Void) async throws -> Void
 
-    /// The checksums of the pieces that begin within the file; the last one covers the bytes that exist.
+    /// Computes the checksums of the pieces that begin within the file; the last checksum covers only the bytes that
+    /// exist.
     mutating func checksums(of pieces: PieceHashes, fileSize: Int64, from read: Source) async throws -> [Checksum] {
         var found: [Checksum] = []
         for range in pieces.ranges(fileSize: fileSize) {
@@ -221,7 +231,7 @@ private struct Reading {
         return found
     }
 
-    /// The pieces whose bytes have changed since they were received.
+    /// Returns the pieces whose bytes have changed since they were received.
     mutating func changed(
         _ pieces: ReceivedPieces?,
         fileSize: Int64,

@@ -1,20 +1,21 @@
 import HeadracePlatform
 
-/// Checks existing files, which are downloaded again only if the server has another version.
+/// Finds existing files, so that a file is downloaded only if the server has another version.
 extension DownloadTransfer {
     /// An existing file, its size and its version.
     struct ExistingFile {
         let path: String
         let size: Int64
         let version: SavedValidator
-        /// Whether an earlier release saved the version, for a request with credentials.
+        /// Whether an earlier release saved the version: it did not save the requester.
         let lacksRequester: Bool
     }
 
-    /// The existing file to send a conditional request for; `nil` if the file must be downloaded in any case.
+    /// Returns the existing file whose validator is sent in a conditional request; `nil` if the file must be downloaded
+    /// in any case.
     ///
-    /// If there are several, the newest of the same requester is used. If none is known to be of the same requester, a login
-    /// that the server asks for or a redirect to another host may still show that it is, so the newest is used.
+    /// Prefers the newest file that this requester downloaded. If no file is known to be this requester's, returns the
+    /// newest one if a login that the server requests, or a redirect, may still identify the requester as the same.
     func existingFile(_ attempts: TransferState, named path: String) -> ExistingFile? {
         guard attempts.resume.sendsCondition else { return nil }
         let kept = existingFiles(named: path, from: attempts.sources.current)
@@ -26,7 +27,7 @@ extension DownloadTransfer {
         return isCertain ? nil : newest
     }
 
-    /// The existing file of the same version as an accepted body, at the path for its response.
+    /// Returns the existing file of the same version and requester as an accepted body; `nil` if there is none.
     func existingFile(
         of body: BodyPlacement,
         _ head: ResponseHead,
@@ -41,12 +42,13 @@ extension DownloadTransfer {
         }
     }
 
-    /// The requester that a response was sent to, or the one that is known before it.
+    /// Returns the requester that received a response; without a response, the requester as far as it is known before
+    /// the request.
     func requester(_ head: ResponseHead?, _ attempts: TransferState) -> Requester {
         record.requested { Requester($0, at: attempts.sources.current, head, environment.configuration) }
     }
 
-    /// Whether a file whose version is the server's is also current for this requester.
+    /// Whether an existing file, if it is the server's current version, is also current for this requester.
     private func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
         if kept.lacksRequester { return true }
         guard let fingerprint = kept.version.requester else { return requester.isAnonymous }
@@ -56,7 +58,9 @@ extension DownloadTransfer {
         return fingerprint.matches(requester)
     }
 
-    /// Returns the existing file that a 304 response to this condition confirms; `nil` to repeat the request unconditionally.
+    /// Returns the existing file that a 304 response to this condition confirms.
+    ///
+    /// If it confirms none, returns `nil`, and the next request is unconditional.
     func unchanged(
         since condition: Precondition?,
         _ head: ResponseHead,
@@ -79,14 +83,14 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Finishes with the existing file; an empty partial file of an earlier run is removed.
+    /// Finishes the download with the unchanged existing file, and removes the partial file of an earlier run.
     func unchanged(_ path: String, _ session: PartialDownload) -> FinishedFile {
         session.remove()
         reserveName(path)
         return present(path, DownloadEvent.unchanged)
     }
 
-    /// Finishes with the existing file and removes what was downloaded.
+    /// Finishes the download with the existing file, and removes the partial file.
     func skipped(_ path: String, _ session: PartialDownload) -> FinishedFile {
         session.remove()
         return skipped(path)
@@ -97,7 +101,8 @@ extension DownloadTransfer {
         return present(path, DownloadEvent.skipped)
     }
 
-    /// Finishes with an existing file; the event gives the reason.
+    /// Returns the result for a download that finishes with an existing file, and publishes an event, which gives the
+    /// reason.
     func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
         let file = URL(filePath: path, directoryHint: .notDirectory)
         publish(event(file))
@@ -106,7 +111,7 @@ extension DownloadTransfer {
         return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
     }
 
-    /// Reserves the name of a file that the download may replace; `false` if another download has reserved it.
+    /// Reserves a name if the download may replace the file; returns `false` if another download has reserved the name.
     @discardableResult
     func reserveName(_ path: String) -> Bool {
         guard record.requested({ $0.replacement == .overwrite && $0.refetchPolicy != .always }) else { return true }
@@ -114,7 +119,8 @@ extension DownloadTransfer {
         return environment.claims.claim(path, comparedBy: comparison, for: record)
     }
 
-    /// Reserves the name of a file that the download may replace; throws if it is another download's.
+    /// Reserves a name if the download may replace the file; throws `fileExists` if another download has reserved the
+    /// name.
     func claim(_ path: String, _ session: PartialDownload) throws(DownloadError) {
         guard !reserveName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
@@ -125,7 +131,8 @@ extension DownloadTransfer {
         )
     }
 
-    /// Returns the file that was complete when an earlier process ended, if it is the requested one.
+    /// Handles a file that was complete when an earlier process ended: returns it as the result if it is the requested
+    /// file, else `nil`; removes the resume record.
     func result(
         _ path: String,
         _ session: PartialDownload,
@@ -150,7 +157,10 @@ extension DownloadTransfer {
         return request.replacement != .overwrite && existingFiles(named: path, from: request.url).isEmpty
     }
 
-    /// The existing file that matches the request's checksum or piece hashes; reads all of each candidate of a suitable size.
+    /// Returns the path of an existing file that matches the request's checksum or piece hashes; `nil` if there is
+    /// none.
+    ///
+    /// Reads every file with the name or a numbered name completely, if it has the given size.
     func verifiedFile(named name: String, _ attempts: inout TransferState, size: Int64? = nil) async throws -> String? {
         guard record.requested({ $0.comparesExistingFile }) else { return nil }
         for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
@@ -160,9 +170,10 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Whether an existing file matches the request's checksum or, without one, its piece hashes; `nil` if it has neither.
+    /// Returns whether an existing file matches the request's checksum or, without one, its piece hashes; `nil` if the
+    /// request has neither.
     ///
-    /// A file that cannot be read does not match, and is downloaded.
+    /// Returns `false` for a file that cannot be read, so that it is downloaded.
     private func isVerified(_ path: String, _ status: FileStatus, _ attempts: inout TransferState) async throws -> Bool?
     {
         let (request, file, stamp) = (request, URL(filePath: path), FileStamp(status))
@@ -188,7 +199,7 @@ extension DownloadTransfer {
         return false
     }
 
-    /// The existing files whose versions are known, except those changed since or downloaded from another source.
+    /// Returns the existing files with a known version that were downloaded from this source and are unchanged.
     private func existingFiles(named path: String, from source: URL) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
         guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
@@ -210,7 +221,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// The validator saved with an existing file.
+    /// Returns the validator saved with an existing file; `nil` if there is none.
     private func savedValidator(of path: String, _ status: FileStatus) -> SavedValidator? {
         do throws(SystemError) {
             return SavedValidator(
@@ -221,8 +232,9 @@ extension DownloadTransfer {
         }
     }
 
-    /// The existing files under the name and under the numbered names of earlier downloads, limited to the expected size if
-    /// there is one.
+    /// Returns the existing files with this name and its numbered variants, which earlier downloads may have used.
+    ///
+    /// If a size is expected, returns only files of that size.
     private func filesOnDisk(named path: String) -> [(path: String, status: FileStatus)] {
         guard let status = try? environment.files.status(path) else { return [] }
         var found = [(path: path, status: status)]
@@ -236,8 +248,10 @@ extension DownloadTransfer {
 }
 
 extension DownloadRequest {
-    /// Whether an existing file is compared with the request's checksums before a request is sent; with `ifChanged`, piece
-    /// hashes are used to keep its correct pieces instead.
+    /// Whether an existing file is compared with the request's checksums before a request is sent.
+    ///
+    /// With `ifChanged`, piece hashes are not compared then: they serve to copy the correct pieces of the existing
+    /// file.
     fileprivate var comparesExistingFile: Bool {
         switch refetchPolicy {
         case .always: false
@@ -246,28 +260,31 @@ extension DownloadRequest {
         }
     }
 
-    /// The parts of a request, besides its URL and its ``Requester``, that may affect which file it gets.
+    /// The header fields that may affect which file the server sends, except those that identify the requester.
     var variant: String {
         headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
             .joined(separator: "\n")
     }
 
-    /// The parts of a request, besides its URL, that may affect which file it gets; without secrets.
+    /// Returns the properties of a request, besides its URL, that may affect which file the server sends; contains no
+    /// secrets.
     ///
-    /// With `tellingLogins`, logins are distinguished too, by so small a hash that it does not reveal them.
+    /// With `tellingLogins`, the text also differs between logins: it contains a hash of 16 bits, too short to reveal a
+    /// login.
     func variant(_ configuration: DownloadConfiguration, tellingLogins: Bool) -> String {
         guard hasCredentials(configuration) else { return variant }
         let login = "credentials" + (tellingLogins ? " \(loginBits(configuration))" : "")
         return variant.isEmpty ? login : "\(login)\n\(variant)"
     }
 
-    /// A fingerprint of the sender and its fields, by which a server may choose the file; empty if only the URL is sent.
+    /// Returns a fingerprint of the login and the header fields, by which a server may select the file; empty if there
+    /// are none.
     func asker(_ configuration: DownloadConfiguration) -> String {
         let variant = variant(configuration, tellingLogins: true)
         return variant.isEmpty ? "" : Fingerprint(variant).short
     }
 
-    /// A 16-bit hash of everything by which a server may identify the sender.
+    /// Returns a 16-bit hash of everything by which a server may identify the sender.
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])

@@ -1,8 +1,9 @@
 import HeadracePlatform
 
-/// Decides how long a transfer waits before the next request, and whether it waits inside its run.
+/// Decides how long a transfer waits before the next request, and whether it keeps its slot meanwhile.
 extension DownloadTransfer {
-    /// Returns the delay before the next request to the same source, or `nil` to abandon it; throws if the download must fail.
+    /// Returns the delay before the next request to the same source, or `nil` if the source must be abandoned; throws
+    /// if the download must fail.
     func delay(
         after error: DownloadError,
         holdingBytes: Bool,
@@ -28,7 +29,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Switches to a source whose host requires no delay; if there is none, throws ``Retry`` to release the slot.
+    /// Switches to another source while the host of the current one requires a delay; if there is no other source,
+    /// throws ``Retry`` to release the slot.
     func waitForHost(_ attempts: inout TransferState) throws {
         while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
             let now = environment.clock.now()
@@ -43,7 +45,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Begins a retry, or delays it again if too many retries are due at its host.
+    /// Returns if a retry may begin now; throws ``Retry`` to delay it again if too many retries are due at its host.
     func waitForPace(_ attempts: inout TransferState) throws {
         guard let failure = attempts.unpacedFailure.take() else { return }
         let now = environment.clock.now()

@@ -1,16 +1,16 @@
 import HeadracePlatform
 
-/// Runs one download: sends requests, follows redirects, resumes, verifies the file and gives it its name.
+/// Runs one download: sends requests, follows redirects, resumes, verifies the file and gives it its final name.
 ///
 /// Runs on the blocking executor, since its file calls may block.
 final class DownloadTransfer: Sendable {
-    /// Thrown if the transfer was asked to stop.
+    /// Thrown if the transfer was requested to stop.
     struct Stopped: Error {
-        /// Whether a partial file is left, or a resume record without one.
+        /// Whether a partial file, or a resume record without one, remains on the disk.
         var keptBytes: Bool
     }
 
-    /// Thrown if the transfer must be resumed later.
+    /// Thrown to release the slot and resume the transfer later.
     struct Retry: Error {
         var attempts: TransferState
         var time: Duration
@@ -19,7 +19,7 @@ final class DownloadTransfer: Sendable {
     let record: DownloadRecord
     let stop: StopSignal
     let environment: TransferEnvironment
-    /// The state carried over from earlier attempts.
+    /// The state carried over to the next attempt.
     let attempts: TransferState
 
     init(
@@ -38,11 +38,11 @@ final class DownloadTransfer: Sendable {
     }
 
     var request: DownloadRequest { record.request }
-    /// The request's expected size, which another request for the same file may set at any time.
+    /// The request's expected size; another request for the same file may set it at any time.
     var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
-    /// Returns the finished file; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
+    /// Downloads the file and returns it; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
     func run() async throws -> FinishedFile {
         record.unseal()
         if record.lacksSecrets, let kept = record.withoutSecrets {
@@ -153,7 +153,8 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// Sends one request, follows its redirects and handles the response; returns `nil` if another request is needed at once.
+    /// Sends one request, follows its redirects and handles the response; returns `nil` if another request must be sent
+    /// at once.
     private func exchange(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,
@@ -217,9 +218,9 @@ final class DownloadTransfer: Sendable {
     /// A response head and how it was obtained.
     struct Response: Sendable {
         let head: ResponseHead
-        /// The redirects that led to it.
+        /// The redirects from the requested URL to the one that responded.
         let chain: RedirectChain
-        /// The time from the request to the head.
+        /// The time from sending the request to receiving the head.
         let latency: Duration
     }
 
@@ -228,7 +229,7 @@ final class DownloadTransfer: Sendable {
         case redirected(URL, ResponseHead)
     }
 
-    /// Acts on a response; returns `nil` if another request is needed at once.
+    /// Acts on a response; returns `nil` if another request must be sent at once.
     private func receive(
         _ response: Response,
         _ body: inout ResponseBody,
@@ -317,14 +318,14 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// Records that the received bytes are unusable; they are retained until a response to replace them is accepted.
+    /// Records that the received bytes are unusable; they are kept until a response that replaces them is accepted.
     private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
         // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.
         guard reason.isUnverifiable || attempts.mayRequestAgain() else { throw unusable(reason) }
     }
 
-    /// Discards the received bytes in favour of the body of the present response.
+    /// Discards the received bytes, because the body of the present response replaces them.
     private func restart(
         _ session: inout PartialDownload,
         _ attempts: inout TransferState,

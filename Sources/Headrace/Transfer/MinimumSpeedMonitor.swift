@@ -1,12 +1,12 @@
 /// Detects a server that is slower than the minimum speed.
 ///
-/// Pure. It measures only the time spent waiting for bytes: disk time is not the server's.
+/// Performs no I/O. Only the time spent waiting for bytes is measured, so that a slow disk is not blamed on the server.
 struct MinimumSpeedMonitor: Sendable {
     private let bytesPerSecond: Int64
     private let timeout: Duration
     private var meter = SpeedMeter(start: .zero)
     private var waited = Duration.zero
-    /// The time at which the speed was last high enough.
+    /// The waiting time at which the speed last reached the minimum.
     private var lastFast = Duration.zero
 
     init(bytesPerSecond: Int64, timeout: Duration) {
@@ -14,14 +14,14 @@ struct MinimumSpeedMonitor: Sendable {
         self.timeout = timeout
     }
 
-    /// Counts bytes that were received after waiting for this long.
+    /// Counts received bytes and the time spent waiting for them.
     mutating func received(_ count: Int, after wait: Duration) {
         waited += wait
         meter.add(count, at: waited)
         if meter.bytesPerSecond(at: waited) >= Double(bytesPerSecond) { lastFast = waited }
     }
 
-    /// Throws `stalled` if the speed was below the minimum for the whole timeout.
+    /// Throws `stalled` if the speed has been below the minimum for the whole timeout.
     func check() throws(DownloadError) {
         guard waited - lastFast >= timeout else { return }
         throw DownloadError(

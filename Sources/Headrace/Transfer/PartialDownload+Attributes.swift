@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// Sets file attributes; a failure here does not fail the download.
+/// Sets file attributes; a failure to set one does not fail the download.
 extension PartialDownload {
-    /// Sets the modification time to the server's; called before the sync, which then covers it too.
+    /// Sets the modification time that the server sent; called before the last sync, which then covers it too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
         let now = HTTPDate(seconds: WallTime.seconds())
@@ -12,7 +12,8 @@ extension PartialDownload {
 
     /// Sets the attributes that record the origin and the version of the file with this stamp.
     ///
-    /// Called before the file gets its name, so that a process that is killed right after it leaves no file without them.
+    /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
+    /// file with attributes.
     /// - Returns: The validator to store in the registry instead, if the file system has no extended attributes.
     func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
         let configuration = environment.configuration
@@ -67,9 +68,9 @@ extension PartialDownload {
 }
 
 extension RepresentationMetadata {
-    /// The modification time that the server sent; `nil` if it cannot be true.
+    /// Returns the modification time that the server sent; `nil` if it cannot be true.
     ///
-    /// That is a time in the future, or the start of 1970, which servers send if they have none.
+    /// It cannot be true in the future, or at the start of 1970, which servers send if they do not know the time.
     func plausibleDate(at now: HTTPDate) -> HTTPDate? {
         let date = lastModified.flatMap(HTTPDate.init(parsing:))
         return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }

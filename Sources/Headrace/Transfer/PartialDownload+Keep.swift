@@ -7,7 +7,7 @@ extension PartialDownload {
 
     /// Updates the resume record, so that a later attempt finds the bytes; with `leaving`, even after a reboot.
     ///
-    /// After a failure the record claims fewer bytes; nothing else can be done about it.
+    /// If that fails, the existing record remains, which claims fewer bytes.
     mutating func keep(leaving: Bool) {
         // A hole among bytes that are recorded as durable would count as zeros.
         _ = try? releaseLostBytes()
@@ -27,7 +27,8 @@ extension PartialDownload {
         readers.change { $0.kept(held.stamp) }
     }
 
-    /// Sacrifices the last bytes on a full disk for the first record, without which a later run would lose all of them.
+    /// Truncates the file on a full disk, so that there is room for the first resume record; without one, a later run
+    /// would lose all bytes.
     private mutating func makeRoomForRecord() {
         guard case .receiving = state, readers.recordWriter.failure?.isDiskFull == true, let partial,
             environment.files.isMissing(recordFile.path),
@@ -43,7 +44,7 @@ extension PartialDownload {
         }
     }
 
-    /// Removes all files of this download.
+    /// Removes the partial file and the resume record.
     func remove() {
         readers.recordWriter.ended()
         guard let partial, (try? partial.namedStatus()) != nil else { return }
@@ -51,7 +52,7 @@ extension PartialDownload {
         partial.remove()
     }
 
-    /// Removes the leftovers of an earlier run, unless another process is writing them or a later release wrote them.
+    /// Removes the files of an earlier run, unless another process is writing them or a later release wrote them.
     mutating func removeLeftovers() {
         guard (try? recordFile.read()) != nil else { return }
         do {

@@ -1,6 +1,7 @@
 import HeadracePlatform
 
-/// The names for saving a complete file whose checksum or size is wrong: `NAME.mismatch`, `NAME (1).mismatch` and so on.
+/// The names under which a complete file with a wrong checksum or size is saved: `NAME.mismatch`, `NAME (1).mismatch`
+/// and so on.
 struct MismatchNames {
     static let suffix = ".mismatch"
 
@@ -8,7 +9,7 @@ struct MismatchNames {
     private var others: NumberedNames
 
     /// - Parameters:
-    ///   - finalPath: The path that the file would have if it were right.
+    ///   - finalPath: The path that the file would have if it were correct.
     ///   - names: The paths of the download.
     init(_ finalPath: String, _ names: DestinationPaths) {
         let name = SafeFileName.truncated(names.name(of: finalPath), to: SafeFileName.maxBytes, suffix: Self.suffix)
@@ -20,14 +21,15 @@ struct MismatchNames {
     mutating func next() -> String? { first.take() ?? others.next() }
 }
 
-/// A complete partial file whose bytes are wrong.
+/// Saves a complete partial file whose bytes are wrong.
 extension PartialDownload {
-    /// Renames the partial file to a free name: data, name, directory, record, in this order.
+    /// Renames the partial file to a free name and removes the resume record; with syncs of the file and the directory
+    /// in between.
     ///
-    /// A process that is killed meanwhile leaves the partial file or the renamed one. The file stays readable for its owner
-    /// only, and has no validator, so that a later download does not take it for the finished file.
+    /// A process that is killed meanwhile leaves the partial file or the renamed one. The renamed file stays private to
+    /// its owner and gets no validator attribute, so that a later download does not mistake it for the finished file.
     /// - Parameters:
-    ///   - finalPath: The path that the file would have if it were right.
+    ///   - finalPath: The path that the file would have if it were correct.
     ///   - mayUse: Returns whether no other download uses a path.
     /// - Returns: The new path.
     /// - Throws: A file-system error; the partial file is kept.
@@ -64,8 +66,8 @@ extension PartialDownload {
         return saved
     }
 
-    /// Whether ``setAside(for:mayUse:)`` renamed the partial file of a record, and the process ended before it removed the
-    /// record.
+    /// Whether the process ended after ``setAside(for:mayUse:)`` renamed the partial file of this record, and before it
+    /// removed the record.
     func isSetAside(_ record: ControlRecord) -> Bool {
         let finalPath = names.knownPath ?? names.directory + "/" + record.fileName
         var candidates = MismatchNames(finalPath, names)

@@ -1,6 +1,6 @@
-/// Recovers the state of an earlier run, before the first request.
+/// Restores the state of an earlier run, before the first request.
 extension PartialDownload {
-    /// Opens and locks the partial file of an earlier run, if there is one.
+    /// Opens and locks the partial file of an earlier run, if it exists, and returns the bytes that can be resumed.
     mutating func open() throws(DownloadError) -> RecoveredState {
         partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()
@@ -34,7 +34,7 @@ extension PartialDownload {
         }
     }
 
-    /// Resumes bytes that were written earlier in this process.
+    /// Resumes bytes that were received earlier in this process.
     private mutating func resumeSuspended(
         _ held: SuspendedPartial,
         _ partial: PartialFile
@@ -48,8 +48,10 @@ extension PartialDownload {
         return try resumeBytes(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
     }
 
-    /// Resumes those of the written bytes that the disk still has; `count` is the recorded number, and `isSame` is true if the
-    /// readers know the bytes already.
+    /// Resumes the written bytes that the disk still has.
+    ///
+    /// `count` is the number of bytes that the resume record claims. `isSame` is `true` if the readers already know the
+    /// bytes.
     private mutating func resumeBytes(
         with written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -86,7 +88,8 @@ extension PartialDownload {
         }
     }
 
-    /// A record without a partial file can only be of a file that was named just before its process ended.
+    /// Returns the file that was renamed just before its process ended, if a resume record without a partial file names
+    /// one.
     private mutating func recoverFinishedFile(_ contents: RecordFile.Contents) throws(DownloadError) -> RecoveredState?
     {
         readers.change { $0.lost() }
@@ -108,7 +111,7 @@ extension PartialDownload {
         return .complete(final)
     }
 
-    /// Whether the file at its final path has all the bytes written to it.
+    /// Whether the file at its final path has all bytes written to it.
     private func isIntact(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
         let files = environment.files
         guard let file = try? files.openForReading(path) else { return false }
@@ -116,7 +119,7 @@ extension PartialDownload {
         return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
-    /// Reports a resume record whose partial file is gone.
+    /// Returns the state for a resume record whose partial file is missing.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
             record.url == url.identity, !record.written.isEmpty, !isSetAside(record)

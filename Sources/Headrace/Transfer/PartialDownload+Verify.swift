@@ -1,6 +1,6 @@
 /// Verifies the complete partial file before it is named.
 extension PartialDownload {
-    /// Passes on bytes in order, a buffer at a time, and yields the thread in between.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time, and yields the thread in between.
     ///
     /// Throws `CancellationError` between two buffers if the task is cancelled, and an error if bytes are missing.
     func read(
@@ -15,7 +15,9 @@ extension PartialDownload {
         }
     }
 
-    /// Copies ranges of another file into the partial file; their version is unknown except, with `isWhole`, its size.
+    /// Copies ranges of another file into the partial file.
+    ///
+    /// The version of the bytes is recorded as unknown; with `isWhole`, their number is recorded as the size.
     mutating func takeOver(
         _ ranges: ByteRangeSet,
         of file: borrowing OpenFile,
@@ -39,26 +41,28 @@ extension PartialDownload {
         }
     }
 
-    /// Stores the checksum that the server sent for the whole file, for later runs too.
+    /// Stores the checksum that the server sent for the complete file, so that later runs verify it too.
     mutating func keepChecksum(_ checksum: Checksum?) {
         guard representation?.checksum != checksum?.description else { return }
         representation?.checksum = checksum?.description
         renewCheckpoint()
     }
 
-    /// Records that only a checksum of the whole file can show that the received bytes belong together.
+    /// Records that only a checksum of the complete file can show whether the received bytes are of one version.
     mutating func markUnverified() {
         if flagUnverified() { renewCheckpoint() }
     }
 
-    /// Like ``markUnverified()``, but returns `true` to leave ``renewCheckpoint()``, which may wait for a sync, to the caller.
+    /// Like ``markUnverified()``, but returns `true` if the caller must call ``renewCheckpoint()``, which may wait for
+    /// a sync.
     mutating func flagUnverified() -> Bool {
         guard representation?.isUnverified == nil else { return false }
         representation?.isUnverified = true
         return true
     }
 
-    /// Releases bytes that the complete file has lost since they were written, to be downloaded again; returns how many.
+    /// Releases the bytes that the complete file has lost since they were written, so that they are downloaded again;
+    /// returns their number.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
         let count = held.count
         guard let intact = try partial?.intact(held), intact != held else { return 0 }
@@ -66,7 +70,7 @@ extension PartialDownload {
         return count - held.count
     }
 
-    /// Discards wrong bytes, to be downloaded again.
+    /// Releases wrong bytes, so that they are downloaded again.
     mutating func release(_ bad: ByteRangeSet) {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
@@ -75,7 +79,7 @@ extension PartialDownload {
 }
 
 extension FileSystem {
-    /// Reads bytes in order, a buffer at a time.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `failure` if bytes are missing.
     static func readInOrder(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void,

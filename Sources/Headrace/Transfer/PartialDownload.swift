@@ -1,21 +1,23 @@
 import HeadracePlatform
 
-/// The bytes of one download on the disk, across all attempts: the partial file, its resume record and their version.
+/// The bytes of one download on the disk, across all attempts: the partial file, its resume record, and the version of
+/// the bytes.
 ///
 /// All calls block and belong on the blocking executor.
 struct PartialDownload {
-    /// The state that an earlier run left.
+    /// The state of the bytes that an earlier run received.
     enum RecoveredState: Sendable, Equatable {
         case nothing
-        /// Bytes that can be resumed if the server's version still matches, and the number of written bytes that the disk lost.
+        /// Bytes that can be resumed if the server still has their version; `lost` is the number of written bytes that
+        /// the disk lost.
         case bytes(lost: Int64)
-        /// The file at this path is complete; only its resume record remained to be removed.
+        /// The file at this path is complete; only the resume record remained to be removed.
         case complete(String)
-        /// Bytes whose version is unknown; they were deleted.
+        /// Bytes that cannot be resumed for the given reason; they were deleted.
         case discarded(reason: String, bytes: Int64)
     }
 
-    /// The responses that the bytes came from, as far as they may not belong together.
+    /// How many responses and sources the bytes came from, and thus whether they may be of different versions.
     enum Composition: Sendable {
         /// One response, over one connection.
         case oneResponse
@@ -29,11 +31,12 @@ struct PartialDownload {
     let url: URL
     let names: DestinationPaths
     let environment: TransferEnvironment
-    /// A fingerprint of the sender of the requests; see ``DownloadRequest/asker(_:)``.
+    /// A fingerprint of the login and header fields of the requests; see ``DownloadRequest/asker(_:)``.
     let asker: String
-    /// The requester that the last accepted response was sent to; `nil` before one.
+    /// The requester that received the last accepted response; `nil` before the first one.
     var requester: Requester?
-    /// The readers of the file; notified of new bytes after they are written, and of lost bytes before they are removed.
+    /// The readers of the file; notified of new bytes after they are written, and of lost bytes before they are
+    /// removed.
     let readers: FileReaders
     /// The open file, which several connections may write at once; `nil` before ``begin(_:for:)``.
     var partial: PartialFile?
@@ -42,13 +45,13 @@ struct PartialDownload {
     var representation: RepresentationMetadata?
     private(set) var composition = Composition.oneResponse
     private(set) var state = ControlRecord.State.receiving
-    /// The final path according to the last accepted response.
+    /// The final path that the last accepted response determined.
     var finalPath: String?
-    /// The digests of the pieces as received; `nil` if they are not compared.
+    /// The digests of the pieces as they were received; `nil` if pieces are not compared.
     var pieces: ReceivedPieces?
-    /// Digests the appended bytes.
+    /// Computes the digests of appended bytes.
     private var pieceDigester: PieceDigester?
-    /// Whether a resume record without its partial file was found; it is removed once a new partial file is locked.
+    /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked.
     var hasStaleRecord = false
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
@@ -64,7 +67,7 @@ struct PartialDownload {
     var path: String { names.partialPath }
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
-    /// The received bytes, anywhere in the file.
+    /// The ranges of the received bytes.
     var held: ByteRangeSet { policy.written }
 
     /// The number of received bytes before the first gap.
@@ -73,7 +76,7 @@ struct PartialDownload {
     /// Whether bytes were received beyond a gap.
     var hasGaps: Bool { held.end > heldBytes }
 
-    /// Discards all bytes; the record is removed first, so that it never describes another version.
+    /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
     mutating func discard() throws(DownloadError) {
         readers.change { $0.lost() }
         readers.recordWriter.ended()
@@ -99,12 +102,12 @@ struct PartialDownload {
         if environment.configuration.durability == .full { try environment.files.syncNames(in: names.directory) }
     }
 
-    /// Records that the bytes come from more than one response.
+    /// Records that the bytes come from more than one response or source.
     mutating func compose(of composition: Composition) {
         if self.composition != .severalSources { self.composition = composition }
     }
 
-    /// Whether the received bytes cannot be of a file of this size.
+    /// Whether the received bytes contradict this size of the complete file.
     func isOfOtherSize(than size: Int64) -> Bool {
         guard !held.isEmpty else { return false }
         return held.end > size || representation?.totalBytes ?? size != size
@@ -112,7 +115,7 @@ struct PartialDownload {
 
     // MARK: Receiving
 
-    /// Prepares for an accepted body, which continues the received bytes.
+    /// Prepares the partial file for an accepted body, which continues the received bytes.
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {
         let partial = try opened()
         representation = body.representation
@@ -139,13 +142,15 @@ struct PartialDownload {
         readers.recordWriter.began(durable: policy.durable, work)
     }
 
-    /// Writes a resume record; if that fails, the download continues and the record is written later.
+    /// Writes a resume record.
+    ///
+    /// If that fails, the download continues and the record is written later.
     func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
         let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
         try recordFile.write(record, syncing: directory)
     }
 
-    /// Reduces the received bytes to these, for the readers and the resume record too.
+    /// Removes all received bytes except these ranges from the state, for the readers and the resume record too.
     mutating func keepOnly(_ kept: ByteRangeSet) {
         readers.change { $0.lost(keeping: kept) }
         pieces?.forget(allBut: kept)
@@ -153,12 +158,12 @@ struct PartialDownload {
         renewCheckpoint()
     }
 
-    /// Makes the present metadata available to other threads that save the record.
+    /// Passes the present metadata to other threads, which may save the record.
     func renewCheckpoint() {
         if let partial { registerCheckpoint(partial) }
     }
 
-    /// Returns a policy for another attempt with the present bytes.
+    /// Returns a checkpoint policy for the next attempt, which starts with these ranges or the present ones.
     func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
@@ -168,7 +173,7 @@ struct PartialDownload {
         )
     }
 
-    /// Writes at the end of the contiguous received bytes.
+    /// Writes bytes after the contiguous received bytes; returns the checkpoint actions that are due.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(DownloadError) -> [CheckpointPolicy.Action] {
         guard let partial else { preconditionFailure("append(_:) was called before begin(_:for:)") }
         let offset = heldBytes
@@ -177,7 +182,7 @@ struct PartialDownload {
         return wrote(offset..<offset + Int64(bytes.count))
     }
 
-    /// Records newly received bytes that were written to ``partial``.
+    /// Records a range that was written to ``partial``; returns the checkpoint actions that are due.
     mutating func wrote(_ range: Range<Int64>) -> [CheckpointPolicy.Action] {
         let count = held.count + range.upperBound - range.lowerBound
         readers.change { $0.wrote(range) }
@@ -191,7 +196,8 @@ struct PartialDownload {
         pieceDigester = pieces.map(PieceDigester.init)
     }
 
-    /// Discards the bytes beyond gaps, if only one stream from the start can be trusted; returns how many.
+    /// Discards the bytes after the first gap, if only a single stream from the start can be trusted; returns their
+    /// number.
     mutating func abandonParts() throws(DownloadError) -> Int64 {
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
@@ -214,9 +220,9 @@ struct PartialDownload {
         return try partial.holds(bytes, at: offset)
     }
 
-    /// Returns the work for an action, which may run on another thread and returns whether it succeeded.
+    /// Returns the work for an action; it may run on another thread and returns whether it succeeded.
     ///
-    /// Makes no file call itself: it is called while holding locks that must not wait for the disk.
+    /// Makes no file call itself, because callers hold locks that must not wait for the disk.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }
         switch action {
@@ -228,10 +234,10 @@ struct PartialDownload {
         }
     }
 
-    /// Handles the result of a sync.
+    /// Handles the result of a sync; returns the checkpoint actions that are due.
     ///
-    /// A failure ends the download, and its record claims only what was synced before. A file system without sync is accepted
-    /// if none was requested.
+    /// Throws after a failure, and the resume record then claims only the bytes of earlier syncs. A file system that
+    /// does not support sync is accepted if the durability requires none.
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
         // After a failure the record claims less than was written; a record written by another thread may claim more.
         if !success, readers.recordWriter.ended() { policy.recordWritten() }
@@ -246,13 +252,13 @@ struct PartialDownload {
         return actions
     }
 
-    /// The error for the last sync, which failed.
+    /// The error to throw after a failed sync.
     var syncFailure: DownloadError {
         let error = partial?.syncFailure ?? SystemError(errno: EIO)
         return .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
     }
 
-    /// Performs the actions, and those that follow from them, on this thread.
+    /// Performs the actions, and those that follow from them, on the calling thread.
     mutating func complete(_ actions: [CheckpointPolicy.Action]) throws(DownloadError) {
         var actions = actions
         while !actions.isEmpty {
@@ -264,15 +270,17 @@ struct PartialDownload {
 
     // MARK: Finishing
 
-    /// Gives the complete file its final name: data, record, name, directory, in this order.
+    /// Gives the complete file its final name.
+    ///
+    /// The order is: sync the data, write the record, rename, sync the directory.
     ///
     /// - Parameters:
     ///   - finalPath: The intended final path.
     ///   - source: The URL that the file came from.
-    ///   - willName: Called with each path before it is tried, and with the stamp that identifies the file.
-    /// - Returns: The path that the file got, and its stamp.
-    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its final name
-    ///   and only the directory could not be synced.
+    ///   - willName: Called with each path before the rename is tried, and with the stamp of the file.
+    /// - Returns: The final path and the stamp of the file.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
+    ///   final name and only the directory could not be synced.
     mutating func finish(
         as finalPath: String,
         from source: URL,
@@ -334,7 +342,8 @@ struct PartialDownload {
         return (candidate, stamp)
     }
 
-    /// The error for a complete file that has no final name yet; it is saved, so that it need not be downloaded again.
+    /// Returns the error for a complete file that could not be renamed; the file is kept, so that it need not be
+    /// downloaded again.
     private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
         _ = work(for: .writeRecord)()
         // An empty partial file is not worth mentioning.

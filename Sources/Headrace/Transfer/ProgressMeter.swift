@@ -2,7 +2,7 @@
 struct ProgressMeter: Sendable {
     /// The minimum time between two reports: ten per second.
     static let interval = Duration.milliseconds(100)
-    /// The time after which progress is published even if no bytes arrived.
+    /// The interval at which progress is published while no bytes arrive.
     static let longestSilence = Duration.seconds(1)
 
     private(set) var bytesReceived: Int64
@@ -15,7 +15,7 @@ struct ProgressMeter: Sendable {
         speed = SpeedMeter(start: start)
     }
 
-    /// Counts bytes; returns the progress if it is time to publish it.
+    /// Counts bytes; returns the progress if it is time to publish it, else `nil`.
     mutating func received(_ count: Int, at now: Duration) -> DownloadProgress? {
         bytesReceived += Int64(count)
         speed.add(count, at: now)
@@ -24,7 +24,7 @@ struct ProgressMeter: Sendable {
         return progress(at: now)
     }
 
-    /// Resets the count to the bytes that are still present.
+    /// Resets the count to the bytes that remain after some were discarded.
     mutating func correct(to bytes: Int64) {
         bytesReceived = bytes
     }
@@ -43,11 +43,11 @@ struct ProgressMeter: Sendable {
         )
     }
 
-    /// A hundred years in seconds.
+    /// The maximum estimated remaining time: a hundred years in seconds.
     private static let longestEstimate = 3.2e9
 }
 
-/// A meter shared by the task that counts the bytes and the task that watches the time.
+/// A meter shared by the task that counts bytes and the task that publishes progress while none arrive.
 final class SharedMeter: Sendable {
     private let meter: Locked<ProgressMeter>
 

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The observers of a manager's queue as a whole.
 ///
-/// Slow observers cost no more than others: each has a buffer of fixed size, which drops the oldest events.
+/// A slow observer costs no more than others: each has a buffer of fixed size, which drops the oldest events.
 final class QueueObservers: Sendable {
     static let eventCapacity = 1024
     private static let maxFindings = 100
@@ -13,10 +13,10 @@ final class QueueObservers: Sendable {
         var changes = Subscribers<Void>()
     }
 
-    /// Sent to each observer of the events first.
+    /// Published to each new observer of the events first.
     private let findings: Locked<[QueueEvent]>
     private let state = Locked(State())
-    /// Whether there are observers; without any, progress costs next to nothing.
+    /// Whether there are observers; without any, publishing progress costs next to nothing.
     private let isWatched = Atomic(false)
 
     init(findings: [String] = []) {
@@ -31,7 +31,7 @@ final class QueueObservers: Sendable {
         publish(.registryDamaged(finding))
     }
 
-    /// Publishes an event, which counts as a change too.
+    /// Publishes an event to the observers of events, and a change to the observers of changes.
     func publish(_ event: QueueEvent) {
         guard isWatched.load(ordering: .acquiring) else { return }
         state.withLock { state in
@@ -40,18 +40,19 @@ final class QueueObservers: Sendable {
         }
     }
 
-    /// Publishes that something has changed.
+    /// Publishes a change to the observers of changes.
     func recordChange() {
         guard isWatched.load(ordering: .acquiring) else { return }
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// The events from now on, until the queue is closed.
+    /// Returns a stream of the findings so far and all later events; it finishes when the manager shuts down.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
 
-    /// Yields an element when something has changed since the last one, and one at first.
+    /// Returns a stream that yields one element at first, and then an element after each change; changes that follow
+    /// quickly are combined.
     func changes() -> AsyncStream<Void> {
         stream(.bufferingNewest(1), \.changes, first: [()])
     }

@@ -1,31 +1,32 @@
 import HeadracePlatform
 
-/// The identity that a server may recognise in a request: everything that the caller supplies to be recognised by.
+/// Everything that the caller supplies to identify the sender of a request.
 ///
-/// A finished file is current only for the requester that it was downloaded for. By RFC 9110 (sections 8.8.1 and 13.2.1) a 304
-/// for a strong entity tag would suffice, since the server sends it only to those who may have the file. But a weak tag or a
-/// date may also match another user's file, and so may the tag of a server that violates the rules. Receiving another user's
-/// bytes is worse than a second download, so the server's word counts only for the same requester. With
+/// A finished file is current only for the requester that downloaded it. By RFC 9110 (sections 8.8.1 and 13.2.1), a 304
+/// response for a strong entity tag would suffice, since a server sends it only to users who may have the file. But a
+/// weak tag or a date may also match another user's file, and so may the tag of a server that violates the rules.
+/// Receiving another user's bytes is worse than a second download, so a 304 counts only for the same requester. With
 /// ``DownloadRequest/RefetchPolicy/ifChanged``, the caller relies on the server's entity tag.
 ///
 /// A requester consists of what the caller supplies, not of what a server adds:
-/// - The user of a login counts, but not the password: the server checks it, and it cannot be guessed from the saved hash.
+/// - The user of a login counts, but not the password: the server checks it, and it cannot be guessed from the saved
+///   hash.
 /// - Cookies from the caller's files count, even expired ones, but not cookies set by servers.
 /// - A token counts as a whole, so a new token is another requester.
 struct Requester: Sendable, Hashable {
-    /// One string for each item that the server may recognise.
+    /// One string for each login, token, cookie or certificate that identifies the sender.
     private let marks: Set<String>
 
-    /// Whether the server was given nothing to recognise the sender by.
+    /// Whether the caller supplied nothing that identifies the sender.
     var isAnonymous: Bool { marks.isEmpty }
 
-    /// The requester that a manager presents at a source and, after redirects, at the URL that responded.
+    /// Creates the requester that a manager presents to a source and, after redirects, to the URL that responded.
     ///
-    /// Hosts that a redirect only passes through do not count, since later requests with a server's cookie skip them.
+    /// Hosts that only redirect do not count, since later requests may skip them.
     /// - Parameters:
     ///   - request: The request of the download.
     ///   - source: The requested URL or mirror.
-    ///   - head: The response; `nil` if there is none yet, so that a login that the server would ask for is unknown.
+    ///   - head: The response; `nil` before it, when it is unknown whether the server will request a login.
     ///   - configuration: The manager's settings.
     init(
         _ request: borrowing DownloadRequest,
@@ -59,7 +60,7 @@ struct Requester: Sendable, Hashable {
         return "\(field.name.lowercased()): \(field.value)"
     }
 
-    /// The SHA-256 of a salt and the marks, cut to 16 digits; `nil` if the system cannot compute it.
+    /// Returns the SHA-256 of a salt and the marks, truncated to 16 digits; `nil` if the system cannot compute it.
     fileprivate func hash(salt: String) -> String? {
         guard let digester = try? Digester(.sha256) else { return nil }
         // With their lengths, so that different sets never result in the same bytes.
@@ -71,7 +72,7 @@ struct Requester: Sendable, Hashable {
 }
 
 extension RequesterFingerprint {
-    /// Hashes a requester; returns `nil` if the system cannot compute SHA-256.
+    /// Hashes a requester with a salt; returns `nil` if the system cannot compute SHA-256.
     init?(_ requester: Requester, salt: UInt64 = .random(in: 0...UInt64.max)) {
         let salt = salt.hexadecimal
         guard let hash = requester.hash(salt: salt) else { return nil }

@@ -1,13 +1,15 @@
-/// Writes the resume record of a running download, for its transfer and for other threads that need it up to date at once.
+/// Writes the resume record of a running download, for its transfer and for other threads that need an up-to-date
+/// record at once.
 ///
-/// One thread at a time writes or syncs. The transfer announces when there is something to write, and when there is no more,
-/// before it removes the record or renames the file.
+/// One thread at a time writes or syncs. The transfer calls ``began(durable:_:)`` when it receives bytes, and
+/// ``ended()`` before it removes the record or renames the file.
 final class ResumeRecordWriter: Sendable {
-    /// The operations available while bytes are received; both block and return whether they succeeded.
+    /// The operations that other threads may use while bytes are received; both block and return whether they
+    /// succeeded.
     struct Work: Sendable {
-        /// Syncs the bytes to the disk; `nil` if nothing needs to survive a power cut.
+        /// Syncs the received bytes to the disk; `nil` if nothing has to survive a power cut.
         let sync: (@Sendable () -> Bool)?
-        /// Replaces the record by one with these ranges and pieces, and syncs it if requested.
+        /// Replaces the record by one with the given ranges and pieces, and syncs it if requested.
         let write:
             @Sendable (
                 _ written: ByteRangeSet, _ durable: ByteRangeSet, _ pieces: ReceivedPieces?, _ syncing: Bool
@@ -16,14 +18,16 @@ final class ResumeRecordWriter: Sendable {
 
     private struct State {
         var work: Work?
-        /// The bytes that another thread recorded as written, and those that the last record called durable.
+        /// The ranges that another thread recorded as written, and the ranges that the last record claims to be
+        /// durable.
         var written = ByteRangeSet()
         var durable = ByteRangeSet()
-        /// The pieces of the last record; `nil` before a record has some.
+        /// The pieces of the last record; `nil` before the first record that has any.
         var pieces: ReceivedPieces?
-        /// Whether another thread wrote a record that the transfer does not know of.
+        /// Whether another thread has written a record since the last call of ``ended()``.
         var isUnknown = false
-        /// Stored, since the kernel reports a failed sync only once, and has dropped the bytes by then.
+        /// Whether a sync has failed; stored, since the kernel reports a failed sync only once and has discarded the
+        /// bytes by then.
         var hasSyncFailed = false
         /// The error of the transfer's last write of the record; `nil` if it succeeded.
         var failure: SystemError?
@@ -31,10 +35,10 @@ final class ResumeRecordWriter: Sendable {
 
     private let state = Locked(State())
 
-    /// The reason why the record on the disk is not the transfer's last one; `nil` if it is.
+    /// The error of the transfer's last write of the record; `nil` if it succeeded.
     var failure: SystemError? { state.withLock { $0.failure } }
 
-    /// Begins to accept writes, with the bytes that are already durable.
+    /// Lets other threads write the record from now on; `durable` contains the synced ranges.
     func began(durable: ByteRangeSet, _ work: Work) {
         state.withLock { state in
             state.work = work
@@ -42,7 +46,7 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Stops writes by other threads; returns whether any wrote a record since the last call.
+    /// Stops other threads from writing the record; returns whether any of them wrote one since the last call.
     @discardableResult
     func ended() -> Bool {
         state.withLock { state in
@@ -53,13 +57,13 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Forgets the state of the file, which is closed.
+    /// Resets the state, because the partial file was closed.
     func closed() {
         ended()
         state.withLock { ($0.hasSyncFailed, $0.failure) = (false, nil) }
     }
 
-    /// Syncs for the transfer; returns `false` if this or any other sync failed.
+    /// Performs a sync for the transfer; returns `false` if this or any earlier sync failed.
     func sync(_ sync: () -> Bool) -> Bool {
         state.withLock { state in
             if !sync() { state.hasSyncFailed = true }
@@ -67,7 +71,8 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Writes the transfer's record, merged with a newer one that another thread may have written.
+    /// Writes the transfer's record, merged with a newer one that another thread may have written; returns whether that
+    /// succeeded.
     func write(_ record: ControlRecord, _ write: (ControlRecord) throws(SystemError) -> Void) -> Bool {
         state.withLock { state in
             var record = record
@@ -88,7 +93,7 @@ final class ResumeRecordWriter: Sendable {
     /// Updates the record from another thread if bytes are being received; blocks.
     /// - Parameters:
     ///   - syncing: Whether the bytes must survive a power cut too, which takes longer.
-    ///   - held: Returns the received bytes; called when no other thread writes.
+    ///   - held: Returns the ranges of the received bytes; called when no other thread is writing.
     func save(syncing: Bool, _ held: () -> ByteRangeSet) {
         state.withLock { state in
             guard let work = state.work else { return }

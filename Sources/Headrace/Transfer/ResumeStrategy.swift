@@ -1,26 +1,28 @@
-/// Decides what a download requests next and whether it may restart again, across all attempts of a run.
+/// Decides which range a download requests next, and whether it may restart again, across all attempts of a run.
 struct ResumeStrategy: Sendable {
-    /// The maximum number of restarts per run, for servers that send another entity tag with each response.
+    /// The maximum number of restarts per run; some servers send another entity tag with each response.
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
-    /// Whether a checksum verifies at the end that all bytes belong together.
+    /// Whether a checksum of the complete file verifies at the end that all bytes are of one version.
     private(set) var isVerifiedAtEnd: Bool
-    /// Whether bytes were combined that only the checksum can show to belong together.
+    /// Whether received bytes were combined without a matching validator, so that only the checksum can verify them.
     private(set) var isUnverified = false
-    /// Whether the received bytes are of another source, so that only an entity tag can match: many files share a date.
+    /// Whether the received bytes are of another source, so that only an entity tag can validate them: many files share
+    /// a date.
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
-    /// Whether conditions are assumed to be supported by the server.
+    /// Whether a request for the whole file may be conditional; `false` after a 304 response that could not be used.
     private(set) var sendsCondition = true
-    /// The reason why the received bytes cannot be resumed; they are retained until a response replaces them.
+    /// The reason why the received bytes must be replaced; they are kept until a response that replaces them arrives.
     private(set) var pendingRestart: RestartReason?
-    /// Whether the next response must verify that the received bytes, which ended with an HTTP/2 stream, are the whole file.
+    /// Whether the next response must verify that the received bytes are the whole file, because their end was marked
+    /// only by the end of an HTTP/2 stream.
     private(set) var verifiesEnd = false
     /// Whether requests are sent over HTTP/1.1, where the last chunk marks the end of a body without a length.
     private(set) var avoidsHTTP2 = false
-    /// Whether the end was already requested over the other version of HTTP.
+    /// Whether both versions of HTTP have been tried to verify the end.
     private var hasChangedVersion = false
 
     init(_ policy: DownloadRequest.ResumePolicy, isVerifiedAtEnd: Bool) {
@@ -28,9 +30,10 @@ struct ResumeStrategy: Sendable {
         self.isVerifiedAtEnd = isVerifiedAtEnd
     }
 
-    /// The request for the first missing range of a version received in part.
+    /// Returns the request for the first missing range of a partially received file.
     ///
-    /// `inParts` is false if later bytes could not be kept; then everything up to the end is requested.
+    /// If `inParts` is `false`, the bytes after the first gap cannot be kept, so the request extends to the end of the
+    /// file.
     mutating func nextRequest(_ held: ByteRangeSet, of known: RepresentationMetadata?, inParts: Bool) -> RangeRequest {
         let heldBytes = held.count
         if verifiesEnd, let known { return requestEnd(heldBytes, of: known) }
@@ -69,7 +72,8 @@ struct ResumeStrategy: Sendable {
         }
     }
 
-    /// Requests the bytes after those that ended with an HTTP/2 stream, or the whole file if the server sends no ranges.
+    /// Returns the request for the bytes after the received ones, to verify the end; for the whole file, if the server
+    /// does not support ranges.
     private func requestEnd(_ heldBytes: Int64, of known: RepresentationMetadata) -> RangeRequest {
         var rangeRequest = RangeRequest(known: known, heldBytes: heldBytes)
         rangeRequest.verifiesEnd = true
@@ -81,14 +85,15 @@ struct ResumeStrategy: Sendable {
         return rangeRequest
     }
 
-    /// Makes the next request verify the end of the received bytes, first over HTTP/2 if the server announces ranges.
+    /// Makes the next request verify the end of the received bytes: over HTTP/2 if the server announces ranges, else
+    /// over HTTP/1.1.
     mutating func mustVerifyEnd(announcesRanges: Bool) {
         verifiesEnd = true
         hasChangedVersion = false
         avoidsHTTP2 = !announcesRanges
     }
 
-    /// Switches to the other version of HTTP; returns `false` if the end could not be verified over either.
+    /// Switches to the other version of HTTP; returns `false` if both versions have been tried.
     mutating func changeVersion() -> Bool {
         guard !hasChangedVersion else { return false }
         hasChangedVersion = true
@@ -96,37 +101,38 @@ struct ResumeStrategy: Sendable {
         return true
     }
 
-    /// Records that a part of the file cannot verify the end, so that the whole file is needed.
+    /// Records that a range request cannot verify the end, so that the whole file must be requested.
     mutating func needsWholeForEnd() {
         hasChangedVersion = true
         avoidsHTTP2 = true
     }
 
-    /// Records that requests go to another source from now on.
+    /// Records that the next requests use another source.
     mutating func sourceChanged() {
         isOtherSource = true
     }
 
-    /// Records that a response continues the received bytes.
+    /// Records that a response with this proof continues the received bytes.
     mutating func accepted(_ proof: RangeRequest.Proof) {
         verifiesEnd = false
         if case .later = proof { isUnverified = true }
         if isOtherSource { isUnverified = true }
     }
 
-    /// From now on, bytes are combined only with a matching validator.
+    /// Requires a matching validator to combine bytes from now on, even if a checksum is expected.
     mutating func stopTrustingChecksum() {
         isVerifiedAtEnd = false
     }
 
-    /// Records that a response showed the received bytes to be unusable.
+    /// Records the reason why the received bytes are unusable.
     mutating func mustRestart(_ reason: RestartReason) {
         pendingRestart = reason
     }
 
     /// Records that the received bytes were discarded; returns `false` after too many restarts.
     ///
-    /// Restarts of unverifiable bytes do not count: each follows a failure, which is counted elsewhere.
+    /// Discarding unverifiable bytes does not count as a restart: each time follows a failure, which is counted
+    /// elsewhere.
     mutating func restarted(for reason: RestartReason) -> Bool {
         if !reason.isUnverifiable { restarts += 1 }
         isOtherSource = false

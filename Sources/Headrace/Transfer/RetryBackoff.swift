@@ -1,6 +1,6 @@
-/// Decides when to retry after a failure and when to stop.
+/// Decides when to retry after a failure, and when to stop retrying.
 ///
-/// Pure. Exponential delays with full jitter, and two budgets.
+/// Performs no I/O. Delays are exponential with full jitter; two budgets limit the number of failures.
 struct RetryBackoff: Sendable, Hashable {
     /// The upper bound of the first delay, in milliseconds; it doubles for each further delay.
     private let firstCeiling: Int64
@@ -9,17 +9,17 @@ struct RetryBackoff: Sendable, Hashable {
     private let maxTotalFailures: Int
     private let bytesPerFailure: Int64
 
-    /// The failures since the last progress.
+    /// The number of failures since the last progress.
     private(set) var failures = 0
-    /// The part of them that does not count against the budgets.
+    /// The number of those failures that do not count against the budgets.
     private var forgiven = 0
     private(set) var totalFailures = 0
     private var progressBytes: Int64 = 0
 
-    /// Creates a schedule.
+    /// Creates the state before the first failure.
     /// - Parameters:
     ///   - policy: The bounds of the delays and the maximum number of failures.
-    ///   - bytesPerFailure: The progress that earns one more retry.
+    ///   - bytesPerFailure: The number of new bytes that earns one more retry.
     init(_ policy: RetryPolicy, bytesPerFailure: Int64 = 1 << 20) {
         firstCeiling = policy.baseDelay.wholeMilliseconds
         lastCeiling = policy.maxDelay.wholeMilliseconds
@@ -28,9 +28,9 @@ struct RetryBackoff: Sendable, Hashable {
         self.bytesPerFailure = max(1, bytesPerFailure)
     }
 
-    /// Counts newly received bytes; any of them resets the count of consecutive failures.
+    /// Counts received bytes, which reset the number of consecutive failures.
     ///
-    /// Bytes downloaded again after being discarded earn no further retries: `earned` is the number of those that do.
+    /// Bytes that were discarded and downloaded again earn no further retries: `earned` excludes them.
     mutating func progressed(by bytes: Int64, earning earned: Int64) {
         guard bytes > 0 else { return }
         (failures, forgiven) = (0, 0)
@@ -38,10 +38,10 @@ struct RetryBackoff: Sendable, Hashable {
         progressBytes = overflow ? .max : sum
     }
 
-    /// Counts a failure; returns the delay before the next attempt, or `nil` to stop.
+    /// Counts a failure; returns the delay before the next attempt, or `nil` to stop retrying.
     ///
-    /// The delay is never shorter than the server requested. A forgiven failure does not count against the budgets, but is not
-    /// retried either if retries are disabled.
+    /// The delay is never shorter than `retryAfter`, which the server sent. A forgiven failure does not count against
+    /// the budgets, but is not retried either if retries are disabled.
     mutating func failed(
         retryAfter: Duration?,
         isForgiven: Bool,
@@ -60,13 +60,13 @@ struct RetryBackoff: Sendable, Hashable {
         return max(delay, retryAfter ?? .zero)
     }
 
-    /// Counts a failure that is retried regardless of the budgets.
+    /// Counts a failure that the caller retries regardless of the budgets.
     mutating func failedIgnoringBudgets() {
         failures += 1
         totalFailures += 1
     }
 
-    /// The upper bound of the next delay.
+    /// The maximum of the next delay.
     private var ceiling: Int64 {
         // Doubling 62 times exceeds any bound.
         let (product, overflow) = firstCeiling.multipliedReportingOverflow(by: 1 << Int64(min(failures, 62)))

@@ -2,7 +2,7 @@
 struct SizeLimit: Sendable, Hashable {
     let maxBytes: Int64?
 
-    /// Throws `fileTooLarge` if a file of this size, or a larger one, is not allowed.
+    /// Throws `fileTooLarge` if a file of at least `bytes` bytes exceeds the limit.
     func check(_ bytes: Int64) throws(DownloadError) {
         guard let maxBytes, bytes > maxBytes else { return }
         throw DownloadError(
@@ -13,6 +13,6 @@ struct SizeLimit: Sendable, Hashable {
 }
 
 extension BodyPlacement {
-    /// The known size of the file, or a lower bound for it.
+    /// The size of the file or, if unknown, the smallest possible one.
     var minFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
 }

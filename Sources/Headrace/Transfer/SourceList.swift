@@ -1,10 +1,12 @@
 import HeadracePlatform
 
-/// The URLs from which a file can be downloaded, tried one after another, and why the abandoned ones failed.
+/// The URLs from which a file can be downloaded, in the order in which they are tried, and the errors of abandoned
+/// URLs.
 ///
-/// Pure. A source that is temporarily unavailable is tried again after the untried ones; other failed sources are not.
+/// Performs no I/O. A source that is temporarily unavailable is tried again after the untried sources; other failed
+/// sources are not.
 struct SourceList: Sendable, Equatable {
-    /// An abandoned source.
+    /// An abandoned source and its last error.
     struct Failure: Sendable, Equatable {
         var url: URL
         var error: DownloadError
@@ -14,15 +16,15 @@ struct SourceList: Sendable, Equatable {
     static let endedStatuses: Set<Int> = [401, 403, 404, 410]
 
     private(set) var current: URL
-    /// Whether it is the request's own URL, or a new link that replaced it, and not a mirror.
+    /// Whether ``current`` is the request's own URL or a new link that replaced it, and not a mirror.
     private(set) var isOrigin = true
-    /// Whether it is the source that each run tries first, or a new link on its host.
+    /// Whether ``current`` is the source that each run tries first, or a new link to the same host.
     var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
     private let origin: URL
     /// The time at which ``current`` expires, if known.
     private(set) var expires: Date?
     private var untried: [URL]
-    /// The sources that a response advertised, which the request does not contain.
+    /// The sources that a response advertised and the request does not contain.
     private var advertised: Set<URL> = []
     private var postponed: [URL] = []
     /// The last failure of each source, in the order in which the sources first failed.
@@ -38,7 +40,7 @@ struct SourceList: Sendable, Equatable {
         untried = request.mirrors.filter { known.insert($0).inserted }
     }
 
-    /// Adds sources after those already known.
+    /// Adds sources after the known ones, in this order.
     mutating func join(_ urls: [URL]) {
         var known = Set([origin, current] + untried + postponed + failures.map(\.url))
         let new = urls.filter { known.insert($0).inserted }
@@ -46,19 +48,20 @@ struct SourceList: Sendable, Equatable {
         advertised.formUnion(new)
     }
 
-    /// Whether a source was advertised by a response only.
+    /// Whether a source was advertised by a response and is not in the request.
     func isAdvertised(_ source: URL) -> Bool { advertised.contains(source) }
 
-    /// Removes the untried sources that were advertised by a response only.
+    /// Removes the untried sources that were advertised by a response and are not in the request.
     mutating func forgetAdvertised() {
         guard !advertised.isEmpty else { return }
         untried.removeAll(where: advertised.contains)
         postponed.removeAll(where: advertised.contains)
     }
 
-    /// Whether to switch to another source instead of retrying the current one.
+    /// Whether to switch to another source after this error instead of retrying the current one.
     ///
-    /// An unreachable source is retried first if bytes of it were received, since another source would have to match them.
+    /// With `holdingBytes`, an unreachable source is retried first, since another source would have to match the
+    /// received bytes.
     func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
         guard !untried.isEmpty else { return false }
         guard let status = error.statusCode else {
@@ -73,7 +76,7 @@ struct SourceList: Sendable, Equatable {
     /// The other sources that may have the file.
     var others: [URL] { untried + postponed }
 
-    /// Switches to an untried source while the current one requires a wait; returns `nil` if there is none.
+    /// Switches to an untried source, while the current one requires a wait; returns `nil` if there is none.
     mutating func postpone() -> URL? {
         guard !untried.isEmpty else { return nil }
         postponed.append(current)
@@ -81,9 +84,9 @@ struct SourceList: Sendable, Equatable {
         return current
     }
 
-    /// Abandons the current source after an error that a wait would not resolve; returns the next source.
+    /// Abandons the current source after an error that waiting would not resolve; returns the next source.
     ///
-    /// Throws the error if the source is not to blame, or an error that lists all sources if there is no other.
+    /// Throws the error if another source would not help, or an error that lists all sources if none is left.
     mutating func next(after error: DownloadError, holdingBytes: Bool = false) throws(DownloadError) -> URL {
         guard error.isSourceFailure else { throw error }
         if let index = failures.firstIndex(where: { $0.url == current }) {
@@ -109,7 +112,7 @@ struct SourceList: Sendable, Equatable {
         expires = link.expires
     }
 
-    /// The reason why no source had the file: the only error, or all errors in one sentence.
+    /// The error that explains why no source had the file: the only error, or all errors in one sentence.
     private var summary: DownloadError {
         let first = failures[0].error
         guard failures.count > 1 else { return first }
@@ -127,7 +130,7 @@ struct SourceList: Sendable, Equatable {
 }
 
 extension DownloadError {
-    /// Whether another source of the same file may succeed.
+    /// Whether the error is about one source, so that another source of the same file may succeed.
     fileprivate var isSourceFailure: Bool {
         let codes: Set<Code> = [
             .nameResolution, .addressRefused, .connection, .tls, .stalled, .connectionLost, .httpStatus, .redirect,

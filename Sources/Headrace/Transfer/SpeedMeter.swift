@@ -1,14 +1,14 @@
 import HeadracePlatform
 
-/// The average speed over the last seconds, in bytes per second, from counts at given times.
+/// The average speed over the last seconds, in bytes per second, computed from byte counts and their times.
 ///
-/// The weights halve every ``halfLife`` up to the time of the query, so that the speed of a stalled transfer falls to zero
-/// without new counts.
+/// The weight of older bytes halves every ``halfLife``, so that the speed of a stalled transfer falls to zero without
+/// further counts.
 struct SpeedMeter: Sendable {
     /// The age at which a byte counts half.
     static let halfLife = Duration.seconds(2)
 
-    /// The decayed bytes and seconds as of `time`.
+    /// The decayed numbers of bytes and seconds as of `time`.
     private var bytes = 0.0
     private var seconds = 0.0
     private var time: Duration

@@ -1,13 +1,13 @@
-/// Asks one run of a download to stop, and gives the reason.
+/// Requests one run of a download to stop, and states the reason.
 ///
 /// The first reason applies, except that cancellation overrides any other.
 final class StopSignal: Sendable {
     enum Reason: Sendable, Hashable {
         case cancelled
         case paused
-        /// The download must wait again, since a limit was lowered or a more urgent download needs the slot.
+        /// The download must wait again, because a limit was lowered or a more urgent download needs the slot.
         case demoted
-        /// The connections no longer work on the present network.
+        /// The connections do not work on the present network.
         case networkChanged
         case shutDown
         case timedOut(after: Duration)
@@ -32,7 +32,9 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Sets a handler for reasons to stop, which must not call this object; called at once if there is a reason already.
+    /// Sets a handler for the reason to stop; called at once if there already is one.
+    ///
+    /// The handler must not call this object.
     func follow(_ publish: (@Sendable (Reason) -> Void)?) {
         state.withLock { state in
             state.publish = publish
@@ -40,9 +42,9 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels its task when the download must stop.
+    /// Runs `body`, and cancels the task of `body` when the download must stop.
     ///
-    /// Uses one task per download; a task group would need two more, for the work and for waiting for the signal.
+    /// Uses one task per download; a task group would need two more, for `body` and for waiting for the signal.
     func cancellingTask<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
         await withUnsafeCurrentTask { task in
             // Valid until the closure returns, and cancelling is allowed from any thread.

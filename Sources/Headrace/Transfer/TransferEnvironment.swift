@@ -13,7 +13,7 @@ final class TransferEnvironment: Sendable {
     let claims: DestinationReservations
     let rates: ThrottleController
     let descriptors: DescriptorShare
-    /// Called with a file's state before it gets its final name; may block.
+    /// Called with the stamp of a file before it is renamed to its final name; may block.
     let willName: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
     /// Downloads the files outside the process; `nil` if the manager does it.
     let background: (any BackgroundFetcher)?
@@ -83,7 +83,8 @@ final class TransferEnvironment: Sendable {
         pathChange.withLock { $0 = now }
     }
 
-    /// Whether a failure may be due to the network alone: it is unavailable for the request, or changed a moment ago.
+    /// Whether a failure may be due to the network alone, because it is unavailable for the request or has just
+    /// changed.
     func isNetworkUnsettled(for request: DownloadRequest) -> Bool {
         let need = NetworkRequirement(request)
         guard !need.isLoopback, gate.blocker(for: need) == nil else { return !need.isLoopback }
@@ -91,7 +92,7 @@ final class TransferEnvironment: Sendable {
         return settled.map { clock.now() < $0 } ?? false
     }
 
-    /// The requests that the network currently permits.
+    /// Decides which requests the network currently permits.
     var gate: NetworkAdmission {
         NetworkAdmission(waitsForConnectivity: configuration.waitsForConnectivity, path: network.path)
     }

@@ -3,9 +3,9 @@ import HeadracePlatform
 /// A complete file under its final name.
 struct FinishedFile: Sendable {
     let url: URL
-    /// The state of the file at that time; `nil` if it could not be read.
+    /// The stamp of the file at that time; `nil` if it could not be read.
     let stamp: FileStamp?
-    /// Whether the file existed before, so that this download did not fetch it.
+    /// Whether the file existed already, so that this transfer did not fetch it.
     var wasThere = false
 }
 
@@ -13,12 +13,13 @@ struct FinishedFile: Sendable {
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)
-    /// The transfer was asked to stop; `keptBytes` is true if a partial file is left, or a resume record without one.
+    /// The transfer was requested to stop; `keptBytes` is `true` if a partial file, or a resume record without one,
+    /// remains.
     case stopped(keptBytes: Bool)
-    /// The transfer must be resumed, but not before this time.
+    /// The transfer must be resumed with this state, but not before this time.
     case retry(TransferState, at: Duration)
 
-    /// Runs a transfer until it finishes or exceeds the time limit.
+    /// Runs a transfer until it finishes or exceeds the time limit of the download.
     init(of transfer: DownloadTransfer) async {
         guard let limit = transfer.environment.configuration.timeLimit else {
             self = await TransferOutcome(ofUnlimited: transfer)
@@ -44,7 +45,7 @@ enum TransferOutcome: Sendable {
         }
     }
 
-    /// If the transfer was asked to stop, the reason explains the errors that followed.
+    /// Runs a transfer; if it was requested to stop, the reason for that takes precedence over errors.
     private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())

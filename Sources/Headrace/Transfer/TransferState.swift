@@ -1,16 +1,17 @@
 import HeadracePlatform
 
-/// The state that all attempts of one run share: progress, budgets and what is known of the server.
+/// The state that all attempts of one run share: the progress, the retry budgets and everything known about the
+/// servers.
 ///
 /// A download that waits for a retry releases its slot, and continues with this state when it runs again.
 struct TransferState: Sendable {
-    /// The ways in which a file may still be downloaded.
+    /// How the remaining bytes of a file may be requested.
     enum Parts: Sendable, Equatable {
-        /// Over several connections.
+        /// In several ranges at once.
         case several
-        /// One missing part after another.
+        /// In one range after another, each for the first missing bytes.
         case one
-        /// From the start to the end.
+        /// In one range to the end of the file.
         case none
 
         mutating func lower() {
@@ -18,7 +19,7 @@ struct TransferState: Sendable {
         }
     }
 
-    /// The next step after a complete file that is wrong.
+    /// The next step if a complete file has the wrong checksum or size.
     enum AfterMismatch {
         case sameSource
         case otherSource
@@ -26,43 +27,43 @@ struct TransferState: Sendable {
     }
 
     private static let maxRenewals = 3
-    /// The number of repairs of bytes that changed on the disk; after more the disk is considered faulty.
+    /// The maximum number of repairs of bytes that changed on the disk; after that, the disk is considered faulty.
     private static let maxDiskRepairs = 2
 
-    /// The start of the first attempt, later by the time that the download has waited for a slot since.
+    /// The start of the first attempt, moved later by the time that the download has since waited for a slot.
     private(set) var start: Duration
-    /// The time of the next attempt, while the download waits for it.
+    /// The time of the next attempt, while the download waits for it; otherwise `nil`.
     private var due: Duration?
-    /// Whether the current attempt was requested before it was due.
+    /// Whether the user resumed the download before its next attempt was due.
     private(set) var isHastened = false
-    /// The failure of the last attempt of this run; `nil` if it did not fail.
+    /// The error of the last attempt in this run; `nil` if it did not fail.
     var lastFailure: DownloadError?
-    /// A failure whose retry has not yet been cleared by the pacing of its host.
+    /// A failure to be retried, until the host's retry limit has been applied.
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy
     var parts = Parts.several
     var verification: Verification
-    /// The path and URL of the file last published for a response.
+    /// The path and URL last published for a response.
     var reportedFile: (path: String, url: URL)?
-    /// The final path according to the origin's response; mirrors do not rename the file.
+    /// The final path according to the origin's response; responses of mirrors do not change it.
     var originPath: String?
     var sources: SourceList
-    /// The body bytes received from the network, including unusable ones.
+    /// The number of body bytes received from the network, including unusable ones.
     private(set) var fetchedBytes: Int64 = 0
-    /// The maximum of received bytes so far; reset when the source or its version of the file changes.
+    /// The maximum number of received bytes so far; reset when the source, or its version of the file, changes.
     private var maxHeldBytes: Int64 = 0
     private var backoff: RetryBackoff
-    /// The initial budget of each new source.
+    /// The initial retry state for each new source.
     private let firstBackoff: RetryBackoff
     private let firstResume: ResumeStrategy
     private var unusableResponses = 0
     /// Whether a wrong complete file was already downloaded again from the same source.
     private var hasRefetched = false
     private var diskRepairs = 0
-    /// Whether the content coding was already reported.
+    /// Whether the content coding of the response was already published.
     var hasReportedCoding = false
-    /// Existing files that were read and found not to match the request.
+    /// The stamps of existing files that were read and do not match the request.
     var mismatchedFiles: Set<FileStamp> = []
     /// The number of links requested since the last progress.
     private var renewals = 0
@@ -85,7 +86,7 @@ struct TransferState: Sendable {
         fetchedBytes += Int64(count)
     }
 
-    /// Counts the progress of an attempt, from the received bytes before and after it.
+    /// Counts the progress of an attempt, from the numbers of received bytes before and after it.
     mutating func progressed(from before: Int64, to held: Int64) {
         let earlierMax = max(maxHeldBytes, before)
         backoff.progressed(by: held - before, earning: max(0, held - earlierMax))
@@ -93,7 +94,8 @@ struct TransferState: Sendable {
         if held > before { renewals = 0 }
     }
 
-    /// Returns the delay before the next attempt at the same source, or `nil` to abandon it.
+    /// Counts a failure; returns the delay before the next attempt with the same source, or `nil` to abandon the
+    /// source.
     mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         var random = SystemRandomNumberGenerator()
@@ -104,7 +106,7 @@ struct TransferState: Sendable {
         return error.code == .stalled && isFirst ? delay.map { _ in .zero } : delay
     }
 
-    /// Counts a failure that the caller decided to retry.
+    /// Counts a failure that the caller's policy retries regardless of the budgets.
     mutating func failedIgnoringBudgets() {
         backoff.failedIgnoringBudgets()
     }
@@ -116,7 +118,7 @@ struct TransferState: Sendable {
         return resume.restarted(for: reason)
     }
 
-    /// Abandons the source and returns the next one, with a fresh budget; throws if there is none.
+    /// Abandons the source and returns the next one, with a new retry budget; throws if there is none.
     mutating func leaveSource(after error: DownloadError, holdingBytes: Bool) throws(DownloadError) -> URL {
         let next = try sources.next(after: error, holdingBytes: holdingBytes)
         beginSource()
@@ -141,25 +143,27 @@ struct TransferState: Sendable {
         unusableResponses = 0
     }
 
-    /// Replaces the link; the new one may support ranges even if the expired one no longer did.
+    /// Replaces the link of the current source.
+    ///
+    /// The new link may support ranges, even if the expired link no longer did.
     mutating func renewSource(_ link: DownloadRequest.Link) {
         if link.url.host() != sources.current.host() { resume.sourceChanged() }
         sources.renew(link)
         parts = .several
     }
 
-    /// Counts a requested link; returns `false` if none of the last ones made progress.
+    /// Counts a request for a new link; returns `false` after too many without progress.
     mutating func mayRenewLink() -> Bool {
         renewals += 1
         return renewals <= Self.maxRenewals
     }
 
-    /// Makes the download wait for its next attempt until this time.
+    /// Records that the download waits for its next attempt until this time.
     mutating func wait(until time: Duration) {
         due = time
     }
 
-    /// Continues after the wait.
+    /// Records that the wait for the next attempt or for a slot has ended.
     mutating func endWait(at now: Duration) {
         lastFailure = nil
         guard let due = due.take() else { return }
@@ -167,15 +171,15 @@ struct TransferState: Sendable {
         isHastened = due > now
     }
 
-    /// Counts a response with an unusable body; returns `false` if there were too many.
+    /// Counts a response with an unusable body; returns `false` after too many of them.
     mutating func mayRequestAgain() -> Bool {
         unusableResponses += 1
         return unusableResponses <= ResumeStrategy.maxRestarts
     }
 
-    /// Counts a repair of a complete file that lost bytes on the disk; returns `false` if there were too many.
+    /// Counts a repair of a complete file that lost bytes on the disk; returns `false` after too many repairs.
     ///
-    /// Afterwards the file is verified as it is on the disk, not as it was received.
+    /// Afterwards the checksums are computed from the disk, not from the received bytes.
     mutating func mayRepairDisk() -> Bool {
         verification.discardDigest()
         parts = .one
@@ -186,9 +190,10 @@ struct TransferState: Sendable {
 
     /// Decides whether a wrong complete file is downloaded again, and from which source.
     ///
-    /// The same source is used again at most once in a run, and only if it may not be to blame; each other one is used once.
+    /// Per run, the same source is used again at most once, and only if it may not be at fault; each other source is
+    /// used once.
     /// - Parameters:
-    ///   - composition: The responses that the file was assembled from.
+    ///   - composition: How many responses and sources the file came from.
     ///   - keepsBytes: Whether some bytes are known to be correct, so that only the others are downloaded.
     ///   - isDiskFailure: Whether the wrong bytes changed on the disk.
     /// - Returns: The next step.

@@ -1,8 +1,8 @@
 /// Divides the memory for received but unread bytes among the running transfers.
 final class BufferBudget: Sendable {
-    /// The memory for about 60 transfers; each further transfer gets the minimum share.
+    /// The total memory, enough for about 60 transfers; each further transfer gets the minimum share.
     private static let bytes = 32 << 20
-    /// Powers of two, so that chunks of one transfer fit the next.
+    /// The possible shares in bytes; powers of two, so that the chunks of one transfer can be reused by another.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
     private static let minShare = 64 << 10
 

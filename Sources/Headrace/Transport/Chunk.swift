@@ -3,7 +3,7 @@ import HeadracePlatform
 /// A buffer that contains a piece of a body.
 package struct Chunk: Sendable {
     private var storage: [UInt8]
-    /// The position of the bytes in the buffer; those before it were moved out.
+    /// The position of the bytes in the buffer; the bytes before it were moved to other chunks.
     private var filled = 0..<0
     /// The number of bytes.
     package var count: Int { filled.count }
@@ -46,7 +46,7 @@ package struct Chunk: Sendable {
 
 /// Used buffers for reuse, so that a transfer does not allocate one for each piece.
 package final class ChunkPool: Sendable {
-    /// The maximum size of the unused buffers.
+    /// The maximum total size of unused buffers that are kept.
     private static let maxIdleBytes = 4 << 20
 
     private struct Idle {

@@ -1,5 +1,5 @@
 extension [HeaderField] {
-    /// Returns the fields with the default ones for all requests, which existing fields override.
+    /// Returns the fields together with the default fields of all requests; existing fields override the defaults.
     func withDefaults(userAgent: String) -> [HeaderField] {
         // URLSession decodes an encoded body, and then its length does not match `Content-Length`.
         let defaults = [

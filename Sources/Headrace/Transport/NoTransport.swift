@@ -1,4 +1,4 @@
-/// The transport of a manager that does not download anything itself.
+/// The transport of a manager that does not run downloads.
 struct NoTransport: Transport {
     func perform<Result: Sendable>(
         _ request: TransportRequest,

@@ -19,7 +19,7 @@ package final class ResponseStream: Sendable {
     }
 
     private struct Storage {
-        /// The capacity of the next chunk; the first one is small, since it may contain the complete body.
+        /// The capacity of the next chunk; the first chunk is small, since it may contain the complete body.
         var nextCapacity: Int
         var state: ResponseStreamState
         var head: ResponseHead?
@@ -114,9 +114,9 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Waits for bytes, and returns how many ``nextChunk(atMost:)`` can return; 0 at the end.
+    /// Waits for bytes, and returns how many bytes ``nextChunk(atMost:)`` can return; 0 at the end.
     ///
-    /// From now on, at most `maximum` bytes are buffered, or up to the stream's own watermark if it is `nil`.
+    /// Sets the number of bytes that are buffered from now on; `nil` for the stream's own watermark.
     func bufferedBytes(buffering maximum: Int?) async throws -> Int {
         while true {
             let (next, count) = storage.withLock { storage in
@@ -132,9 +132,9 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Waits for bytes; returns `nil` at the end.
+    /// Waits for bytes and returns them; returns `nil` at the end.
     ///
-    /// If a chunk is larger than `maximum`, its first bytes are copied.
+    /// If the next chunk is larger than `maximum`, its first bytes are copied to another chunk.
     func nextChunk(atMost maximum: Int = .max) async throws -> Chunk? {
         while true {
             let (next, chunk, resume) = storage.withLock { storage in
@@ -180,13 +180,13 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Applies an event, and wakes the reader after the lock is released if necessary.
+    /// Applies an event; wakes the reader after the lock is released, if `verb` returns `true`.
     private func update(_ verb: (inout Storage) -> Bool) {
         let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
         waiter?.resume()
     }
 
-    /// Removes the first chunk or the beginning of it; there must be one.
+    /// Removes the first chunk or its first bytes; the stream must have one.
     private func takeFirst(_ maximum: Int, of storage: inout Storage) -> Chunk {
         guard storage.chunks[0].count > maximum else { return storage.chunks.removeFirst() }
         var part = pool.take(capacity: storage.chunks[0].capacity)

@@ -37,7 +37,9 @@ package struct ResponseStreamState: Sendable, Equatable {
     /// The number of buffered bytes at which a waiting reader is woken immediately, instead of at the next flush.
     var wakeThreshold: Int { highWatermark / 4 }
     var lowWatermark: Int { highWatermark / 2 }
-    /// The reader may change it at any time; the excess is read before the producer resumes.
+    /// The number of buffered bytes at which the producer pauses.
+    ///
+    /// The reader may change it at any time; buffered bytes above it are read before the producer resumes.
     var highWatermark: Int
 
     private(set) var phase = Phase.awaitingHead
@@ -68,7 +70,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return (isProducerPaused ? .pause : .more, bufferedBytes >= wakeThreshold && takeWaiter())
     }
 
-    /// Records that the producer delivers nothing more for now.
+    /// Records that the producer delivers nothing more for now; returns `true` if a waiting reader must be woken.
     mutating func flush() -> Bool {
         guard phase != .awaitingHead, bufferedBytes > 0 || isReaderWaitingForHead else { return false }
         return takeWaiter()
@@ -89,7 +91,7 @@ package struct ResponseStreamState: Sendable, Equatable {
 
     // MARK: The reader's verbs.
 
-    /// Returns the result for a reader of the head; `chunk` stands for the head.
+    /// Returns the result for a reader that waits for the head; `chunk` means that the head is available.
     func nextHead() -> Next {
         switch phase {
         case .closed: .failure(.cancelled)
@@ -117,7 +119,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return phase == .streaming
     }
 
-    /// Starts to wait; returns `false` if there is something to read by now.
+    /// Begins to wait; returns `false` if there is something to read already.
     mutating func wait(forHead: Bool) -> Bool {
         guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
         isReaderWaiting = true
@@ -125,7 +127,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return true
     }
 
-    /// Closes the stream for the reader, whether finished or cancelled.
+    /// Closes the stream for the reader.
     ///
     /// Returns whether the producer must be stopped, and whether a waiting reader must be woken.
     mutating func close() -> (stopsProducer: Bool, wakesReader: Bool) {

@@ -62,9 +62,9 @@ package struct TransportRequest: Sendable, Hashable {
 /// The body of a response, read in pieces by a single consumer.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
-    /// The body's handle for rate limits; `nil` until a limit applied.
+    /// The body's handle for rate limits; `nil` until a limit applies.
     var lane: ThrottleHandle?
-    /// Whether fewer bytes may be buffered than the transport allows.
+    /// Whether the limit of buffered bytes is lower than the transport's own.
     private(set) var isHeldBack: Bool
 
     /// Creates the body of a response.
@@ -84,9 +84,9 @@ package struct ResponseBody: Sendable {
         stream.close()
     }
 
-    /// Waits for bytes and returns how many are buffered, or 0 at the end; throws like ``next()``.
+    /// Waits for bytes and returns the number of buffered ones, or 0 at the end; throws like ``next()``.
     ///
-    /// From now on, at most `maximum` bytes are buffered, or as many as the transport allows if it is `nil`.
+    /// Sets the number of bytes that are buffered from now on; `nil` for the transport's own limit.
     mutating func arrived(buffering maximum: Int?) async throws -> Int {
         isHeldBack = maximum != nil
         return try await stream.bufferedBytes(buffering: maximum)

@@ -16,7 +16,7 @@ enum Spelling {
         return nearest.count == 1 ? nearest[0].1 : nil
     }
 
-    /// The end of a message: the suggestion, or else the advice.
+    /// Returns the end of a message: the suggestion, or else the advice.
     static func hint(_ suggestion: String?, else advice: String? = nil) -> String {
         (suggestion.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
     }

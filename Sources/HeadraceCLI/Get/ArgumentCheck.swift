@@ -13,7 +13,7 @@ enum ArgumentCheck {
         return count
     }
 
-    /// A number of seconds greater than zero, with or without a fraction.
+    /// Returns a number of seconds greater than zero, with or without a fraction.
     static func seconds(_ text: String, of option: Option) throws(UsageError) -> Duration {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on overflow; nine digits are thirty years.
@@ -26,7 +26,7 @@ enum ArgumentCheck {
         return .seconds(seconds)
     }
 
-    /// Bytes per second, `nil` for no limit; K, M and G are powers of 1024.
+    /// Returns bytes per second, or `nil` for no limit; K, M and G are powers of 1024.
     static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64? {
         guard text.lowercased() != "none" else { return nil }
         do {
@@ -41,7 +41,7 @@ enum ArgumentCheck {
         }
     }
 
-    /// A schedule of rates, with the library's error messages.
+    /// Parses a schedule of rates; errors have the library's messages.
     static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
         do {
             return try RateSchedule(parsing: text)

@@ -3,7 +3,7 @@ import HeadracePlatform
 
 /// Runs `headrace get --dry-run`: requests each file, prints its size and destination, and cancels the download.
 ///
-/// It sends GET requests, because servers may respond to HEAD differently.
+/// Sends GET requests, because servers may respond to HEAD differently.
 func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
     var configuration = options.configuration
     configuration.maxConnectionsPerDownload = 1
@@ -79,7 +79,7 @@ private struct DryRun: Sendable {
         }
     }
 
-    /// The destination of the file, and what would happen to an existing one.
+    /// Returns the destination of the file, and what would happen to an existing file there.
     private func outcome(at target: URL) -> (target: URL, what: String?) {
         guard Files.exists(target.plainPath) else { return (target, nil) }
         switch (request.refetchPolicy, request.conflictPolicy) {
@@ -98,7 +98,7 @@ private struct DryRun: Sendable {
         }
     }
 
-    /// The first free numbered name for an existing file.
+    /// Returns the first free numbered name for an existing file.
     private func firstFreeName(for target: URL) -> URL {
         var number = 1
         while Files.exists(target.numbered(number).plainPath) { number += 1 }

@@ -83,7 +83,7 @@ extension DownloadRequest {
 }
 
 extension GetOptions {
-    /// What happens to a finished file if the same command runs again.
+    /// The treatment of a finished file if the same command runs again.
     var rerun: Interruption.Rerun {
         guard conflictPolicy != .skip else { return .skips }
         return refetchPolicy == .always ? .downloads : .checks
@@ -98,7 +98,8 @@ extension GetOptions {
 
     /// Reads the Metalink documents, and returns the files that they describe.
     ///
-    /// A file that cannot be downloaded does not stop the others; ``status(after:)`` reports it. Throws if none is left.
+    /// A file that cannot be downloaded does not stop the others; ``status(after:)`` reports it. Throws if no file
+    /// remains.
     mutating func readMetalinks(needsSources: Bool = true) throws(UsageError) -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {
@@ -123,7 +124,7 @@ extension GetOptions {
         "--metalink: \(file.name): \(file.problem ?? "it has no http or https source")"
     }
 
-    /// Reports the rejected files of documents, and returns the status combined with theirs.
+    /// Prints the messages about rejected files of documents; returns the status of the run combined with theirs.
     func status(after status: ExitCode) -> ExitCode {
         guard !rejectedFiles.isEmpty else { return status }
         for message in rejectedFiles { _ = report(message, code: .invalidRequest, .usage, writesJSON: writesJSON) }

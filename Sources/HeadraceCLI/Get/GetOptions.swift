@@ -5,7 +5,7 @@ import HeadracePlatform
 struct GetOptions: Sendable {
     var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
-    /// The default lets an interrupted command be repeated to resume it.
+    /// By default, repeating an interrupted command resumes it.
     var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var networkPolicy = DownloadRequest.NetworkPolicy.any

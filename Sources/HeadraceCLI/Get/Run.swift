@@ -6,7 +6,8 @@ struct Run {
     enum Mode {
         /// All downloads are known when the run starts.
         case alone
-        /// Other processes can send commands to the queue in this directory; if it watches, only a signal ends the run.
+        /// Other processes can send commands to the queue in this directory; if `watches` is `true`, only a signal ends
+        /// the run.
         case shared(directory: String, watches: Bool)
     }
 
@@ -24,7 +25,7 @@ struct Run {
     private let printer: ProgressPrinter
     private let events: AsyncStream<QueueEvent>?
 
-    /// Must be created before the first download is added.
+    /// Creates a run; must be called before the first download is added.
     init(_ manager: DownloadManager, _ mode: Mode, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
         self.manager = manager
         self.mode = mode
@@ -89,10 +90,10 @@ struct Run {
         }
     }
 
-    /// Whether the run is complete.
+    /// Returns whether the run is complete.
     ///
-    /// For a shared queue it shuts the manager down and returns `false`, so that the last events are still read. A download
-    /// that was paused during the run keeps it running, because it may be resumed.
+    /// For a shared queue, shuts the manager down and returns `false`, so that the last events are still read. A
+    /// download that was paused during the run keeps the run going, because the download may be resumed.
     private func isOver(pausedMeanwhile paused: Set<Download.ID>, in group: inout DiscardingTaskGroup) async -> Bool {
         // If the queue is lost, the task that takes commands ends the run.
         guard await takeLastCommands() else { return false }
@@ -145,7 +146,8 @@ struct Run {
         return await manager.downloads.contains(where: \.isOpen)
     }
 
-    /// Shuts the manager down at the first stop signal, and returns the interrupted downloads.
+    /// Shuts the manager down at the first stop signal, and returns the interrupted downloads; `nil` if the signals end
+    /// without a stop.
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
@@ -195,7 +197,9 @@ struct Run {
         return nil
     }
 
-    /// Carries out the commands of other processes; shuts the manager down if the queue is lost.
+    /// Carries out the commands of other processes.
+    ///
+    /// If the queue is lost, shuts the manager down and returns the error; otherwise returns `nil`.
     private func takeCommands() async -> End? {
         do throws(DownloadError) {
             try await manager.keepTakingCommands()
@@ -206,7 +210,7 @@ struct Run {
         }
     }
 
-    /// Carries out the last commands of other processes before the run ends; `false` if the queue is lost.
+    /// Carries out the last commands of other processes before the run ends; returns `false` if the queue is lost.
     private func takeLastCommands() async -> Bool {
         guard case .shared(_, watches: false) = mode else { return true }
         do throws(DownloadError) {
@@ -218,7 +222,7 @@ struct Run {
         return true
     }
 
-    /// Reports why the queue cannot be read or written; its loss is reported when the run ends.
+    /// Prints why the queue cannot be read or written; if the queue is lost, that is reported when the run ends.
     private func warn(_ error: DownloadError) async {
         if !error.isRegistryLost { await printer.warn(error) }
     }
@@ -229,14 +233,14 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// A message about the queue, with its directory.
+    /// Returns a message about the queue, with its directory.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }
 }
 
 extension Download {
-    /// Whether it is waiting or running.
+    /// Whether the download is waiting or running.
     fileprivate var isOpen: Bool {
         switch state {
         case .waiting, .running: true
@@ -244,7 +248,7 @@ extension Download {
         }
     }
 
-    /// Whether the shutdown interrupted it.
+    /// Whether the shutdown interrupted the download.
     fileprivate var isInterrupted: Bool {
         guard case .failed(let error) = state else { return false }
         return error.code == .shutDown

@@ -12,7 +12,7 @@ struct ChecksumOptions: Sendable {
         checksumFile = arguments.value(.checksumFile)
     }
 
-    /// The checksums of the file with one of these names; empty if none were given.
+    /// Returns the checksums of the file with one of these names; empty if none were given.
     func checksums(
         forFileNamed names: @autoclosure () -> [String],
         in list: ChecksumList?
@@ -29,7 +29,7 @@ struct ChecksumOptions: Sendable {
 }
 
 extension GetOptions {
-    /// Reads the checksum file from disk or from its URL; `nil` if none was given.
+    /// Reads the checksum file from disk or from its URL; returns `nil` if none was given.
     func readChecksumList() async throws -> ChecksumList? {
         guard let checksumFile = integrity.checksumFile else { return nil }
         let name = checksumFile.withoutCredentials
@@ -52,7 +52,8 @@ extension GetOptions {
         }
     }
 
-    /// The unsupported hash function in the file's name, if its checksums would be mistaken for SHA-2 by their length.
+    /// Returns the unsupported hash function in the file's name, if its checksums could be mistaken for SHA-2 because
+    /// of their length.
     private static func otherFunction(of path: String) -> String? {
         let name = (path.split(separator: "/").last ?? "").lowercased()
         return [("b2sum", "BLAKE2"), ("blake2", "BLAKE2"), ("b3sum", "BLAKE3"), ("blake3", "BLAKE3")]

@@ -17,7 +17,7 @@ struct Expectations: Sendable, Equatable {
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 
-    /// The given files, or else all that the checksum file and the documents list.
+    /// The files to verify: those given, or else all files in the checksum file and the documents.
     let files: [File]
 
     init(_ options: GetOptions, _ list: ChecksumList?, _ documents: [Metalink.File]) throws(UsageError) {
@@ -57,12 +57,12 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// The file of the documents with this name, or else their only file.
+    /// Returns the file of the documents with this name, or else their only file.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }
 
-    /// The file of the documents with exactly this name, byte for byte.
+    /// Returns the file of the documents with exactly this name, byte for byte.
     fileprivate func file(named name: String) -> Metalink.File? {
         first { $0.name.utf8.elementsEqual(name.utf8) }
     }

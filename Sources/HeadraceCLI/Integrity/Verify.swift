@@ -72,7 +72,7 @@ private struct Comparison: Sendable {
     }
 
     private let expected: Expectations.File
-    /// Its position among several files, such as `2/5`, shown before its name.
+    /// The position of the file among several, such as `2/5`, shown before its name.
     private let position: String
     private let writesJSON: Bool
     private let isQuiet: Bool
@@ -86,7 +86,7 @@ private struct Comparison: Sendable {
         isQuiet = options.verbosity == .quiet
     }
 
-    /// Returns `nil` if the result could not be written to standard output.
+    /// Verifies the file and prints the result; returns `nil` if the result could not be written to standard output.
     func run() async -> ExitCode? {
         let display = Locked(Display())
         let result: Result<Finding, any Error>

@@ -34,7 +34,7 @@ struct MessageFormatter: Sendable {
         return "\(result): \(Self.rate(totals.finishedBytes, fetched: totals.fetchedBytes, elapsed))"
     }
 
-    /// The command that restarts `count` downloads; empty if there are none.
+    /// Returns the command that restarts `count` downloads; empty if there are none.
     private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
         guard count > 0 else { return "" }
         return "; \(count) \(what): \(verb) with headrace queue \(verb) --state \(state.rawValue)\(queueWords)"
@@ -104,7 +104,7 @@ struct MessageFormatter: Sendable {
             + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + warning
     }
 
-    /// The size, the time and the speed; for a resumed file, the speed of the bytes downloaded now.
+    /// Returns the size, the time and the speed; for a resumed file, the speed of the bytes downloaded in this run.
     private static func rate(_ bytes: Int64, fetched: Int64, _ duration: Duration) -> String {
         let part = fetched < bytes ? " (\(Format.size(fetched)) downloaded)" : ""
         // Discarded bytes do not count as speed.

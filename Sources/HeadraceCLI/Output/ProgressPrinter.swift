@@ -20,7 +20,9 @@ actor ProgressPrinter {
     private var seen: [Download.ID: Int] = [:]
     /// In a quiet run, the failed and cancelled downloads that have been reported.
     private var reported: Set<Download.ID> = []
-    /// Whether only failures are reported; downloads are then not followed, which is costly for thousands of small files.
+    /// Whether only failures are printed.
+    ///
+    /// In that case downloads are not followed, since that is costly for thousands of small files.
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
@@ -168,7 +170,7 @@ actor ProgressPrinter {
         }
     }
 
-    /// A failed write does not stop the downloads; the exit status reports it.
+    /// Writes text; a failure does not stop the downloads, but changes the exit status.
     private func write(_ text: String) {
         if canWriteOutput { canWriteOutput = Self.write(text) }
     }

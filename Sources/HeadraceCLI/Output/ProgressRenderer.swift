@@ -24,7 +24,7 @@ struct ProgressRenderer: Sendable {
     private var items: [Download.ID: DisplayedDownload] = [:]
     /// The ids of the items, in the order in which they started.
     private var order: [Download.ID] = []
-    /// Downloads that are known to be waiting or running.
+    /// The downloads that are known to be waiting or running.
     private var open: Set<Download.ID> = [] {
         didSet { totals.open = open.count }
     }

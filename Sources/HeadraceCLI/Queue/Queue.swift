@@ -222,7 +222,8 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     }
 }
 
-/// How long the queue may be locked, by commands that take some milliseconds each, before another run is assumed.
+/// The time that a queue may be locked by other commands, which take some milliseconds each; after that, another run is
+/// assumed.
 private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {

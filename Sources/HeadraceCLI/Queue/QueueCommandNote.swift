@@ -4,10 +4,10 @@ import HeadracePlatform
 /// A message about downloads that a command does not change, or changes in an unexpected way.
 struct QueueCommandNote: Sendable, Hashable {
     let text: String
-    /// Whether the command changes them.
+    /// Whether the command changes the downloads.
     let isDone: Bool
 
-    /// Returns `nil` if the command does just what its name says.
+    /// Creates the note for a download in this state; returns `nil` if the command does just what its name says.
     init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
         switch (command, state) {
         case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),
@@ -50,9 +50,9 @@ struct QueueCommandNote: Sendable, Hashable {
         return "headrace: \(command.participle) \(what)".printable
     }
 
-    /// The notes on a command's effect on these downloads of the queue, with equal notes merged into one line.
+    /// Returns the notes on a command's effect on these downloads of the queue; equal notes are merged into one line.
     ///
-    /// Unless the downloads were named one by one, unchanged ones are reported only if the command changed none.
+    /// Unless the downloads were named one by one, unchanged downloads are reported only if the command changed none.
     static func lines(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],
@@ -97,7 +97,7 @@ extension DownloadRegistry.Command {
         }
     }
 
-    /// Whether it restarts downloads that have ended.
+    /// Whether the command restarts downloads that have ended.
     fileprivate var affectsFinished: Bool {
         switch self {
         case .resume, .retry: true

@@ -36,7 +36,7 @@ extension Verb {
     ]
 }
 
-/// The size from which a log of earlier runs is replaced by a new one.
+/// The size at which the log of earlier runs is replaced by a new one.
 private let maxLogBytes = 1 << 20
 
 /// Starts `headrace queue run` with the same options in the background; returns once it runs the queue or has exited.

@@ -119,7 +119,7 @@ struct QueueSelector: Sendable, Equatable {
         return queue
     }
 
-    /// The only download of the queue that matches a term.
+    /// Returns the only download of the queue that matches a term; throws if there is none or several.
     static func find(_ term: Term, in queue: [DownloadSnapshot]) throws(UsageError) -> DownloadSnapshot {
         switch term {
         case .all: throw UsageError("all is not a single download; use an id or a number such as %1")

@@ -5,7 +5,7 @@ enum Files {
     /// The system's description of a failed call.
     struct Failure: Error {
         let reason: String
-        /// Whether the path does not exist (`ENOENT`); other errors leave that open.
+        /// Whether the path does not exist (`ENOENT`); after other errors, the path may exist.
         let isMissing: Bool
 
         init(_ number: Int32) {
@@ -98,7 +98,7 @@ enum Files {
         }
     }
 
-    /// The size of the regular file in bytes; `nil` if there is none or it cannot be examined.
+    /// Returns the size of a regular file in bytes; `nil` if there is no such file or it cannot be examined.
     static func size(_ path: String) -> Int64? {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : nil

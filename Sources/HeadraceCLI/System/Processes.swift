@@ -7,9 +7,9 @@ import Foundation
 
 /// Starts this tool in the background, and examines other processes.
 enum Processes {
-    /// Starts this tool in its own session, so that closing the terminal does not end it.
+    /// Starts this tool in its own session, so that closing the terminal does not end the process.
     ///
-    /// It has no input, and appends its output to `log`.
+    /// The process has no input, and appends its output to `log`.
     static func startDetached(_ arguments: [String], log: String) throws(Files.Failure) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?

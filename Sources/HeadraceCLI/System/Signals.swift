@@ -11,7 +11,7 @@ enum Signals {
         case redraw
     }
 
-    /// Ends a command that a signal stopped and that has nothing else to report.
+    /// Thrown by a command that a signal stopped and that has nothing else to report.
     struct Stop: Error {
         let signal: Int32
     }
@@ -22,9 +22,9 @@ enum Signals {
     private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 
-    /// The signals from now on.
+    /// Returns a stream of the signals from now on.
     ///
-    /// They stay handled until the process exits, and only the latest stream receives them.
+    /// The signals are handled until the process exits, and only the latest stream receives them.
     static func requests() -> AsyncStream<Request> {
         let (requests, continuation) = AsyncStream.makeStream(of: Request.self)
         listener.withLock { $0 = continuation }

@@ -22,7 +22,8 @@ struct Cookie: Sendable, Hashable {
         return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)
     }
 
-    /// Whether the cookie would be sent together with, or instead of, a secure one (RFC 6265bis, section 5.7).
+    /// Whether the cookie would be sent together with, or instead of, another, secure cookie (RFC 6265bis, section
+    /// 5.7).
     func hides(_ other: Cookie) -> Bool {
         other.isSecure && name == other.name && path.isBelow(path: other.path)
             && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
@@ -46,7 +47,7 @@ struct CookieScope: Sendable, Hashable {
     let isSecure: Bool
     private let isAddress: Bool
 
-    /// Returns `nil` for a URL without a host.
+    /// Creates the scope of a URL; returns `nil` if the URL has no host.
     init?(_ url: URL) {
         guard let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty else { return nil }
         self.host = host
@@ -124,7 +125,7 @@ extension Cookie {
 
     static func hasDot(_ domain: String) -> Bool { domain.utf8.contains(UInt8(ascii: ".")) }
 
-    /// Splits by scalars, since a separator before a combining mark is not a `Character` of its own.
+    /// Splits a text at a scalar, because a separator before a combining mark is not a `Character` of its own.
     private static func split(_ text: Substring, at separator: Unicode.Scalar, maxSplits: Int = .max) -> [Substring] {
         text.unicodeScalars.split(separator: separator, maxSplits: maxSplits, omittingEmptySubsequences: false)
             .map(Substring.init)

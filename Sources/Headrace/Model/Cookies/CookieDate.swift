@@ -33,7 +33,8 @@ enum CookieDate {
         return ((hour * 60 + minute) * 60 + second, ())
     }
 
-    /// The leading digits as a number, if their count is within `digits`; the rest of the word is ignored.
+    /// Returns the leading digits as a number, or `nil` if their count is not within `digits`; ignores the rest of the
+    /// word.
     private static func number(_ word: Substring, digits: ClosedRange<Int>) -> Int? {
         let number = word.utf8.prefix(while: \.isDigit)
         return digits.contains(number.count) ? Int(Substring(number)) : nil

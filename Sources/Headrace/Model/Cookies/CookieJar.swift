@@ -11,7 +11,7 @@ import HeadracePlatform
 /// and for parent domains with a dot. Public suffixes such as `co.uk` are not recognized.
 public final class CookieJar: Sendable {
     let store = Locked(CookieStore())
-    /// The original cookies of files, even those that have expired or were changed by a server.
+    /// The cookies of files as they were read, even those that have expired or were changed by a server.
     private let files = Locked(CookieStore())
     /// Returns the seconds since 1970.
     let now: @Sendable () -> Int64
@@ -45,9 +45,10 @@ public final class CookieJar: Sendable {
         }
     }
 
-    /// Returns the cookies of files for a URL as a `Cookie` field, or `nil` if there are none.
+    /// Returns the cookies of files for a URL as a `Cookie` field; `nil` if there are none.
     ///
-    /// Unlike the cookies that are sent, they do not change while downloads run, and can identify the requester.
+    /// Unlike the cookies that are sent, the cookies of files do not change while downloads run, so they can identify
+    /// the requester.
     func given(for url: URL) -> String? {
         guard let scope = CookieScope(url) else { return nil }
         let now = now()

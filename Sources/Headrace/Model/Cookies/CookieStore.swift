@@ -30,7 +30,7 @@ struct CookieStore: Sendable {
     private(set) var count = 0
     private var lastNumber: UInt64 = 0
 
-    /// Stores a cookie and replaces one with the same key; an expired cookie only removes it.
+    /// Stores a cookie, which replaces one with the same key; an expired cookie only removes the stored one.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard cookie.expires ?? .max > now else { return }

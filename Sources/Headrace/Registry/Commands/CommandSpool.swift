@@ -1,9 +1,10 @@
 import HeadracePlatform
 
-/// Commands posted to the process that owns the registry: a folder with one file for each, named by the time of posting.
+/// Commands posted to the process that owns the registry: a folder with one file for each command, named by the time of
+/// posting.
 ///
-/// A command is either complete or absent. It is executed at least once: if a process ends after executing a command and before
-/// ``done(_:)``, the next one repeats it. All calls block.
+/// A command is either complete or absent. It is executed at least once: if a process ends after executing a command
+/// and before ``done(_:)``, the next process repeats it. All calls block.
 struct CommandSpool: Sendable {
     /// A command and its file.
     struct Item: Sendable, Hashable {
@@ -13,18 +14,18 @@ struct CommandSpool: Sendable {
 
     /// A file that is not a valid command, and was quarantined.
     struct Rejection: Sendable, Hashable {
-        /// The present path of the file.
+        /// The path of the file after it was quarantined.
         let path: String
-        /// The reason.
+        /// The reason for the rejection.
         let reason: Reason
     }
 
     enum Reason: Sendable, Hashable {
-        /// Bytes are missing, wrong or superfluous.
+        /// The contents are truncated or invalid, or have excess bytes.
         case damaged
-        /// It was written by a later release.
+        /// The command was written by a later release.
         case newer(String)
-        /// It is not a regular file, or cannot be read.
+        /// The file is not a regular file, or cannot be read.
         case unreadable(SystemError)
     }
 
@@ -38,7 +39,7 @@ struct CommandSpool: Sendable {
     static let suffix = ".command"
     static let newSuffix = ReservedFileNames.newSuffix
     static let unreadSuffix = ReservedFileNames.unreadSuffix
-    /// After this time in nanoseconds, an incomplete file belongs to a process that was killed.
+    /// The time in nanoseconds after which an incomplete file is assumed to be left by a killed process.
     private static let maxPostingTime: UInt64 = 3600 * 1_000_000_000
 
     private let path: String
@@ -55,14 +56,14 @@ struct CommandSpool: Sendable {
 
     // MARK: Posting
 
-    /// Posts a command for the present or next owner of the registry; on return it survives a power cut.
+    /// Posts a command for the present or next owner of the registry; on return, the command survives a power cut.
     /// - Parameters:
     ///   - command: The command.
     ///   - time: The wall-clock time in nanoseconds since 1970, which orders the commands.
-    /// - Returns: The path of its file, which is removed when the command is done or renamed when it is quarantined; see
-    ///   ``isDone(_:)``.
-    /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails or there is no registry, and `invalidRequest` if
-    ///   the command is too large; it is not posted then.
+    /// - Returns: The path of the command's file, which is removed when the command is done, or renamed when it is
+    ///   quarantined; see ``isDone(_:)``.
+    /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails or there is no registry, and
+    ///   `invalidRequest` if the command is too large. In all cases, the command is not posted.
     @discardableResult
     func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> String {
         guard let bytes = command.encoded() else {
@@ -103,10 +104,10 @@ struct CommandSpool: Sendable {
         return commandPath
     }
 
-    /// Whether a posted command is done.
-    /// - Parameter path: The path of its file.
-    /// - Returns: `false` if it is pending, or its state cannot be determined.
-    /// - Throws: `fileSystem` if it was quarantined and will not be executed.
+    /// Returns whether a posted command is done.
+    /// - Parameter path: The path of the command's file.
+    /// - Returns: `false` if the command is pending, or its state cannot be determined.
+    /// - Throws: `fileSystem` if the command was quarantined and will not be executed.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
         guard calls.isMissing(path) else { return false }
         let unreadPath = path + Self.unreadSuffix
@@ -123,7 +124,7 @@ struct CommandSpool: Sendable {
 
     // MARK: Taking
 
-    /// Watches for posted commands; `nil` if the system cannot.
+    /// Starts to watch for posted commands; returns `nil` if the system does not support it.
     func watch() -> FolderWatch? {
         // Otherwise the first command would create the folder, unnoticed.
         try? calls.makeRegistryFolder(path)
@@ -136,9 +137,10 @@ struct CommandSpool: Sendable {
         get throws(DownloadError) { try names().contains { $0.hasSuffix(Self.suffix) } }
     }
 
-    /// Reads the commands in the order of posting, for the owner of the registry; their files stay until they are done.
+    /// Reads the commands in the order of posting, for the owner of the registry; their files remain until
+    /// ``done(_:)``.
     ///
-    /// Invalid commands, and those of later releases, are quarantined and reported.
+    /// Invalid commands, and those of later releases, are quarantined and returned as rejected.
     /// - Parameter time: The wall-clock time in nanoseconds since 1970.
     /// - Returns: The commands and the rejected files; empty if there is no folder.
     /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
@@ -155,9 +157,10 @@ struct CommandSpool: Sendable {
         return contents
     }
 
-    /// Removes a command that was executed.
-    /// - Parameter path: The path of its file.
-    /// - Throws: `permission` or `fileSystem` if it could not be removed, and would be executed again.
+    /// Removes the file of a command that was executed.
+    /// - Parameter path: The path of the file.
+    /// - Throws: `permission` or `fileSystem` if the file could not be removed, so that the command would be executed
+    ///   again.
     func done(_ path: String) throws(DownloadError) {
         do throws(SystemError) {
             try calls.remove(path)
@@ -169,14 +172,15 @@ struct CommandSpool: Sendable {
         }
     }
 
-    /// Renames a command that will not be executed, so that it is not read again and its sender is notified.
-    /// - Parameter path: The path of its file.
-    /// - Returns: The new path, or the old one if it could not be renamed.
+    /// Renames the file of a command that will not be executed, so that it is not read again and the process that
+    /// posted it is notified.
+    /// - Parameter path: The path of the file.
+    /// - Returns: The new path, or the old one if the file could not be renamed.
     func quarantine(_ path: String) -> String {
         (try? calls.replace(path, path + Self.unreadSuffix)) == nil ? path : path + Self.unreadSuffix
     }
 
-    /// The names of the files; empty if there is no folder.
+    /// Returns the names of the files; empty if there is no folder.
     private func names() throws(DownloadError) -> [String] {
         do throws(SystemError) {
             return try calls.names(path)

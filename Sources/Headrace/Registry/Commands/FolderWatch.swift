@@ -14,7 +14,7 @@ final class FolderWatch: Sendable {
         var waiting: Latch?
     }
 
-    /// The state that the event handler uses; it must not keep the watch alive.
+    /// The state that the event handler references, instead of the watch itself, so that the watch can be released.
     private final class Core: Sendable {
         let state = Locked(State())
 
@@ -31,7 +31,7 @@ final class FolderWatch: Sendable {
     // Dispatch objects are thread-safe, although not declared `Sendable`; this one is only cancelled.
     nonisolated(unsafe) private let source: any DispatchSourceProtocol
 
-    /// Starts to watch; `nil` if the system cannot.
+    /// Starts to watch a folder; returns `nil` if the system does not support it.
     init?(_ path: String) {
         let queue = DispatchQueue(label: "headrace-folder")
         #if os(Linux)
@@ -60,7 +60,8 @@ final class FolderWatch: Sendable {
         source.cancel()
     }
 
-    /// Returns after the first change since the last return, or when the task is cancelled; for a single caller.
+    /// Returns after the first change since the last return, or when the task is cancelled; only one task may call it
+    /// at a time.
     func change() async {
         let change = Latch()
         let hasChanged = core.state.withLock { state in

@@ -1,7 +1,9 @@
 /// A request of another process to the owner of the registry.
 enum RegistryCommand: Sendable, Hashable {
-    /// Add downloads at the end, with these identities; the expectations of an existing one are merged. Labels and states are
-    /// ignored.
+    /// Add downloads with these identities at the end of the queue; for existing downloads, only merge the
+    /// expectations.
+    ///
+    /// Labels and states are ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
@@ -18,7 +20,7 @@ enum RegistryCommand: Sendable, Hashable {
     /// Change the priority of a download.
     case priority(UInt64, Int)
 
-    /// The number of downloads in the command: a measure of the cost of executing it.
+    /// The number of downloads in the command, which determines the cost of executing it.
     var recordCount: Int { ids.count }
 
     /// The downloads in the command, including the one that a position refers to.
@@ -32,16 +34,18 @@ enum RegistryCommand: Sendable, Hashable {
     }
 }
 
-/// A command is encoded as one line, like a change in a journal: a checksum, and an array of its kind and values.
+/// A command is encoded as one line, like a change in a journal: a checksum, then an array of the kind and the values.
 extension RegistryCommand {
     enum Failure: Error, Hashable {
-        /// Bytes are missing, wrong or superfluous.
+        /// The contents are truncated or invalid, or have excess bytes.
         case damaged
-        /// A description of a part that this release does not know: to execute the rest could be wrong.
+        /// A part of the command is unknown to this release; executing only the rest could be wrong.
+        ///
+        /// The text describes that part.
         case unknown(String)
     }
 
-    /// The maximum size: room for half a million downloads.
+    /// The maximum size of an encoded command, with room for half a million downloads.
     static let maxBytes = 1 << 26
 
     init(decoding bytes: [UInt8]) throws(Failure) {
@@ -70,7 +74,7 @@ extension RegistryCommand {
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
-    /// The command without piece hashes, which are no reason to reject it; `nil` if it has none.
+    /// The command without piece hashes, which may be omitted if it is too large; `nil` if it has none.
     private var withoutPieces: RegistryCommand? {
         guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
             return nil
@@ -159,7 +163,9 @@ extension RegistryWriter {
 }
 
 extension RegistryScanner {
-    /// Returns `nil` and appends to `unknown` if a part of the command is unknown.
+    /// Reads a command.
+    ///
+    /// If a part of it is unknown, returns `nil` and appends a description to `unknown`.
     fileprivate mutating func command(_ unknown: inout [String]) throws(Failure) -> RegistryCommand? {
         try beginList()
         let word = try text()

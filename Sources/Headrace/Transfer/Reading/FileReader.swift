@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// Reads a download's file from a given byte on, through a descriptor of its own, while the file arrives.
+/// Reads a download's file from a given offset, with its own file descriptor, while the file is being received.
 ///
-/// When the reader is released, the demand for its bytes is withdrawn.
+/// When the reader is released, its bytes are no longer requested with priority.
 final class FileReader: Sendable {
     private struct OpenFile {
         let descriptor: Int32
@@ -11,7 +11,7 @@ final class FileReader: Sendable {
 
     private let files: FileSystem
     private let executor: BlockingExecutor
-    /// The identity of the finished file, if it is known.
+    /// Returns the stamp of the finished file; `nil` if it is unknown.
     private let finalStamp: @Sendable () -> FileStamp?
     private let readers: FileReaders
     private let id: ReadableFile.ReaderID
@@ -37,7 +37,7 @@ final class FileReader: Sendable {
         close()
     }
 
-    /// Returns the next bytes once they are available; `nil` at the end.
+    /// Waits for the next bytes and returns them; `nil` at the end.
     func next() async throws -> Data? {
         do {
             while true {
@@ -67,7 +67,7 @@ final class FileReader: Sendable {
         if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
     }
 
-    /// Reads bytes; returns `nil` if they are no longer there.
+    /// Returns the bytes of a read; `nil` if the file no longer contains them.
     private func bytes(of read: ReadableFile.Read) throws(DownloadError) -> Data? {
         do throws(SystemError) {
             let file = try descriptor(for: read)
@@ -86,7 +86,8 @@ final class FileReader: Sendable {
         }
     }
 
-    /// The stamp that the file must have after the read; `nil` if the file is locked, or its stamp is unknown.
+    /// Returns the stamp that the file must have after the read; `nil` if a transfer has the file locked, or the stamp
+    /// is unknown.
     private func stamp(for read: ReadableFile.Read) -> FileStamp? {
         switch read.proof {
         case .session: nil
@@ -95,7 +96,8 @@ final class FileReader: Sendable {
         }
     }
 
-    /// The open file, which stays valid when the file is renamed.
+    /// Returns the descriptor of the open file, which stays valid when the file is renamed; opens the file if
+    /// necessary.
     private func descriptor(for read: ReadableFile.Read) throws(SystemError) -> Int32 {
         let stale: OpenFile? = file.withLock { file in
             file?.generation == read.generation ? nil : file.take()

@@ -1,4 +1,5 @@
-/// The readers of a download's file while it arrives: the lock around a ``ReadableFile``, and the waiting readers.
+/// The readers of a download's file while it is being received: the lock around a ``ReadableFile``, and the waiting
+/// readers.
 final class FileReaders: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 
@@ -9,12 +10,12 @@ final class FileReaders: Sendable {
     }
 
     private let state = Locked(State())
-    /// Writes the resume record of the received bytes.
+    /// Writes the resume record for the received bytes.
     let recordWriter = ResumeRecordWriter()
 
     /// - Parameters:
     ///   - path: The path of the partial file.
-    ///   - kept: The state that an earlier transfer left, if any.
+    ///   - kept: The state of the partial file after an earlier transfer, if known.
     init(of path: String, _ kept: SuspendedPartial?) {
         guard let kept else { return }
         change { file in
@@ -23,7 +24,7 @@ final class FileReaders: Sendable {
         }
     }
 
-    /// The received bytes.
+    /// The ranges of the received bytes.
     var held: ByteRangeSet { state.withLock { $0.file.held } }
 
     /// Whether there are any readers.

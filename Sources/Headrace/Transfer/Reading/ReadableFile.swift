@@ -1,38 +1,39 @@
 import HeadracePlatform
 
-/// Tracks which bytes of a download's file can be read, and what happens to readers when bytes are lost.
+/// Tracks which bytes of a download's file can be read, and which readers can continue after bytes were lost.
 ///
-/// Pure. A reader receives the bytes of its range in order: ``step(of:)`` returns those available, and the bytes read are
-/// delivered only if ``took(_:of:by:)`` confirms that they were valid all the time. Bytes are lost when the download restarts
-/// or discards parts. Each loss begins another ``generation``, in which only those readers continue that received none of the
-/// lost bytes, so no reader receives bytes of two versions.
+/// Performs no I/O. A reader receives the bytes of its range in order: ``step(of:)`` returns a range that can be read,
+/// and its bytes are delivered only if ``took(_:of:by:)`` confirms that they were valid throughout the read. Bytes are
+/// lost when the download restarts or discards parts. Each loss begins a new ``generation``: readers that received any
+/// of the lost bytes fail, and the others continue, so no reader receives bytes of two versions.
 ///
-///     opened ──▶ session ── kept ──▶ stamp ──▶ opened          while a transfer has the file, and between two transfers
+///     opened ──▶ session ── kept ──▶ stamp ──▶ opened          while a transfer has the file, and between two
+///     transfers
 ///                   └────── named ──▶ final ── waiting again ──▶ nothing
 struct ReadableFile: Sendable {
     struct ReaderID: Sendable, Hashable, Comparable {
         fileprivate let number: Int
 
-        /// Later readers are greater.
+        /// Orders readers by their creation.
         static func < (lhs: ReaderID, rhs: ReaderID) -> Bool { lhs.number < rhs.number }
     }
 
-    /// The guarantee that the file at the path is the right one.
+    /// How a reader makes sure that the file at the path is the one that was downloaded.
     enum Proof: Sendable, Hashable {
-        /// A transfer has it locked.
+        /// A transfer has the file locked.
         case session
-        /// No transfer has it; it is unchanged as long as it has this stamp.
+        /// No transfer has the file open; it is unchanged as long as it has this stamp.
         case stamp(FileStamp)
-        /// It has its final name.
+        /// The file has its final name.
         case final
     }
 
-    /// Bytes that a reader may read.
+    /// A range that a reader may read.
     struct Read: Sendable, Hashable {
         var range: Range<Int64>
         var path: String
         var proof: Proof
-        /// A file opened in an earlier generation may be a different one.
+        /// The generation of the range; a file opened in an earlier generation may be a different one.
         var generation: Int
     }
 
@@ -47,7 +48,7 @@ struct ReadableFile: Sendable {
         let range: Range<Int64>
         var position: Int64
         var failure: DownloadError?
-        /// The path does not lead to a usable file at present.
+        /// Whether the path does not lead to a usable file at present.
         var isFileMissing = false
     }
 
@@ -56,10 +57,10 @@ struct ReadableFile: Sendable {
 
     private(set) var held = ByteRangeSet()
     private var generation = 0
-    /// `nil` while no bytes were received.
+    /// The path of the file; `nil` while no bytes were received.
     private var path: String?
     private var proof = Proof.session
-    /// Final once the file is complete.
+    /// The size of the complete file, if it is known; it cannot change once the file is complete.
     private var totalBytes: Int64?
     private var isFinished = false
     private var failure: DownloadError?
@@ -70,7 +71,7 @@ struct ReadableFile: Sendable {
 
     var isRead: Bool { !readers.isEmpty }
 
-    /// The ranges still to be delivered, that of the newest reader first.
+    /// The ranges still to be delivered to readers, that of the newest reader first.
     var demands: [Range<Int64>] {
         readers.filter { $1.failure == nil }.sorted { $0.key > $1.key }.map { _, reader in
             let end = end(of: reader)
@@ -102,7 +103,7 @@ struct ReadableFile: Sendable {
         return .read(Read(range: available, path: path, proof: proof, generation: generation))
     }
 
-    /// Records the number of bytes read; returns whether they may be delivered.
+    /// Records that a reader has read bytes of a range; returns whether they may be delivered.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
@@ -116,7 +117,8 @@ struct ReadableFile: Sendable {
         return count > 0
     }
 
-    /// Records that the file was missing or different when it was read: it was just renamed to its final name, or removed.
+    /// Records that the file was missing or a different one when it was read: it was renamed to its final name, or
+    /// removed.
     mutating func strayed(_ read: Read, by id: ReaderID) {
         guard read.generation == generation, read.path == path, read.proof == proof else { return }
         readers[id]?.isFileMissing = true
@@ -126,14 +128,16 @@ struct ReadableFile: Sendable {
 
     // MARK: The download
 
-    /// A transfer has opened a file with these bytes, which are those of the last transfer or of an unknown version.
+    /// Records that a transfer has opened the file with these received bytes.
+    ///
+    /// With `isSame`, they are the bytes that the last transfer left; otherwise their version is unknown.
     mutating func opened(_ path: String, _ held: ByteRangeSet, totalBytes: Int64?, isSame: Bool) {
         if !isSame { lost() } else if !self.held.isSubset(of: held) { lost(keeping: held) }
         self.held = held
         began(path, totalBytes: totalBytes)
     }
 
-    /// A transfer is about to write the file at this path.
+    /// Records that a transfer is about to write the file at this path.
     mutating func began(_ path: String, totalBytes: Int64?) {
         self.totalBytes = totalBytes
         place(at: path, .session)
@@ -143,7 +147,7 @@ struct ReadableFile: Sendable {
         held.insert(range)
     }
 
-    /// All bytes but these are about to be removed.
+    /// Records that all bytes except the given ranges are about to be removed.
     mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet()) {
         generation += 1
         for (id, reader) in readers where !kept.contains(reader.range.lowerBound..<reader.position) {
@@ -154,25 +158,26 @@ struct ReadableFile: Sendable {
         (path, totalBytes, isFinished) = (nil, nil, false)
     }
 
-    /// A transfer has ended and leaves a file with this stamp.
+    /// Records that a transfer has ended and left a file with this stamp.
     mutating func kept(_ stamp: FileStamp) {
         proof = .stamp(stamp)
     }
 
-    /// A transfer has ended; without a stamp the file cannot be trusted until the next transfer opens it.
+    /// Records that a transfer has ended; unless a stamp was recorded, the file cannot be read until the next transfer
+    /// opens it.
     mutating func closed() {
         guard proof == .session else { return }
         generation += 1
         path = nil
     }
 
-    /// The complete file has its final name.
+    /// Records that the complete file was renamed to its final name.
     mutating func named(_ path: String) {
         totalBytes = held.end
         place(at: path, .final)
     }
 
-    /// The download of this URL has entered a state.
+    /// Records that the download of this URL has entered a state.
     mutating func entered(_ state: DownloadState, of url: URL) {
         failure = nil
         switch state {

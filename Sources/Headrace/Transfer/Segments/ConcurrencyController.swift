@@ -1,7 +1,8 @@
 /// Decides how many connections a download uses.
 ///
-/// Pure. The number is either fixed or automatic: one at first, then doubled for as long as each step brings a good part of its
-/// ideal gain. A step without a gain is undone and tried again after an interval that doubles each time.
+/// Performs no I/O. The number is either fixed or automatic: one at first, then doubled for as long as each step brings
+/// a good part of its ideal gain. A step without a gain is undone and tried again after an interval that doubles each
+/// time.
 ///
 ///     settling ── a while ──▶ measuring ── gain ──▶ settling with twice as many
 ///        ▲                        └── no gain, or maximum reached ──▶ holding the previous number
@@ -12,19 +13,20 @@ struct ConcurrencyController: Sendable {
         case automatic(max: Int)
     }
 
-    /// The number of connections to use; surplus ones are not closed, but not replaced either.
+    /// The number of connections to use; if it is lowered, surplus connections stay open and are not replaced.
     private(set) var count: Int
 
-    /// The maximum number of connections; surplus ones are not closed, but not replaced either.
+    /// The maximum number of connections; if it is lowered, surplus connections stay open and are not replaced.
     private(set) var maximum: Int
     private let mode: Mode
     private var phase = Phase.settling(until: nil)
-    /// The count and the speed before the last step; `nil` if the present count must be measured first.
+    /// The count and the speed before the last step; `nil` if the present count has to be measured first.
     private var previous: (count: Int, rate: Double)?
     private var hold = ConcurrencyController.firstHold
 
     private enum Phase {
-        /// New connections reach their full speed by this time; `nil` while some have received no bytes.
+        /// Waiting until this time for new connections to reach their full speed; `nil` while some have received no
+        /// bytes.
         case settling(until: Duration?)
         case measuring(since: Duration, bytes: Int64)
         case holding(until: Duration)
@@ -32,13 +34,13 @@ struct ConcurrencyController: Sendable {
 
     private static let settling = Duration.milliseconds(100)
     private static let measuring = Duration.milliseconds(500)
-    /// The measuring time for a clear gain, and for the first speed, which is only a reference.
+    /// The measuring time if the gain is clear, and for the first speed, which serves only as a reference.
     private static let shortMeasuring = Duration.milliseconds(100)
-    /// The fraction of the ideal gain that is clear.
+    /// The minimum fraction of the ideal gain that counts as clear.
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
     private static let maxHold = Duration.seconds(600)
-    /// The fraction of the ideal gain that a step must bring.
+    /// The minimum fraction of the ideal gain for which a step is kept.
     private static let minGain = 0.3
 
     init(_ mode: Mode) {
@@ -49,7 +51,7 @@ struct ConcurrencyController: Sendable {
         self.mode = mode
     }
 
-    /// Sets the maximum to the part of the mode's number that `share` grants, and at least one.
+    /// Sets the maximum to the number that `share` grants of the configured maximum, at least one.
     mutating func limit(_ share: (Int) -> Int) {
         switch mode {
         case .fixed(let number), .automatic(let number): maximum = max(1, min(number, share(number)))
@@ -86,7 +88,7 @@ struct ConcurrencyController: Sendable {
         previous.map { rate >= $0.rate * (1 + idealGain(since: $0.count) * Self.clearGain) } ?? true
     }
 
-    /// The gain that the present number would bring if all connections were equally fast.
+    /// The relative gain in speed since a smaller number of connections, if all were equally fast.
     private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
     private mutating func decide(_ rate: Double, at now: Duration) {

@@ -1,20 +1,22 @@
 import HeadracePlatform
 
-/// A source of parts of a file: the server of the first response, or a mirror of it.
+/// A source of parts of a file: the server of the first response, or a mirror.
 struct DownloadSource: Sendable {
     /// The maximum number of mirrors used besides the first source.
     static let maxMirrors = 7
 
-    /// The redirects to the source: already followed for the first one, and followed with each request for a mirror.
+    /// The redirects to the source.
+    ///
+    /// For the first source they were already followed; for a mirror, each request follows them.
     let chain: RedirectChain
-    /// The version that its responses must match.
+    /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata
-    /// Verifies its bytes at the end, if its responses need not match.
+    /// How bytes are verified at the end, if responses need not have a matching validator; `nil` if they must.
     let deferredVerification: RangeRequest.DeferredVerification?
 
     var url: URL { chain.url }
 
-    /// With `isVerifiedAtEnd`, the entity tag and the date of its responses may differ.
+    /// Creates a source; with `isVerifiedAtEnd`, the entity tag and the date of its responses may differ from `known`.
     init(_ chain: RedirectChain, _ known: RepresentationMetadata, isVerifiedAtEnd: Bool) {
         self.chain = chain
         var known = known
@@ -25,10 +27,10 @@ struct DownloadSource: Sendable {
 }
 
 extension DownloadSource {
-    /// The mirrors whose parts can be verified to be of this version.
+    /// Returns the mirrors whose parts can be verified to be of this version.
     ///
-    /// They are verified by a checksum at the end, or at once by the same strong entity tag. A date is not enough, since many
-    /// files share one.
+    /// Parts are verified by a checksum at the end, or at once by the same strong entity tag. A date is not enough,
+    /// since many files share one.
     static func mirrors(
         of known: RepresentationMetadata,
         for transfer: DownloadTransfer,
@@ -49,7 +51,7 @@ extension DownloadSource {
 }
 
 extension [DownloadSource] {
-    /// For each source, the index of the first one with the same host.
+    /// For each source, the index of the first source with the same host.
     var hosts: [Int] {
         let names = map { HostLimiter.host(of: $0.url) }
         return names.map { names.firstIndex(of: $0) ?? 0 }

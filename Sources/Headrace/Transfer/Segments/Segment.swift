@@ -1,38 +1,39 @@
-/// Identifies one segment of a plan; never reused.
+/// Identifies a segment; never reused in a plan.
 struct SegmentID: Sendable, Hashable {
     let number: Int
 
-    /// The segment of the request with which the download begins.
+    /// The segment of the download's first request.
     static let first = SegmentID(number: 0)
 }
 
-/// The range of the file that one connection still has to deliver.
+/// The range of the file that one connection has to deliver.
 struct Segment: Sendable {
     let id: SegmentID
     let source: Int
-    /// The end of the requested range, up to which the segment may be extended.
+    /// The end of the requested range; the segment may be extended up to it.
     let limit: Int64
-    /// The planned end; the connection learns of it when it has received the bytes before it.
+    /// The planned end; when the connection has received the bytes before it, the planner extends or stops it.
     var end: Int64
-    /// The next segment, if it had no bytes when this one reached it and took over its range.
+    /// The next segment, if it had received no bytes when this segment reached it and took over its range.
     var borrowed: SegmentID?
-    /// The position in the file of the next byte to arrive.
+    /// The position in the file of the next byte to be received.
     private(set) var position: Int64
     private var receivedBytes: Int64 = 0
-    /// The number of received bytes that were not written.
+    /// The number of received bytes that were not written, because another connection delivers them.
     var wastedBytes: Int64 = 0
-    /// Whether the ``ConcurrencyController`` does not count it; see ``SegmentPlanner/compareSources(at:)``.
+    /// Whether the connection is in addition to those of the ``ConcurrencyController``; see
+    /// ``SegmentPlanner/compareSources(at:)``.
     var isExtra = false
-    /// The time since which the connection is much slower than a new one would be.
+    /// The time since which the connection has been much slower than a new one would be; `nil` if it is not.
     var slowSince: Duration?
     let opened: Duration
     private(set) var firstByte: Duration?
     private(set) var lastByte: Duration?
     private var meter: SpeedMeter
-    /// Whether bytes arrived after the first ones.
+    /// Whether bytes have arrived after the first ones, so that the speed can be measured.
     private(set) var isMeasured = false
 
-    /// The time after its first byte from which the speed of a connection is known.
+    /// The minimum time after the first byte for measuring the speed of a connection.
     private static let minMeasuringTime = Duration.milliseconds(50)
 
     init(_ id: SegmentID, _ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) {
@@ -45,13 +46,13 @@ struct Segment: Sendable {
         meter = SpeedMeter(start: opened)
     }
 
-    /// The range that the connection still has to deliver; empty if it went past its end.
+    /// The range that the connection still has to deliver; empty if the position is past the planned end.
     var rest: Range<Int64> { min(position, end)..<end }
 
-    /// Whether the connection would count as failed if it ended now, since it delivered too little.
+    /// Whether the connection would count as failed if it ended now, because it delivered too few bytes.
     var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
-    /// Records received bytes; returns the latency if they are the first ones.
+    /// Records received bytes; returns the latency if they are the first ones, else `nil`.
     mutating func received(_ count: Int, at now: Duration) -> Duration? {
         position += Int64(count)
         receivedBytes += Int64(count)
@@ -67,7 +68,7 @@ struct Segment: Sendable {
         return now - opened
     }
 
-    /// The speed in bytes per second; `nil` while too little is known.
+    /// Returns the speed in bytes per second; `nil` if it cannot be measured yet.
     func rate(at now: Duration) -> Double? {
         // A pause after the first bytes is latency; the speed of those that follow is unknown.
         guard let firstByte, isMeasured, now - firstByte >= Self.minMeasuringTime else { return nil }
@@ -75,10 +76,11 @@ struct Segment: Sendable {
         return meter.bytesPerSecond(at: now)
     }
 
-    /// The time since the last byte arrived, or since the connection was opened.
+    /// Returns the time since the last byte arrived or, without one, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// The expected time until the next byte: a late byte is expected to take as long again.
+    /// Returns the expected time until the next byte: an overdue byte is expected to take as long again as the silence
+    /// so far.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)
         return lastByte != nil ? silence : max(silence - latency, latency - silence)

@@ -1,28 +1,28 @@
 /// A contiguous range of missing bytes and the connections that fetch it.
 struct SegmentPart: Comparable {
-    /// A connection as seen by the planner: bytes per second after a delay in seconds.
+    /// The speed and the delay of a connection: bytes per second, after a delay in seconds.
     struct Worker {
         var source: Int
         var rate: Double
         var delay: Double
     }
 
-    /// The minimum size of a requested range, unless fewer bytes are missing there.
+    /// The minimum size of a requested range, unless the gap of missing bytes is smaller.
     static let minPieceBytes: Int64 = 16 << 10
-    /// The seconds by which a connection must shorten the download to be worth a request.
+    /// The minimum time in seconds by which a connection must shorten the download to be worth a request.
     static let minGain = 0.02
 
     let range: Range<Int64>
-    /// The index of the segment that the range belongs to.
+    /// The index of the segment that the range belongs to; `nil` if it is in no segment.
     var holder: Int?
-    /// The holder, if any, and the connections that join it.
+    /// The connections that fetch the range: that of the holder, if any, and those that join it.
     var workers: [Worker] = []
-    /// The connection that fetches all of the range a second time.
+    /// The connection that fetches the whole range a second time.
     var hedge: Worker?
 
     private var bytes: Double { Double(range.upperBound - range.lowerBound) }
 
-    /// The time until all workers finish, if they finish together.
+    /// Returns the time in seconds until these workers finish, if all finish together.
     func timeLeft(_ workers: [Worker]) -> Double {
         var (rate, late, time) = (0.0, 0.0, Double.infinity)
         // A worker whose first byte would arrive after that does not help.
@@ -58,7 +58,7 @@ struct SegmentPart: Comparable {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
     }
 
-    /// Ascending by the remaining time; without workers, by length.
+    /// Orders parts by their remaining time; those without workers by length.
     static func < (lhs: SegmentPart, rhs: SegmentPart) -> Bool {
         (lhs.timeLeft(lhs.workers), lhs.bytes) < (rhs.timeLeft(rhs.workers), rhs.bytes)
     }

@@ -1,20 +1,21 @@
-/// Fetches the bytes first that a reader waits for.
+/// Fetches first the bytes that a reader waits for.
 extension SegmentPlanner {
-    /// The acceptable delay of demanded bytes over an open connection, unless a new one would take longer to respond.
+    /// The acceptable delay of demanded bytes over an open connection, unless a new connection would take longer to
+    /// respond.
     static let maxDemandDelay = Duration.milliseconds(500)
 
     /// Sets the demanded ranges, the most urgent first; they apply until the next call.
     ///
-    /// The first missing byte of each range should arrive soon. If no segment is close enough to it, a new one begins there: on
-    /// another connection, even if that would otherwise not be worthwhile, or at the maximum, in place of the connection whose
-    /// bytes are needed last. The new segment ends at the next byte already received or assigned; the remaining ranges are
-    /// rebalanced as usual.
+    /// The first missing byte of each range should arrive soon. If no segment will reach it soon enough, a new segment
+    /// begins there: on another connection, even if that would otherwise not be worthwhile, or at the maximum, in place
+    /// of the connection whose bytes are needed last. The new segment ends at the next byte already received or
+    /// assigned; the remaining ranges are rebalanced as usual.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges
         return plan(at: now)
     }
 
-    /// Opens segments for demanded bytes that would arrive late.
+    /// Opens segments for demanded bytes that would otherwise arrive late.
     mutating func serve(at now: Duration) -> [Action] {
         let bytes = wanted.compactMap { range in
             held.firstGap(from: range.lowerBound, before: min(range.upperBound, totalBytes))?.lowerBound
@@ -51,7 +52,7 @@ extension SegmentPlanner {
         return actions
     }
 
-    /// The segment that will deliver a byte soon enough.
+    /// Returns the segment that will deliver a byte soon enough; `nil` if there is none.
     private func server(of byte: Int64, at now: Duration) -> SegmentID? {
         let newcomer = newcomer(at: now, beside: [], measuredBy: segments)
         let latest = max(Self.maxDemandDelay / .seconds(1), newcomer?.delay ?? 0)
@@ -66,7 +67,7 @@ extension SegmentPlanner {
         }?.id
     }
 
-    /// The replaceable segment whose bytes are needed last.
+    /// Returns the segment whose bytes are needed last, of those that may be replaced.
     private func leastUrgent(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
         // Bytes before all demanded ones are not needed at all.
         let distance = { (segment: Segment) in
@@ -76,7 +77,7 @@ extension SegmentPlanner {
             .max { (distance($0), $0.rest.count) < (distance($1), $1.rest.count) }
     }
 
-    /// Begins a segment at a missing byte, which ends the segment that it was assigned to.
+    /// Begins a segment at a missing byte; a segment that contains the byte is shortened to end there.
     private mutating func begin(at byte: Int64, by worker: SegmentPart.Worker, at now: Duration) -> Action {
         for index in segments.indices where segments[index].rest.contains(byte) { segments[index].end = byte }
         guard let gap = unassigned.first(where: { $0.contains(byte) }) else {

@@ -1,8 +1,8 @@
 /// Divides the missing bytes among connections.
 extension SegmentPlanner {
-    /// The speed in bytes per second before any measurement; any value results in equal parts.
+    /// The speed in bytes per second that is assumed before any measurement; any value results in equal parts.
     static let assumedRate = Double(1 << 20)
-    /// The minimum expected speed of a new connection, even if all open ones are silent.
+    /// The minimum expected speed of a new connection, used if all open connections are silent.
     private static let minRate = 1024.0
 
     /// The missing bytes that are in no segment.
@@ -12,9 +12,9 @@ extension SegmentPlanner {
         return assigned.gaps(in: 0..<totalBytes)
     }
 
-    /// Extends a segment that has reached its end into the next one, if that has received nothing so far.
+    /// Extends a segment that has reached its end into the next segment, if that one has received no bytes yet.
     ///
-    /// Whether a server that sends whole files also sends ranges is known only when the first one arrives.
+    /// Before the first response to a range request, it is unknown whether the server supports ranges.
     mutating func borrowNext(_ index: Int) {
         let end = segments[index].end
         guard segments[index].limit > end,
@@ -24,7 +24,7 @@ extension SegmentPlanner {
         segments[index].borrowed = next.id
     }
 
-    /// Ends segments that took over the range of a segment that now receives bytes itself.
+    /// Shortens the segments that took over the range of a segment which now receives bytes itself.
     mutating func returnBorrowed(to id: SegmentID) {
         for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)
@@ -37,7 +37,7 @@ extension SegmentPlanner {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens the most useful segments: to try sources, and up to the number that the controller wants.
+    /// Opens the most useful segments: to try sources, and up to the number of connections that the controller wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
         let free = controller.maximum - segments.count
@@ -66,13 +66,13 @@ extension SegmentPlanner {
         return parts.flatMap { perform($0, at: now) }
     }
 
-    /// The best connection available in place of an open one; `nil` if there is none.
+    /// Returns the best connection that may be opened in place of an open one; `nil` if there is none.
     func replacement(of segment: Segment, at now: Duration) -> SegmentPart.Worker? {
         let others = segments.filter { $0.id != segment.id }
         return newcomer(at: now, beside: others.map(\.source), measuredBy: others)
     }
 
-    /// The best connection that may be opened besides those to the given sources.
+    /// Returns the best connection that may be opened; `open` contains the source of each connection that stays open.
     func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
         let rates = rates(at: now, measuredBy: segments)
         var best: (worker: SegmentPart.Worker, isComparable: Bool, share: Double)?
@@ -90,14 +90,14 @@ extension SegmentPlanner {
         return best?.worker
     }
 
-    /// Whether a source and its host allow another connection besides those to the given sources.
+    /// Whether a source and its host allow another connection; `open` contains the source of each open one.
     func mayOpen(_ index: Int, beside open: [Int], at now: Duration) -> Bool {
         let source = sources[index]
         return open.count { sources[$0].host == source.host } < source.allowance
             && source.mayOpen(beside: open.count { $0 == index }, at: now)
     }
 
-    /// The speed of one connection to each source, if it is known.
+    /// Returns the speed of one connection to each source; `nil` if it is unknown.
     func rates(at now: Duration, measuredBy segments: [Segment]) -> [Double?] {
         // A high quantile: a slow connection is detected soon, but a fast one that is withheld is not.
         sources.indices.map { source in
@@ -154,7 +154,7 @@ extension SegmentPlanner {
 }
 
 extension [Double] {
-    /// The given quantile; of two candidates, the higher one.
+    /// Returns a quantile of the values; if it lies between two of them, the higher one.
     func quantile(_ part: Double) -> Double? {
         isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
     }

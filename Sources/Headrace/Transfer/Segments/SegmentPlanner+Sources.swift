@@ -1,20 +1,21 @@
 /// Tries the mirrors besides the main source, without slowing the download down.
 ///
-/// The controller decides on the connections to the main source, as if it were the only one. The first connection to each other
-/// source is opened in addition, as far as the maximum permits. It does not count as a connection, nor do its bytes count as a
-/// gain, so that a mirror that fails or is slow cannot end the growth. At the maximum, such a connection is displaced if
-/// another one to the main source would be faster.
+/// The controller decides on the connections to the main source, as if there were no others. The first connection to
+/// each other source is opened in addition, as far as the maximum permits. Such an extra connection does not count for
+/// the controller, nor do its bytes count as a gain, so that a mirror that fails or is slow cannot end the growth. At
+/// the maximum, an extra connection is displaced if another connection to the main source would be faster.
 extension SegmentPlanner {
-    /// The time for which a source is measured before it is compared.
+    /// The time for which a source is measured before it is compared with the main source.
     static let trial = Duration.milliseconds(750)
-    /// The fraction of the main source's speed below which the main source gets the connection instead.
+    /// The fraction of the main source's speed below which a source's connection is better used for the main source.
     private static let minSpeed = 0.8
-    /// The time allowed for a source's first byte while its connection is needed elsewhere.
+    /// The time to wait for a source's first byte if its connection is needed elsewhere.
     private static let firstByteWait = Duration.seconds(1)
 
-    /// The number of connections in addition to those that the controller wants.
+    /// The number of possible connections in addition to those that the controller wants.
     ///
-    /// A source is tried once the controller wants a second connection, and then used whatever the controller wants.
+    /// The first connection to a source is opened once the controller wants a second connection; then it stays open,
+    /// even if the controller wants fewer.
     var possibleExtras: Int {
         guard sources.count > 1 else { return 0 }
         let useful = sources.indices.count { index in
@@ -25,13 +26,14 @@ extension SegmentPlanner {
         return min(useful, controller.maximum / 2)
     }
 
-    /// Whether a source has delivered nothing and shares its host with the main source, so that its errors say nothing about
-    /// the host.
+    /// Whether a source has delivered nothing and shares its host with the main source, so that its errors say nothing
+    /// about the host.
     func isUnverifiedTwin(_ source: Int) -> Bool {
         source != mainSource && sources[source].host == sources[mainSource].host && !sources[source].hasDelivered
     }
 
-    /// Determines the main source and the connections that the controller does not count, and completes trials.
+    /// Determines the main source and the connections that the controller does not count, and completes trials of
+    /// sources.
     mutating func compareSources(at now: Duration) {
         guard sources.count > 1 else { return }
         for segment in segments where !sources[segment.source].isTried {
@@ -49,13 +51,13 @@ extension SegmentPlanner {
         for index in segments.indices { segments[index].isExtra = seen.insert(segments[index].source).inserted }
     }
 
-    /// Whether a connection to the main source would be faster.
+    /// Whether a connection to the main source would be faster than one to this source.
     func isInferior(_ source: Int, _ rates: [Double?]) -> Bool {
         guard source != mainSource, let rate = rates[source], let main = rates[mainSource] else { return false }
         return rate < main * Self.minSpeed
     }
 
-    /// The connections to open to sources that have none and may be worth one.
+    /// Returns the connections that should be opened to sources without one.
     func extraWorkers(at now: Duration) -> [SegmentPart.Worker] {
         let rates = rates(at: now, measuredBy: segments)
         var open = segments.map(\.source)
@@ -70,7 +72,7 @@ extension SegmentPlanner {
         return workers
     }
 
-    /// Stops extra connections if a better one that the controller wants can be opened instead.
+    /// Stops extra connections if faster ones to the main source, which the controller wants, can be opened instead.
     mutating func displaceExtras(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments where segment.isExtra {
@@ -88,7 +90,7 @@ extension SegmentPlanner {
         return actions
     }
 
-    /// Whether no connection to the main source may be opened beside all that are open.
+    /// Whether no further connection to the main source may be opened unless another one is closed.
     private func needsRoom(at now: Duration) -> Bool {
         segments.count >= controller.maximum || !mayOpen(mainSource, beside: segments.map(\.source), at: now)
     }

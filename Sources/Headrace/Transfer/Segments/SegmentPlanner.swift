@@ -24,32 +24,32 @@ struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
         /// Request these bytes from a source on a new connection.
         case open(SegmentID, Range<Int64>, source: Int)
-        /// Close a connection whose bytes are no longer needed; no further call for it is required.
+        /// Close a connection whose bytes are no longer needed; the caller need not report its end.
         case stop(SegmentID)
-        /// Like ``stop(_:)``, for a useful connection that must make room for demanded bytes.
+        /// Like ``stop(_:)``, but for a useful connection that must be closed in favor of one for demanded bytes.
         case displace(SegmentID)
-        /// The number of bytes from a closed connection that were not written, since another connection delivers or delivered
+        /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
         case wasted(Int64)
-        /// All bytes were handed out: the file is complete when the running writes are.
+        /// All missing bytes were handed out; the file is complete once the current writes are.
         case finished
-        /// Bytes are missing, and no connection may be opened now: continue as after any failure.
+        /// Bytes are missing and no connection may be opened; the caller handles this like a failed request.
         case exhausted
     }
 
     /// The reason why a connection was lost.
     enum Failure: Sendable, Hashable {
-        /// Disconnected, timed out or failed with an error response.
+        /// The connection was lost or timed out, or the response was an error.
         case broken
-        /// The host asked for fewer requests (429, 503).
+        /// The host requested that the client slow down (429, 503).
         case refused
-        /// The response did not contain the requested range: status 200, or a different position in the file.
+        /// The response does not contain the requested range: its status is 200, or it starts at a different position.
         case unusable
     }
 
-    /// The use of received bytes.
+    /// The bytes of a received chunk to write, and whether to close the connection.
     struct Acceptance: Sendable, Hashable {
-        /// The bytes to write; `nil` for none.
+        /// The range of the file to write; `nil` if none of the bytes are needed.
         var range: Range<Int64>?
         /// Whether the connection must be closed.
         var isDone: Bool
@@ -60,46 +60,46 @@ struct SegmentPlanner: Sendable {
         var time: Duration
     }
 
-    /// The interval between calls of ``tick(at:)``.
+    /// The interval at which the caller must call ``tick(at:)``.
     static let tickInterval = Duration.milliseconds(50)
-    /// The minimum number of bytes per connection that makes another one worthwhile.
+    /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile.
     static let minShareBytes: Int64 = 1 << 20
-    /// The minimum remaining time, in seconds, that makes another one worthwhile.
+    /// The minimum remaining time in seconds; with less, another connection is not worthwhile.
     static let minTimeLeft = 1.0
-    /// The time for which a connection must be silent or slow to be replaced.
+    /// The time after which a silent or slow connection is replaced.
     static let timeout = Duration.seconds(3)
-    /// After this time, received bytes can no longer have been in transit when a connection was refused.
+    /// The time after a refused connection during which bytes of an older connection may still be in transit.
     private static let transitTime = Duration.milliseconds(200)
 
     let totalBytes: Int64
-    /// The bytes handed out for writing, and those received before.
+    /// The ranges handed out for writing, and those received before.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
     var sources: [SourceStats]
-    /// The source with the most connections, which the others are compared with.
+    /// The index of the source with the most connections; the other sources are compared with it.
     var mainSource = 0
     /// The demanded ranges, the most urgent first.
     var wanted: [Range<Int64>]
-    /// Whether another connection is needed for demanded bytes.
+    /// Whether demanded bytes need another connection than is open.
     var lacksConnection = false
     private(set) var controller: ConcurrencyController
     /// The number of connections that have been worthwhile so far.
     private var joined = 1
-    /// The bytes received over connections that the controller counts.
+    /// The number of bytes received over connections that the controller counts.
     private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
-    /// Connections that were recently refused without a response.
+    /// The recent connections that were refused without a response.
     private var refusals: [Rejection] = []
     /// Whether the plan is finished or exhausted.
     private(set) var isOver = false
 
     /// - Parameters:
     ///   - totalBytes: The size of the file.
-    ///   - held: The bytes received before.
-    ///   - allowances: The maximum number of connections to the host of each source; the first source is that of the first
-    ///     request.
-    ///   - hosts: For each source, the first one with the same host; by default each has a host of its own.
+    ///   - held: The ranges received before.
+    ///   - allowances: The maximum number of connections to the host of each source; the first request uses the first
+    ///     source.
+    ///   - hosts: For each source, the index of the first source with the same host; by default, all hosts differ.
     ///   - connections: The controller of the total number of connections.
     ///   - wanted: The demanded ranges, the most urgent first.
     init(
@@ -117,20 +117,22 @@ struct SegmentPlanner: Sendable {
         controller = connections
     }
 
-    /// The number of connections that would be useful now, whatever the sources allow.
+    /// The number of connections that would be useful now, regardless of the limits of sources.
     var wantedConnections: Int {
         let urgent = lacksConnection ? min(segments.count + 1, controller.maximum) : 0
         return max(segments.count, urgent, min(controller.maximum, advisedConnections + possibleExtras))
     }
 
-    /// Limits the total number of connections to the granted share of the useful maximum.
+    /// Limits the total number of connections; `share` returns the granted part of the given maximum.
     mutating func limitConnections(_ share: (Int) -> Int) {
         controller.limit(share)
     }
 
     // MARK: Events
 
-    /// Handles the first response, with the range of its body and its latency; other connections may now join.
+    /// Handles the first response, with the range of its body and its latency.
+    ///
+    /// From now on, further connections may be opened.
     mutating func headArrived(_ body: Range<Int64>, latency: Duration, at now: Duration) -> [Action] {
         lastByte = now
         sources[0].headReceived(after: latency)
@@ -142,7 +144,7 @@ struct SegmentPlanner: Sendable {
         return plan(at: now)
     }
 
-    /// Determines which of the next bytes of a segment must be written; no byte is handed out twice.
+    /// Returns which of the next `count` bytes of a segment must be written; no byte is handed out twice.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
         if segments[index].lastByte == nil { returnBorrowed(to: id) }
@@ -161,12 +163,14 @@ struct SegmentPlanner: Sendable {
         return Acceptance(range: new, isDone: held.contains(segments[index].rest))
     }
 
-    /// Handles the end of a body; if bytes of the segment are missing, it was truncated or the server sent only a part.
+    /// Handles the end of a body.
+    ///
+    /// If bytes of the segment are missing, the body was truncated or the server sent only a part.
     mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] {
         failed(id, .broken, at: now)
     }
 
-    /// Handles a lost connection; `allowance` is the new maximum for the host, if it was reduced.
+    /// Handles a lost connection; `allowance` is the new maximum for the host, if the caller reduced it.
     mutating func failed(
         _ id: SegmentID,
         _ failure: Failure,
@@ -179,13 +183,16 @@ struct SegmentPlanner: Sendable {
         return close(id, at: now) + plan(at: now)
     }
 
-    /// Records a connection that was refused without a response, by a host that has enough of them or is down.
+    /// Records that the host refused a connection without a response, because it allows no more or is down.
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = index(of: id) else { return }
         refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
-    /// The sources whose hosts limit connections, once for each refusal: an older connection to the host still receives bytes.
+    /// Removes and returns the sources whose hosts evidently limit connections, because they refused a new connection
+    /// while they still sent bytes over an older one.
+    ///
+    /// A source is repeated for each refusal.
     mutating func takeRefusals(at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > Self.timeout }
         let isLimitRefusal = { [segments] (refusal: Rejection) in
@@ -198,12 +205,13 @@ struct SegmentPlanner: Sendable {
         return refusals.filter(isLimitRefusal).map(\.source)
     }
 
-    /// Records that a source has another version of the file: no further connection to it is opened.
+    /// Records that a source has another version of the file, so that no further connection to it is opened.
     mutating func retire(_ source: Int) {
         sources[source].retire()
     }
 
-    /// Sets the maximum for the host of each source; surplus connections are stopped, the slowest first.
+    /// Sets the maximum number of connections to the host of each source; surplus connections are stopped, the slowest
+    /// first.
     mutating func allow(_ allowances: [Int], at now: Duration) -> [Action] {
         var actions: [Action] = []
         for (source, allowance) in allowances.enumerated() where sources[source].host == source {
@@ -215,7 +223,7 @@ struct SegmentPlanner: Sendable {
         return actions + plan(at: now)
     }
 
-    /// Sets the maximum for the host of one source.
+    /// Sets the maximum number of connections to the host of one source.
     mutating func allow(_ connections: Int, on source: Int, at now: Duration) -> [Action] {
         set(connections, on: source)
         return allow(sources.map(\.allowance), at: now)
@@ -227,7 +235,7 @@ struct SegmentPlanner: Sendable {
         }
     }
 
-    /// Updates the measurements and the plan.
+    /// Updates the measurements and the plan; returns the resulting actions.
     mutating func tick(at now: Duration) -> [Action] {
         compareSources(at: now)
         controller.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
@@ -251,10 +259,10 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// The number of connections that the controller wants, as far as they are worthwhile.
+    /// The number of connections that the controller wants, limited to the worthwhile ones.
     var advisedConnections: Int { min(joined, controller.count) }
 
-    /// Whether another connection would have enough to fetch.
+    /// Returns whether another connection would have enough bytes to fetch.
     mutating func isWorthJoining(at now: Duration) -> Bool {
         let missing = totalBytes - held.count
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
@@ -264,7 +272,8 @@ struct SegmentPlanner: Sendable {
         return isWorthIt && missing / Int64(segments.count + 1) >= Self.minShareBytes
     }
 
-    /// Extends a segment that reaches its end into the bytes behind it, if no other connection is known to deliver them.
+    /// Extends a segment that has reached its planned end, if no other connection is known to deliver the following
+    /// bytes; returns whether it did.
     private mutating func extendIfPossible(_ index: Int) -> Bool {
         let end = segments[index].end
         guard segments[index].limit > end else { return false }
@@ -283,7 +292,7 @@ struct SegmentPlanner: Sendable {
         }
     }
 
-    /// Stops connections that have been silent or slow for a while, if better ones are available.
+    /// Stops connections that have been silent or slow for a while, if better ones can be opened.
     private mutating func stopUnderperforming(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments {
@@ -296,14 +305,14 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// If others received bytes meanwhile, the connection is silent; otherwise the network may be.
+    /// Whether a connection is silent while others receive bytes; if none do, the network may be at fault instead.
     private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
         let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
         return silence >= timeout && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether a connection has been below a third of the others' speed, and of a new one's, for a while.
+    /// Whether a connection has for a while been slower than a third of the others' speed, and of a new connection's.
     private mutating func isSlow(_ segment: Segment, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }
@@ -322,7 +331,7 @@ struct SegmentPlanner: Sendable {
 
     private func index(of id: SegmentID) -> Int? { segments.firstIndex { $0.id == id } }
 
-    /// Begins a segment; returns its identifier.
+    /// Adds a segment and returns its identifier.
     @discardableResult
     mutating func add(_ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) -> SegmentID {
         let id = SegmentID(number: nextNumber)
@@ -331,7 +340,7 @@ struct SegmentPlanner: Sendable {
         return id
     }
 
-    /// Counts a failure of the source if the connection ended early, unless it delivered enough to be worth another one.
+    /// Counts a failure of the source if the connection delivered too few bytes to be worth another one.
     mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1

@@ -1,4 +1,4 @@
-/// Interprets the response to a range request made by one of several parallel connections.
+/// The meaning of a response to a range request that one of several parallel connections sent.
 ///
 /// Stricter than ``ResponseVerdict``: since other connections can deliver the bytes, a response without a matching
 /// validator is rejected unless a checksum will verify the file, and never causes received bytes to be discarded. Performs
@@ -6,11 +6,11 @@
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange
-    /// The response is not the requested part, with the reason.
+    /// The response is not the requested part, for the given reason.
     case unusable(String)
-    /// The response is of another version of the file, with the evidence.
+    /// The response is of another version of the file, for the given reason.
     case otherVersion(String)
-    /// The host does not accept more connections now.
+    /// The host does not accept more connections at the moment.
     case refused(DownloadError)
     case failed(DownloadError)
 
@@ -45,12 +45,13 @@ enum SegmentVerdict: Sendable, Equatable {
 }
 
 extension ResponseHead {
-    /// Whether the host as a whole asks for fewer requests (RFC 6585, section 4; RFC 9110, section 15.6.4).
+    /// Whether the response means that the host receives too many requests (RFC 6585, section 4; RFC 9110, section
+    /// 15.6.4).
     var isHostRefusal: Bool { status == 429 || status == 503 }
 }
 
 extension RestartReason {
-    /// Whether it shows that the server has another version, and not merely that it does not send proper ranges.
+    /// Whether the reason shows that the server has another version, and not merely that it sends no valid ranges.
     var isOtherVersion: Bool {
         switch self {
         case .changedEntityTag, .changedLastModified, .changedLength, .validatorBecameWeak, .preconditionFailed: true

@@ -1,17 +1,17 @@
 import HeadracePlatform
 
-/// Runs one of the connections.
+/// Runs a single connection.
 extension SegmentedFetch {
-    /// The result of a connection.
+    /// How a connection ended.
     private enum End {
         case complete
-        /// The plan or the caller stopped it.
+        /// The planner or the caller stopped the connection.
         case stopped
         case refused(DownloadError)
         case broken(DownloadError)
         case unusable(DownloadError)
         case otherVersion(DownloadError)
-        /// No other connection could do better.
+        /// The attempt fails, because no other connection could succeed.
         case failed(any Error)
     }
 
@@ -21,7 +21,7 @@ extension SegmentedFetch {
         case end(End)
     }
 
-    /// Reads the body of the request with which the download began.
+    /// Reads the body of the download's first request.
     func readFirst(_ body: ResponseBody, _ accepted: BodyPlacement, of connection: Connection) async {
         let end = await connection.stop.cancellingTask {
             await withTaskCancellationHandler {
@@ -36,7 +36,7 @@ extension SegmentedFetch {
         finish(connection, end)
     }
 
-    /// Requests a part and reads it.
+    /// Requests a range on a new connection and reads the response.
     func fetch(_ connection: Connection) async {
         finish(connection, await connection.stop.cancellingTask { await self.send(connection) })
     }
@@ -103,7 +103,7 @@ extension SegmentedFetch {
         }
     }
 
-    /// Reads a body until the connection has delivered its part.
+    /// Reads a body until the connection has delivered its segment.
     private func read(_ body: inout ResponseBody, _ accepted: BodyPlacement, _ connection: Connection) async -> End {
         var slicer = BodySlicer(accepted)
         var position = accepted.offset
@@ -136,7 +136,7 @@ extension SegmentedFetch {
             : .complete
     }
 
-    /// Interprets an error of the transport.
+    /// Converts an error of the transport to the end of a connection.
     private func lost(_ error: any Error, _ connection: Connection) -> End {
         guard connection.stop.reason == nil, !Task.isCancelled else { return .stopped }
         guard let error = error as? DownloadError else { return .failed(error) }
@@ -148,7 +148,7 @@ extension SegmentedFetch {
         }
     }
 
-    /// Reports the result of a connection to the planner.
+    /// Reports the end of a connection to the planner.
     private func finish(_ connection: Connection, _ end: End) {
         let id = connection.id
         switch end {
@@ -199,19 +199,19 @@ extension SegmentedFetch {
 }
 
 extension SegmentedFetch.Cause {
-    /// The code of the corresponding error.
+    /// The error code that corresponds to the failure.
     var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
     var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {
-    /// Records that a connection delivered bytes besides those of the first response.
+    /// Records that the file contains bytes of this connection, besides those of the first response.
     mutating func compose(_ connection: SegmentedFetch.Connection) {
         guard connection.id != .first else { return }
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
-    /// Records a lost connection; returns `false` if it was the only possible one, so that the download fails.
+    /// Records a lost connection; returns `false` if it was the only possible connection, so that the attempt fails.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
@@ -226,9 +226,9 @@ extension SegmentedFetch.State {
 }
 
 extension SegmentedFetch {
-    /// The reason why the plan stopped a connection.
+    /// The reason why the planner stopped a connection.
     enum Cause {
-        /// Another connection delivers or delivered its bytes.
+        /// Another connection delivers the same bytes.
         case none
         case slow
         /// A connection to another source is faster.

@@ -2,14 +2,15 @@ import HeadracePlatform
 
 /// Fetches the missing bytes of a file over several connections, as planned by a ``SegmentPlanner``.
 ///
-/// One lock protects the planner, the partial file and the transfer state; one task per connection sends requests, reads bodies
-/// and writes bytes outside of it. Nothing waits for the disk while holding it, since ``tick()`` takes it on a thread of the
-/// global pool. The tasks do not throw: a fatal error is stored and finishes the command stream.
+/// One lock protects the planner, the partial file and the transfer state. Each connection has a task, which sends a
+/// request, reads the body and writes bytes without the lock. No task waits for the disk while it has the lock, since
+/// ``tick()`` takes the lock on a thread of the global pool. The tasks do not throw: a fatal error is stored and
+/// finishes the command stream.
 final class SegmentedFetch: Sendable {
     struct Connection: Sendable {
         let id: SegmentID
         let range: Range<Int64>
-        /// The index of its source.
+        /// The index of the source in ``sources``.
         let source: Int
         let stop: StopSignal
     }
@@ -19,12 +20,12 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         var session: PartialDownload
         var attempts: TransferState
-        /// The sources that send the whole file if a request has `If-Range`.
+        /// The indices of sources that send the whole file in response to `If-Range`.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
-        /// The error that ends the attempt in any case.
+        /// The error with which the attempt fails.
         var failure: (any Error)?
-        /// The loss of the last connection, for which another one may do better.
+        /// The error of the last lost connection; the attempt fails with it if no connection is left.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
@@ -32,7 +33,9 @@ final class SegmentedFetch: Sendable {
         /// The number of tasks that are writing to the disk.
         var writers = 0
 
-        /// Accepts bytes with this proof; returns the partial download if its metadata changed and must be saved again.
+        /// Records that bytes were accepted with this proof.
+        ///
+        /// Returns the partial download if its metadata changed and must be saved, else `nil`.
         mutating func accepted(_ proof: RangeRequest.Proof) -> PartialDownload? {
             guard proof == .later(.checksum) else { return nil }
             attempts.resume.accepted(proof)
@@ -43,7 +46,7 @@ final class SegmentedFetch: Sendable {
     private enum Command: Sendable {
         case open(Connection)
         case work(@Sendable () -> Void)
-        /// A reader needs other bytes.
+        /// The bytes that readers demand have changed.
         case demand
     }
 
@@ -72,7 +75,7 @@ final class SegmentedFetch: Sendable {
     var clock: AnyClock { environment.clock }
     private var hosts: HostLimiter { environment.hosts }
 
-    /// Returns `nil` if a single stream is required or would be better.
+    /// Returns `nil` if the bytes must be fetched over a single connection, or are better fetched that way.
     init?(
         of transfer: DownloadTransfer,
         _ response: DownloadTransfer.Response,
@@ -125,7 +128,8 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether the rest of an accepted body can be fetched in parts and is large enough for that.
+    /// Whether the rest of an accepted body can be fetched with range requests, and is large enough for several
+    /// connections.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,
@@ -141,7 +145,7 @@ final class SegmentedFetch: Sendable {
         return EntityValidator(of: known) != nil || attempts.resume.isVerifiedAtEnd && known.contentCoding == nil
     }
 
-    /// Whether a reader may need other bytes first, and enough are missing for that.
+    /// Whether a reader may need other bytes first, and enough bytes are missing to fetch them separately.
     static func isServing(_ session: PartialDownload) -> Bool {
         session.readers.isRead && isLarge(session)
     }
@@ -150,12 +154,12 @@ final class SegmentedFetch: Sendable {
         (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.minShareBytes
     }
 
-    /// The maximum number of connections if the configuration does not set one.
+    /// The maximum number of connections in automatic mode, unless the configuration sets one.
     private static let maxAutomatic = 8
 
     /// Runs until all connections have ended; returns the error that kept the file from being completed.
     ///
-    /// Returns `nil` with bytes missing if the server does not send them in parts.
+    /// Returns `nil` if the file is complete, or if the rest must be fetched over a single connection.
     func run(
         with body: ResponseBody,
         _ session: inout PartialDownload,
@@ -195,7 +199,7 @@ final class SegmentedFetch: Sendable {
         return failure
     }
 
-    /// Evaluates speeds and host limits at each interval.
+    /// Updates the plan and the host limits at each interval.
     private func tick() async {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
@@ -222,7 +226,7 @@ final class SegmentedFetch: Sendable {
 
     // MARK: Planning
 
-    /// Calls a method of the planner and performs the resulting actions.
+    /// Changes the planner and performs the resulting actions; `cause` explains why connections are stopped.
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
@@ -242,7 +246,7 @@ final class SegmentedFetch: Sendable {
         for effect in effects { perform(effect) }
     }
 
-    /// The number of connections that the host of each source allows this download.
+    /// Returns the number of connections that the host of each source allows for this download.
     private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
         let planner = state.planner
         return sources.enumerated().map { index, source in
@@ -256,7 +260,7 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    /// Reports that a source is abandoned while others remain.
+    /// Publishes that a source is abandoned while others remain.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
         // Copied first: a closure cannot capture the borrowed state if the size of its URLs is not known, as on Apple platforms.
         let planned = state.planner.sources
@@ -269,7 +273,8 @@ final class SegmentedFetch: Sendable {
         publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
 
-    /// Records that the host of a source refused a connection; returns the number that it allows now.
+    /// Records that the host of a source refused a connection; returns the number of connections that the host allows
+    /// now.
     func refused(_ source: Int, retryAfter: Duration?, in state: borrowing State, at now: Duration) -> Int {
         hosts.refused(transfer.record.id, sources[source].url, retryAfter: retryAfter, at: now)
         return allowances(in: state, at: now)[source]
@@ -318,9 +323,9 @@ final class SegmentedFetch: Sendable {
 
     // MARK: Writing
 
-    /// Writes the new bytes of a chunk; returns `true` if the connection must be closed.
+    /// Writes the needed bytes of a chunk; returns `true` if the connection must be closed.
     ///
-    /// `piece` is the part of the chunk that belongs to the file, at this position.
+    /// `piece` is the part of the chunk that belongs to the file, starting at `position`.
     func take(
         _ chunk: Chunk,
         _ piece: Range<Int>,
@@ -373,7 +378,9 @@ final class SegmentedFetch: Sendable {
 }
 
 extension SegmentedFetch.State {
-    /// Throws if all connections together were too slow for too long; time spent on the disk or on rate limits is not counted.
+    /// Throws `stalled` if all connections together were below the minimum speed for too long.
+    ///
+    /// Time spent on the disk or on rate limits is not counted.
     fileprivate mutating func checkMinimumSpeed(at now: Duration, isLimited: Bool) throws(DownloadError) {
         let count = Int(clamping: attempts.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick
@@ -384,6 +391,6 @@ extension SegmentedFetch.State {
 }
 
 extension BodyPlacement {
-    /// The range of the file that a body of known length covers.
+    /// The range of the file that the body covers; empty if its length is unknown.
     var range: Range<Int64> { offset..<offset + (length ?? 0) }
 }

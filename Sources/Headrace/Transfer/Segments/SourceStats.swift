@@ -1,32 +1,32 @@
-/// The measurements of one source of the file: the server of the request, or a mirror.
+/// The measurements of one source of the file: the server of the first request, or a mirror.
 struct SourceStats: Sendable {
-    /// The index of the first source with the same host, with which it shares the connection limit.
+    /// The index of the first source with the same host; such sources share the connection limit.
     let host: Int
-    /// The number of connections allowed to its host, limited by the host and by other downloads.
+    /// The number of connections that this download may have to the host.
     var allowance: Int
-    /// The time from a request to the first byte of its body.
+    /// The time from a request to the first byte of the response body.
     private(set) var latency: Duration?
     /// The final speeds of the last segments.
     private(set) var rates: [Double] = []
-    /// Consecutive failures.
+    /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
-    /// The time from which another connection may be opened.
+    /// The time before which no other connection may be opened; `nil` if there is none.
     private var notBefore: Duration?
-    /// Consecutive unusable responses.
+    /// The number of consecutive unusable responses.
     private var unusableResponses = 0
-    /// Consecutive failures of a connection that was the only one.
+    /// The number of consecutive failures of a connection that was the only one to the source.
     private var soleFailures = 0
-    /// Whether any connection to it has delivered enough bytes to count.
+    /// Whether any connection to the source has delivered enough bytes to count.
     private(set) var hasDelivered = false
-    /// Whether its speed was measured for long enough to be compared, and its last connection did not fail.
+    /// Whether the source's speed was measured for long enough to be compared, and its last connection did not fail.
     private(set) var isTried = false
-    /// Whether its last connection was closed because other sources are faster.
+    /// Whether the last connection was closed because other sources are faster.
     private(set) var isSuspended = false
 
     private static let maxRates = 4
     private static let maxUnusableResponses = 2
-    /// The consecutive rejections (429, 503) after which a source that has delivered nothing is abandoned.
+    /// The number of consecutive rejections (429, 503) after which a source that has delivered nothing is abandoned.
     private static let maxRefusals = 2
     private static let maxSoleFailures = 2
     private static let firstDelay = Duration.milliseconds(250)
@@ -37,20 +37,20 @@ struct SourceStats: Sendable {
         self.host = host
     }
 
-    /// Records that it has been compared with the other sources, or needs no comparison.
+    /// Records that the source has been compared with the others, or needs no comparison.
     mutating func tried() {
         isTried = true
     }
 
-    /// Records that its connection was closed because other sources are faster.
+    /// Records that the connection was closed because other sources are faster.
     mutating func suspend() {
         isSuspended = true
     }
 
-    /// Whether no further connection to it is opened.
+    /// Whether no further connection to the source may be opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
 
-    /// Whether another connection may be opened besides the open ones.
+    /// Whether another connection may be opened besides `open` connections.
     ///
     /// A source that refuses further connections may accept one again after all others are closed.
     func mayOpen(beside open: Int, at now: Duration) -> Bool {
@@ -61,7 +61,7 @@ struct SourceStats: Sendable {
         unusableResponses = Self.maxUnusableResponses
     }
 
-    /// Records a new connection; after a failure, it remains the only one until it has delivered bytes.
+    /// Records a new connection; after a failure, it must remain the only one until it has delivered bytes.
     mutating func opened(at now: Duration) {
         if failures > 0 { notBefore = now + delay }
     }
@@ -85,11 +85,11 @@ struct SourceStats: Sendable {
         if rates.count > Self.maxRates { rates.removeFirst() }
     }
 
-    /// Records a lost connection that delivered too little.
+    /// Records a lost connection that delivered too few bytes.
     ///
-    /// The first in a row may be replaced at once, and connections that break together count as one. An unusable response may
-    /// come from a single node, but only once. A source that fails before it has delivered anything is abandoned, unless it
-    /// only asks for fewer requests.
+    /// After the first failure, a connection may be opened at once; connections that fail together count as one
+    /// failure. One unusable response is tolerated, since it may come from a single node of the host. A source that
+    /// fails before it has delivered anything is abandoned, unless it only requests that the client slow down.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,

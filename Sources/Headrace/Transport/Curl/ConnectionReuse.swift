@@ -3,9 +3,9 @@ import HeadracePlatform
 
 /// Decides whether a request may reuse an idle connection.
 ///
-/// A connection can die silently: a NAT entry is lost, a route changes, a peer hangs. If one stalls, all idle connections to
-/// the same server are suspect; otherwise each would cost another timeout. This type performs no I/O: libcurl, which owns the
-/// connections, gets a limit on their idle time.
+/// A connection can die silently: a NAT entry is lost, a route changes, or a server hangs. If one connection stalls,
+/// all idle connections to the same server are suspect; otherwise each of them would cost another timeout. This type
+/// performs no I/O: libcurl, which owns the connections, gets a limit on their idle time.
 struct ConnectionReuse: Sendable {
     /// The endpoint of a connection, as libcurl distinguishes connections for reuse.
     struct Server: Sendable, Hashable {
@@ -23,20 +23,21 @@ struct ConnectionReuse: Sendable {
     /// The connections that a request may reuse.
     enum Rule: Sendable, Hashable {
         case any
-        /// Connections used within the last seconds; at least 1.
+        /// Connections that were used within this number of seconds; at least 1.
         case idle(atMostSeconds: Int)
-        /// None; the request opens a new connection.
+        /// No connections: the request opens a new one.
         case none
     }
 
     /// libcurl's own limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
     static let longestIdleTime: Duration = .seconds(118)
-    /// The margin in seconds below the time since a stall: libcurl counts idle time in whole seconds of its own clock.
+    /// The number of seconds subtracted from the time since a stall, since libcurl counts idle time in whole seconds of
+    /// its own clock.
     private static let margin = 2
 
-    /// The time at which each server was last suspected.
+    /// When each server was last suspected of dropping idle connections.
     ///
-    /// A suspending clock, because libcurl's idle time does not advance either while the machine sleeps.
+    /// Uses a suspending clock, because libcurl's idle time also stops while the machine sleeps.
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
     /// Connections to any server that were last used before this time are not reused.
     private var otherServersCutoff: SuspendingClock.Instant?
@@ -47,9 +48,11 @@ struct ConnectionReuse: Sendable {
         suspicions[server] = now
     }
 
-    /// Records a stall, which also makes connections to other servers suspect if they were not used since it began.
+    /// Records that a connection has stalled.
     ///
-    /// Connections used since then have worked while this one did not.
+    /// Idle connections to other servers become suspect too, unless they were used since the stall began.
+    ///
+    /// Connections that were used since then have worked while the stalled one did not.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
         let start = now.advanced(by: .zero - silence)

@@ -1,19 +1,19 @@
 #if os(Linux)
 import CHeadrace
 
-/// The time of the last poll on the loop's thread: events of one poll share a time.
+/// The time of the last poll on the loop's thread; all events of one poll share it.
 final class CurlTime {
     fileprivate(set) var now = SuspendingClock.now
 }
 
-/// Drives libcurl's multi handle on the loop's thread; nothing here is used on other threads.
+/// Drives libcurl's multi handle on the loop's thread; must not be used on other threads.
 ///
-/// Uses the socket interface instead of `curl_multi_perform`, so that the cost of a step depends on its events and not on the
-/// number of transfers.
+/// Uses the socket interface instead of `curl_multi_perform`, so that the cost of a step depends on the number of
+/// events and not on the number of transfers.
 final class CurlDriver {
     typealias TransferID = UInt64
 
-    /// The maximum number of easy handles retained for later transfers.
+    /// The maximum number of easy handles that are kept for later transfers.
     private static let maxIdleHandles = 32
 
     private let poller: hr_poller
@@ -23,15 +23,15 @@ final class CurlDriver {
     private let multi: hr_multi
     private var transfers: [TransferID: CurlTransfer] = [:]
     private var idleHandles: [hr_easy] = []
-    /// Transfers that delivered since the last flush.
+    /// The transfers that have delivered data since the last flush.
     private var delivered: [CurlTransfer] = []
-    /// Transfers whose body ends with the TLS connection.
+    /// The transfers whose body ends with the TLS connection, by connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time at which libcurl must be called even without an event.
     fileprivate var timer: SuspendingClock.Instant?
     /// The earliest time at which a transfer may be stalled.
     private var stallCheck: SuspendingClock.Instant?
-    /// Until this time, idle connections must not be reused.
+    /// The time until which idle connections must not be reused.
     private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
@@ -86,7 +86,8 @@ final class CurlDriver {
         }
     }
 
-    /// Handles what is due, waits for events if `mayWait` confirms that no command is pending, and handles the events.
+    /// Performs the work that is due, waits for events if `mayWait` confirms that no command is pending, and handles
+    /// the events.
     func step(_ mayWait: () -> Bool) {
         // Before the wait, because a transfer that was just started is due immediately.
         handleTimer()
@@ -172,7 +173,8 @@ final class CurlDriver {
         }
     }
 
-    /// Closes the connection of a transfer, and prevents the reuse of connections to its server that are idle now.
+    /// Closes the connection of a transfer, and prevents the reuse of the currently idle connections to the same
+    /// server.
     private func suspect(_ transfer: CurlTransfer) {
         // Over HTTP/2, libcurl would only close the stream and reuse the connection.
         transfer.forbidReuse()

@@ -16,9 +16,9 @@ struct CurlFailure {
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The address that was not allowed, if no other was tried.
+    /// The address that `allowsAddress` refused, if no other address was tried.
     var refusedAddress: String?
-    /// The protocol violation that the library itself detected.
+    /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
 
     func error(for request: TransportRequest) -> DownloadError {
@@ -88,7 +88,7 @@ struct CurlFailure {
         }
     }
 
-    /// The reason for a failed connection, preferably the system's.
+    /// The reason for a failed connection; the system's reason if it is known.
     private var why: String { osError == 0 ? detail : SystemError(errno: osError).description }
 
     /// Returns the error if the proxy caused the failure, else `nil`.
@@ -136,13 +136,15 @@ struct CurlFailure {
         }
     }
 
-    /// Whether the server aborted a TLS 1.3 handshake for lack of a certificate, which only a later alert reveals.
+    /// Whether the server aborted a TLS 1.3 handshake because the client sent no certificate; only a later alert
+    /// reveals that.
     private var requiresCertificate: Bool { detailMentions(of: "certificate required") }
 
-    /// Whether the peer sent something else than TLS in response to the handshake.
+    /// Whether the peer responded to the handshake with something other than TLS.
     private var isPlain: Bool { detailMentions(of: "wrong version number", "unexpected tls packet") }
 
-    /// Whether the certificate may be valid but its authority is unknown; libcurl has one code for all certificate errors.
+    /// Whether the certificate may be valid but its authority is unknown; libcurl has one code for all certificate
+    /// errors.
     private var hasUnknownAuthority: Bool {
         detailMentions(
             of: "self-signed",

@@ -5,7 +5,7 @@ import CHeadrace
 final class CurlHeaderList {
     private(set) var list: hr_slist?
 
-    /// Returns `nil` if memory runs out: a request without one of its fields would be a different request.
+    /// Creates a list; returns `nil` if memory runs out, since a request must not be sent without one of its fields.
     init?(
         _ fields: [HeaderField],
         append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }

@@ -22,7 +22,8 @@ final class CurlLoop: Sendable {
         var isWaiting = false
     }
 
-    /// The state shared by the thread and its clients; separate from the loop, which the thread must not keep alive.
+    /// The state shared by the thread and its clients; separate from ``CurlLoop``, so that the thread does not keep the
+    /// loop alive.
     private final class Mailbox: Sendable {
         let poller: hr_poller
         let shared = Locked(Shared())
@@ -35,7 +36,7 @@ final class CurlLoop: Sendable {
             withUnsafePointer(to: poller) { hr_poller_close(UnsafeMutablePointer(mutating: $0)) }
         }
 
-        /// Appends a command; returns `false` once the thread is stopping and would not perform it.
+        /// Appends a command; returns `false` if the thread is stopping and will not perform it.
         @discardableResult
         func post(_ command: Command) -> Bool {
             let (isTaken, wakes) = shared.withLock { shared in
@@ -53,7 +54,7 @@ final class CurlLoop: Sendable {
             wake()
         }
 
-        /// Makes further commands wake the thread; returns `false` if there is something to do already.
+        /// Makes further commands wake the thread; returns `false` if commands are already pending.
         func beginWaiting() -> Bool {
             shared.withLock { shared in
                 shared.isWaiting = shared.commands.isEmpty && !shared.isStopping
@@ -139,7 +140,7 @@ final class CurlLoop: Sendable {
         drain(mailbox)
     }
 
-    /// Swaps the pending commands for an empty array, so that nothing is allocated under the lock.
+    /// Swaps the pending commands with an empty array, so that no memory is allocated under the lock.
     private static func take(_ commands: inout [Command], from mailbox: Mailbox) -> Bool {
         mailbox.shared.withLock { shared in
             shared.isWaiting = false
@@ -148,7 +149,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Fails the transfers that were requested too late.
+    /// Fails the transfers whose commands were posted too late.
     private static func drain(_ mailbox: Mailbox) {
         let commands = mailbox.shared.withLock { shared in
             shared.isStopping = true

@@ -2,15 +2,15 @@
 import CHeadrace
 import HeadracePlatform
 
-/// A transfer on the loop's thread: an easy handle, its callbacks, and the stream that they feed.
+/// A transfer on the loop's thread: an easy handle, its callbacks, and the stream to which they deliver.
 final class CurlTransfer {
-    /// libcurl's default buffer size.
+    /// The minimum buffer size, which is libcurl's default.
     private static let minBufferBytes = 16 << 10
 
     let id: CurlDriver.TransferID
     let handle: hr_easy
     let stream: ResponseStream
-    /// The time at which the transfer counts as stalled if no data arrives, as far as is known.
+    /// The time at which the transfer counts as stalled if no more data arrives.
     private(set) var deadline: SuspendingClock.Instant
 
     let server: ConnectionReuse.Server
@@ -22,11 +22,12 @@ final class CurlTransfer {
     private var finalHead: ResponseHead?
     /// Whether the body is complete and trailers are being received.
     private var isReceivingTrailers = false
-    /// A violation by the response that libcurl does not detect.
+    /// A protocol violation in the response that libcurl does not detect.
     private var violation: String?
-    /// Whether libcurl itself repeated the request, as it does after HTTP_1_1_REQUIRED even in the middle of a body.
+    /// Whether libcurl itself has repeated the request, as it does after HTTP_1_1_REQUIRED, even in the middle of a
+    /// body.
     private var isRepeated = false
-    /// The TLS connection whose orderly end is the only sign that the body is complete.
+    /// The TLS connection whose orderly end is the only sign that the body is complete; `nil` if there is another sign.
     private(set) var endingConnection: UnsafeRawPointer?
     /// Whether the server has sent close_notify on ``endingConnection``.
     var hasGoAway = false
@@ -36,7 +37,7 @@ final class CurlTransfer {
     private var isDelivered = false
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
-    /// The last address that was not allowed.
+    /// The last address that `allowsAddress` refused.
     private var refusedAddress: String?
     private var hasTriedAddress = false
     /// The `errno` of the last attempt to create a socket, which libcurl does not report.
@@ -69,9 +70,9 @@ final class CurlTransfer {
         errorText.deallocate()
     }
 
-    /// Sets all options; throws if libcurl rejects one that the request depends on.
+    /// Sets all options; throws if libcurl rejects an option that the request depends on.
     ///
-    /// A fresh transfer reuses neither connections nor cached addresses.
+    /// If `isFresh` is set, the transfer reuses neither connections nor cached addresses.
     func configure(
         _ configuration: DownloadConfiguration,
         _ reuse: ConnectionReuse.Rule,
@@ -137,7 +138,7 @@ final class CurlTransfer {
         }
     }
 
-    /// Trusts only the authorities in a file: libcurl would still use the system's directory of authorities.
+    /// Makes libcurl trust only the authorities in a file, and not those in the system's directory.
     private func trustOnly(
         _ file: String,
         _ fileOption: hr_easy_option,
@@ -149,7 +150,7 @@ final class CurlTransfer {
         if code != HR_E_NOT_BUILT_IN, code != HR_E_UNKNOWN_OPTION { try require(code) }
     }
 
-    /// Configures the proxy; empty strings override the environment.
+    /// Configures the proxy; empty strings prevent libcurl from reading the environment.
     private func configureProxy(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
         try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
@@ -175,7 +176,7 @@ final class CurlTransfer {
         )
     }
 
-    /// Resumes after a pause; may call ``receive(body:)`` before it returns.
+    /// Resumes the transfer after a pause; may call ``receive(body:)`` before it returns.
     func resume() -> hr_code {
         guard isPaused else { return HR_E_OK }
         isPaused = false
@@ -258,7 +259,7 @@ final class CurlTransfer {
     /// The time for which the server has sent nothing although the reader was ready; `nil` while connecting.
     func silence(at now: SuspendingClock.Instant) -> Duration? { silentSince.map { now - $0 } }
 
-    /// Whether the connection may be dead, so that no later request should be sent on it.
+    /// Whether the connection may be dead, so that no later request should reuse it.
     func isSuspect(at now: SuspendingClock.Instant) -> Bool {
         silence(at: now).map { $0 >= Self.maxTrustedSilence } ?? false
     }
@@ -268,7 +269,7 @@ final class CurlTransfer {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
-    /// Records that another transfer from the server has stalled.
+    /// Records that another transfer from the same server has stalled.
     func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)
@@ -298,7 +299,9 @@ final class CurlTransfer {
 
     // MARK: Sockets
 
-    /// Creates the socket for an address, or none if the address is not allowed; libcurl then tries the host's next address.
+    /// Creates the socket for an address.
+    ///
+    /// If the address is not allowed, returns no socket, and libcurl tries the host's next address.
     ///
     /// libcurl's own sockets would be inherited by programs that are started meanwhile.
     fileprivate func socket(for address: OpaquePointer) -> Int32 {

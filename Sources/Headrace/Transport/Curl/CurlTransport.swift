@@ -52,7 +52,7 @@ package final class CurlTransport: Transport {
 
     /// Loads libcurl and the thirty libraries that it depends on, on a separate thread.
     ///
-    /// A failure is reported when a transport is created.
+    /// Ignores a failure, because it is thrown when a transport is created.
     static func load() async {
         await (try? WorkerThread(name: "headrace-load") { _ = hr_curl_load() })?.join()
     }

@@ -1,15 +1,15 @@
 #if os(Linux)
 /// Decides when a silent transfer counts as stalled.
 ///
-/// This type performs no I/O. Once another transfer from the same server has stalled, a silent one has only half of its
-/// timeout: both probably have the same cause, which should not cost two timeouts.
+/// This type performs no I/O. Once another transfer from the same server has stalled, a silent transfer has only half
+/// of its timeout: both probably have the same cause, which should not cost two timeouts.
 struct StallWatch: Sendable {
     /// The fraction of the timeout that applies after another transfer's stall.
     private static let reducedFraction = 0.5
-    /// The interval at which a transfer without a connection is checked.
+    /// The interval for checking a transfer that has no connection yet.
     private static let connectInterval: Duration = .seconds(1)
 
-    /// The maximum time without received data while the reader has room.
+    /// The maximum time without received data while the reader has room for more.
     let timeout: Duration
     /// The time at which another transfer from the server last stalled.
     private var otherStall: SuspendingClock.Instant?
@@ -25,9 +25,9 @@ struct StallWatch: Sendable {
     /// Returns when the transfer counts as stalled or must be checked again.
     /// - Parameters:
     ///   - start: The start of the silence; `nil` while connecting, for which libcurl has a separate timeout.
-    ///   - isPaused: Whether the reader has no room.
+    ///   - isPaused: Whether the reader has no room for more data.
     ///   - now: The current time.
-    /// - Returns: The time, which may have passed.
+    /// - Returns: The time, which may be in the past.
     func deadline(
         silentSince start: SuspendingClock.Instant?,
         isPaused: Bool,

@@ -1,14 +1,14 @@
 /// The known credentials of each origin, and whether one is being requested from the provider; performs no I/O.
 ///
-/// At most one provider request per origin is in progress; other transfers wait for its result.
+/// For each origin, at most one provider request is in progress; other transfers wait for its result.
 struct CredentialCache: Sendable {
-    /// The next step of a rejected request.
+    /// The next step for a request that the server rejected.
     enum Next: Sendable, Equatable {
-        /// Retry with this credential.
+        /// Repeat the request with this credential.
         case use(Credential)
-        /// Request a credential and report the result to ``resolved(_:_:)``.
+        /// Request a credential from the provider, and report the result with ``resolved(_:_:)``.
         case request
-        /// Wait for the provider request in progress.
+        /// Wait for the result of the provider request in progress.
         case wait
     }
 
@@ -19,12 +19,14 @@ struct CredentialCache: Sendable {
 
     private var entries: [Origin: Entry] = [:]
 
-    /// Returns the credential that is sent to an origin preemptively: the last one that was not rejected.
+    /// Returns the credential to send to an origin before a 401: the last one that was not rejected; `nil` if there is
+    /// none.
     func known(for origin: Origin) -> Credential? { entries[origin]?.known }
 
-    /// Handles a 401 from an origin to a request that was sent with the `refused` credentials in turn.
+    /// Handles a 401 response of an origin; `refused` contains the credentials that the same request was sent with
+    /// before.
     ///
-    /// They count as rejected for that request only, because a credential may be valid for another part of the server.
+    /// These count as rejected for this request only, because a credential may be valid for another part of the server.
     /// `candidate` is a credential that is available without a provider request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         var entry = entries[origin] ?? Entry()

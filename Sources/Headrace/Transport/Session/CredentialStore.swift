@@ -7,7 +7,7 @@ final class CredentialStore: Sendable {
     /// The result of a credential lookup.
     private enum LookupResult {
         case next(CredentialCache.Next)
-        /// The provider's response to another task.
+        /// The result of the provider request of another task.
         case response(Result<Credential?, any Error>)
         /// The requesting task or the waiting task was cancelled.
         case change
@@ -28,7 +28,7 @@ final class CredentialStore: Sendable {
     private let provider: Provider?
     private let netrc: Netrc?
 
-    /// Returns `nil` if there is neither a provider nor a netrc file.
+    /// Creates a store; returns `nil` if there is neither a provider nor a netrc file.
     init?(_ provider: Provider?, _ netrc: Netrc?) {
         guard provider != nil || netrc != nil else { return nil }
         self.provider = provider
@@ -40,9 +40,9 @@ final class CredentialStore: Sendable {
         state.withLock { $0.cache.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
     }
 
-    /// Returns a credential for a request that received a 401, or `nil` if there are only rejected ones.
+    /// Returns a credential for a request that received a 401; `nil` if all available ones were rejected.
     ///
-    /// Concurrent calls during a provider request wait and share its result.
+    /// Concurrent calls during a provider request wait for its result and share it.
     func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
         let takesPassword = request.schemes.isEmpty || request.schemes.contains(.basic)
@@ -58,7 +58,7 @@ final class CredentialStore: Sendable {
         }
     }
 
-    /// Returns the login from the netrc file; the default login only if the server requests one.
+    /// Returns the netrc file's login for a URL; its default login only if `isRequested` is set, after a 401.
     private func own(for url: URL, isRequested: Bool) -> Credential? {
         guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
             isRequested || !login.isDefault
@@ -66,7 +66,7 @@ final class CredentialStore: Sendable {
         return .basic(user: login.user, password: login.password)
     }
 
-    /// Looks up a credential; during a provider request, waits for its result.
+    /// Looks up a credential; if a provider request is in progress, waits for its result.
     private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> LookupResult {
         let id = state.withLock { state in
             state.lastWaiter += 1
@@ -117,7 +117,7 @@ final class CredentialStore: Sendable {
 }
 
 extension Result where Success == Credential? {
-    /// Returns the credential, or `nil` if it was rejected.
+    /// Returns the credential, or `nil` if it is one of the rejected ones; throws the provider's error.
     fileprivate func get(unless refused: Set<Credential>) throws(Failure) -> Credential? {
         try get().flatMap { refused.contains($0) ? nil : $0 }
     }

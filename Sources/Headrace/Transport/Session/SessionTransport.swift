@@ -76,7 +76,7 @@ struct SessionTransport: Transport {
         return request
     }
 
-    /// Returns the credential for the retry after a 401, or `nil` for no retry.
+    /// Returns the credential with which to repeat the request after a 401; `nil` to deliver the 401.
     private func response(
         _ head: ResponseHead,
         sent: Credential?,
@@ -110,12 +110,12 @@ struct SessionTransport: Transport {
 }
 
 extension ResponseBody {
-    /// The maximum size of a body that is read to keep its connection alive.
+    /// The maximum size of an unneeded body that is read so that its connection can be reused.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
     /// Reads a short unneeded body for up to a second, so that its connection can be reused.
     ///
-    /// Failures are ignored.
+    /// Ignores failures.
     mutating func drain(of head: ResponseHead) async {
         // A 304 has no body, whatever its fields say.
         let length = head.status == 304 ? 0 : try? BodyFraming(of: head).length

@@ -41,9 +41,9 @@ extension ResponseHead {
         )
     }
 
-    /// Splits `Set-Cookie` fields that were joined by commas, which their dates contain too.
+    /// Splits `Set-Cookie` fields that were joined by commas; the dates in cookies contain commas too.
     ///
-    /// A cookie begins with a name and `=` (RFC 6265, section 4.1.1), unlike the text after the comma of a date.
+    /// A cookie begins with a name and `=` (RFC 6265, section 4.1.1), unlike the text after the comma in a date.
     private static func cookies(joined value: String) -> [String] {
         var cookies: [String] = []
         for part in value.split(separator: ", ") {

@@ -27,9 +27,9 @@ struct ServerTrust: Sendable {
         }
     }
 
-    /// Returns why a server is not trusted, or `nil` if it is.
+    /// Evaluates the server and calls `completion` with the reason why it is not trusted, or `nil` if it is.
     ///
-    /// Evaluates the server asynchronously, because the system may access the network.
+    /// The evaluation is asynchronous, because the system may access the network for it.
     func evaluate(
         _ challenge: URLAuthenticationChallenge,
         completion: @escaping @Sendable (DownloadError?) -> Void

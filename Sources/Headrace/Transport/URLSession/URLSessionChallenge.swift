@@ -1,15 +1,15 @@
-/// The response to a challenge of a server or a proxy; pure.
+/// The action for an authentication challenge of a server or a proxy; performs no I/O.
 enum URLSessionChallenge: Sendable, Hashable {
-    /// As without a delegate.
+    /// The system handles the challenge as it does without a delegate.
     case handleByDefault
-    /// No credential: the library logs in itself, and a 401 is delivered as it is.
+    /// No credential is sent: the library itself authenticates, and a 401 response is delivered unchanged.
     case reject
-    /// The server is compared with the authorities and pins of the configuration.
+    /// The server's certificate is evaluated with the authorities and pins of the configuration.
     case evaluateServer
 
     /// - Parameters:
     ///   - method: The system's name of the authentication method.
-    ///   - isProxy: Whether the proxy sent it, whose login and certificate are the system's.
+    ///   - isProxy: Whether the proxy sent the challenge; logins and certificates for proxies are the system's.
     ///   - evaluatesServers: Whether the configuration has authorities or pins.
     init(method: String, isProxy: Bool, evaluatesServers: Bool) {
         self =

@@ -11,7 +11,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
         /// The sessions that have not been invalidated yet.
         var openSessions = 0
-        /// Whether a session was ended with its tasks.
+        /// Whether a session was invalidated together with its tasks.
         var isShutDown = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
@@ -44,7 +44,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
     }
 
-    /// Invalidates a session, and cancels its tasks unless they should finish.
+    /// Invalidates a session; cancels its tasks unless `finishingTasks` is set.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
         if !finishingTasks { state.withLock { $0.isShutDown = true } }
         endings.addOperation {

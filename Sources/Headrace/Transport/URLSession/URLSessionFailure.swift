@@ -7,9 +7,9 @@ struct URLSessionFailure: Sendable {
     /// The localized description.
     var detail: String
     var hasHead: Bool
-    /// Whether the transport has ended its sessions.
+    /// Whether the transport has been shut down.
     var isShutDown = false
-    /// Whether servers are evaluated by authorities that the system does not have.
+    /// Whether the configuration replaces the system's certificate authorities.
     var hasOwnAuthorities = false
 
     func error(for request: TransportRequest) -> DownloadError {

@@ -3,7 +3,8 @@ import Foundation
 import Network
 
 extension URLSessionConfiguration {
-    /// A copy with the proxies of a route; `nil` if there can be none, so that no request goes another way.
+    /// Returns a copy with the proxies of a route; `nil` if the proxies cannot be set, so that no request bypasses
+    /// them.
     func routed(_ route: URLSessionRoute) -> URLSessionConfiguration? {
         guard let copy = copy() as? URLSessionConfiguration else { return nil }
         switch route {
@@ -13,14 +14,14 @@ extension URLSessionConfiguration {
             guard let configuration = ProxyConfiguration(proxy) else { return nil }
             copy.proxyConfigurations = [configuration]
         }
-        // Those of the system's settings.
+        // The proxies of the system's settings.
         copy.connectionProxyDictionary = [:]
         return copy
     }
 }
 
 extension ProxyConfiguration {
-    /// `nil` for no port, which a `ProxyServer` always has.
+    /// Creates a proxy configuration; `nil` if the port is invalid, which a `ProxyServer` rules out.
     fileprivate init?(_ proxy: ProxyServer) {
         guard let port = NWEndpoint.Port(rawValue: proxy.port) else { return nil }
         let endpoint = NWEndpoint.hostPort(host: NWEndpoint.Host(proxy.host), port: port)

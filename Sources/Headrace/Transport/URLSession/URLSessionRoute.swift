@@ -1,15 +1,16 @@
 import HeadracePlatform
 
-/// The way to a server, which holds for all requests of a `URLSession`, so that each route has a session; pure.
+/// The proxy setting of a `URLSession`, which has one for all requests, so that each route needs its own session;
+/// performs no I/O.
 enum URLSessionRoute: Sendable, Hashable {
-    /// By the proxies of the system's settings, if there are any.
+    /// The proxies of the system's settings, if any.
     case system
-    /// Straight to the server.
+    /// No proxy.
     case direct
     case proxy(ProxyServer)
 
-    /// The route of a request without a proxy: the system's settings decide only if neither the configuration nor the
-    /// environment does.
+    /// Returns the route of a request without a proxy: the system's settings apply only if neither the configuration
+    /// nor the environment specifies proxies.
     static func withoutProxy(
         _ configuration: DownloadConfiguration,
         environment: [String: String]

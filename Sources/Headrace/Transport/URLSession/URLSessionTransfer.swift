@@ -5,7 +5,7 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// A data task and the stream that it feeds; used on the event handler's queue only, except for ``stall()``.
+/// A data task and the stream to which it delivers; used only on the event handler's queue, except for ``stall()``.
 final class URLSessionTransfer: Sendable {
     let task: URLSessionDataTask
     let stream: ResponseStream

@@ -10,19 +10,19 @@ struct URLSessionTransferState: Sendable {
 
     /// The result of a stall check.
     enum Finding: Equatable {
-        /// Not stalled; check again at this time.
+        /// The transfer has not stalled; check again at this time.
         case wait(until: SuspendingClock.Instant)
         case stalled(DownloadError)
     }
 
     private let request: TransportRequest
     private let suspends: Bool
-    /// Whether servers are evaluated by authorities that the system does not have.
+    /// Whether the configuration replaces the system's certificate authorities.
     private let hasOwnAuthorities: Bool
     private let start: SuspendingClock.Instant
     private var lastActivity: SuspendingClock.Instant?
     private(set) var isSuspended = false
-    /// Whether the end of the TLS connection is the only end of the body.
+    /// Whether the end of the TLS connection is the only sign that the body is complete.
     private var endsWithTLS = false
 
     init(
@@ -45,7 +45,7 @@ struct URLSessionTransferState: Sendable {
         endsWithTLS = head.endsWithTLSConnection
     }
 
-    /// Records the protocol of the response, such as `h2`, whose streams mark their own end.
+    /// Records the protocol of the response; the streams of `h2` mark the end of a body.
     mutating func isProtocol(_ name: String) {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
@@ -81,7 +81,7 @@ struct URLSessionTransferState: Sendable {
         )
     }
 
-    /// Returns the failure of a completed task with this error or none; `nil` if the body is complete.
+    /// Returns the failure of a completed task with this error, or without one; `nil` if the body is complete.
     func failure(_ error: (code: Int, detail: String)?, isShutDown: Bool = false) -> DownloadError? {
         if error != nil || !hasHead {
             let (code, detail) = error ?? (-1, "no response was received")

@@ -7,9 +7,9 @@ import FoundationNetworking
 
 /// The `URLSession` transport: data tasks without its redirects, cookies, authentication and caching.
 final class URLSessionTransport: Transport {
-    /// The library has its own timeouts; `URLSession` requires some.
+    /// The timeouts for `URLSession`, which requires some: a year, since the library has its own.
     private static let longestTime: TimeInterval = 365 * 24 * 3600
-    /// The manager limits the connections per host.
+    /// The maximum number of connections per host for `URLSession`; the manager applies its own limit.
     private static let maxConnectionsPerHost = 4096
 
     private let settings: URLSessionConfiguration
