@@ -20,7 +20,7 @@ struct RangeRequest: Sendable, Hashable {
     var deferredVerification: DeferredVerification?
     /// The required size of the file in bytes; `nil` if it is unknown.
     var expectedSize: Int64?
-    /// The condition of a request for the whole file: its version must differ from the existing one.
+    /// The condition that the server's version differs from the existing local file; only for requests for the whole file.
     var condition: Precondition?
     /// Whether only the end of the file is uncertain: the received bytes are of one response and may be the whole file.
     var verifiesEnd = false

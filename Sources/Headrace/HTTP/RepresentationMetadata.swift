@@ -59,8 +59,10 @@ extension RepresentationMetadata {
         return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
     }
 
-    /// Whether the entity tag consists of the size and an unknown time, as nginx and Apache send it; all versions of
-    /// that size share the tag.
+    /// Whether the entity tag identifies only the size of the file.
+    ///
+    /// nginx and Apache build tags from the size and the modification time. If that time is a placeholder near 1970, all
+    /// versions of the same size share a tag.
     var hasSizeOnlyTag: Bool {
         guard let entityTag, let totalBytes else { return false }
         let isEpoch = entityTag.withBytes { bytes in

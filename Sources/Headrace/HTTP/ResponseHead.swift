@@ -4,8 +4,9 @@ package import HeadracePlatform
 package struct ResponseHead: Sendable, Hashable {
     /// The URL that was requested.
     package let url: URL
-    /// The status code, from 200 to 599, or 101, which the library never requests; other interim responses are not
-    /// delivered.
+    /// The status code, from 200 to 599, or 101; other 1xx responses are skipped.
+    ///
+    /// A 101 is unexpected, because the library never requests a protocol upgrade.
     package let status: Int
     /// The header fields in the order received.
     package var fields: [HeaderField] {

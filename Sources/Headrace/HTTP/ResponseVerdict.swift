@@ -26,8 +26,9 @@ struct BodyPlacement: Sendable, Hashable {
     var offset: Int64
     /// The number of bytes at the start of the body that were received before and are skipped.
     var skippedBytes: Int64 = 0
-    /// The number of bytes after the skipped ones that were received before and must match; no byte is written until
-    /// they do.
+    /// The number of bytes, after the skipped ones, to compare with those already in the file.
+    ///
+    /// Nothing is written until all of them match.
     var overlapBytes: Int64 = 0
     /// The number of bytes to write after the overlap; `nil` if only the end of the body determines it.
     var length: Int64?

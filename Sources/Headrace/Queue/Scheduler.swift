@@ -335,7 +335,7 @@ struct Scheduler: Sendable {
         entries[candidate.id]?.generation == candidate.generation
     }
 
-    /// Removes stale heap elements if there are many, as after frequent changes of a priority.
+    /// Removes all stale elements from the heaps; called once many have accumulated.
     private mutating func dropVoid() {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }

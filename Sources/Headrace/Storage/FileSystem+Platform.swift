@@ -39,8 +39,9 @@ func currentMask() -> mode_t {
 /// Syncs the entries of a directory; the call is the same as for the data of a file.
 func syncEntries(_ directory: Int32) -> Int32 { syncData(directory) }
 
-/// Returns the block size, the number of blocks and the number of free blocks; `fstatvfs` has only 32 bits for these
-/// numbers.
+/// Returns the block size, the number of blocks and the number of blocks that this process may use.
+///
+/// Calls `fstatfs`, because the numbers of `fstatvfs` have only 32 bits.
 func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
     var status = statfs()
     _ = try checked { fstatfs(file, &status) }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The action of the process for a signal; for programs only, since a library must not change it.
+/// Queries how the process handles a signal; used by the command-line tool.
 package enum SignalAction {
     /// Whether the process was started with the signal ignored, as by `nohup`.
     package static func isIgnored(_ number: Int32) -> Bool {

@@ -1,4 +1,6 @@
-/// A rate in bytes per second as users write it: digits or a decimal fraction, with an optional K, M or G (powers of 1024).
+/// A positive rate in bytes per second, parsed from text such as `500`, `64K` or `1.5M`.
+///
+/// K, M and G are powers of 1024; a fraction requires a unit.
 package struct ByteRate: Sendable, Hashable {
     /// The reason why a text is not a rate.
     package enum Failure: Error, Hashable {

@@ -8,7 +8,9 @@ final class DestinationReservations: Sendable {
 
     private struct Reservation {
         var name: Name
-        /// The download that made the reservation; several downloads may use the partial file one after another.
+        /// The download that made the reservation.
+        ///
+        /// A later download may take over its partial file; the earlier one must then not release the reservation.
         var download: DownloadID
     }
 

@@ -158,7 +158,7 @@ struct PartialDownload {
         renewCheckpoint()
     }
 
-    /// Passes the present metadata to other threads, which may save the record.
+    /// Registers the current metadata with the resume record writer, for records that are saved from other threads.
     func renewCheckpoint() {
         if let partial { registerCheckpoint(partial) }
     }

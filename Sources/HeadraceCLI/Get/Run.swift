@@ -197,7 +197,7 @@ struct Run {
         return nil
     }
 
-    /// Carries out the commands of other processes.
+    /// Carries out the commands of other processes until the task is cancelled or the manager is shut down.
     ///
     /// If the queue is lost, shuts the manager down and returns the error; otherwise returns `nil`.
     private func takeCommands() async -> End? {

@@ -151,7 +151,9 @@ actor ProgressPrinter {
         print(renderer.record(event, of: download.id, download.request))
     }
 
-    /// Whether the download is still waiting or running; otherwise it is no longer followed.
+    /// Returns `true` while the download is waiting or running and the task is not cancelled.
+    ///
+    /// Otherwise stops following the download, prints its final lines and returns `false`.
     private func continues(_ download: Download) -> Bool {
         let state = download.state
         if !Task.isCancelled, state == .waiting || state == .running { return true }

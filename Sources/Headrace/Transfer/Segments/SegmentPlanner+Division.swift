@@ -1,6 +1,6 @@
 /// Divides the missing bytes among connections.
 extension SegmentPlanner {
-    /// The speed in bytes per second that is assumed before any measurement; any value results in equal parts.
+    /// The speed in bytes per second that is assumed before any measurement, the same for every connection.
     static let assumedRate = Double(1 << 20)
     /// The minimum expected speed of a new connection, used if all open connections are silent.
     private static let minRate = 1024.0
