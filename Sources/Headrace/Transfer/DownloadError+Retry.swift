@@ -62,12 +62,3 @@ extension RangeRequest.Proof {
         }
     }
 }
-
-extension DownloadTransfer.Retry {
-    /// Creates a retry that waits until another transfer releases its descriptors, and does not count as a failure of
-    /// the source.
-    init(_ attempts: TransferState, after error: DownloadError, _ transfer: DownloadTransfer) {
-        transfer.publish(.fellBack("\(error.message) Another download must finish first."))
-        self.init(attempts: attempts, time: transfer.environment.clock.now())
-    }
-}

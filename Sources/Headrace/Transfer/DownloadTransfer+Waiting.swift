@@ -60,4 +60,13 @@ extension DownloadTransfer {
         attempts.lastFailure = error
         return Retry(attempts: attempts, time: environment.clock.now() + delay)
     }
+
+    /// Returns a retry that waits until other transfers release their descriptors, if the error is a lack of these.
+    ///
+    /// It does not count as a failure of the source. Returns `nil` for other errors, or if no other transfer is running.
+    func retryAfterOthers(_ attempts: TransferState, after error: DownloadError) -> Retry? {
+        guard error.isOutOfDescriptors, environment.descriptors.ranOut() else { return nil }
+        publish(.fellBack("\(error.message) Another download must finish first."))
+        return Retry(attempts: attempts, time: environment.clock.now())
+    }
 }

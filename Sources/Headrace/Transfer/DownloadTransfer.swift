@@ -126,9 +126,7 @@ final class DownloadTransfer: Sendable {
             } catch let error as DownloadError {
                 attempts.progressed(from: held, to: session.held.count)
                 guard stop.reason == nil else { throw error }
-                if error.isOutOfDescriptors, environment.descriptors.ranOut() {
-                    throw Retry(attempts, after: error, self)
-                }
+                if let retry = retryAfterOthers(attempts, after: error) { throw retry }
                 // Not a failure of the source. Without a network, the scheduler makes the download wait.
                 if error.isNetworkFailure, environment.isNetworkUnsettled(for: request) {
                     throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))

@@ -63,11 +63,9 @@ enum TransferOutcome: Sendable {
             let time = min(retry.time, limit.map { attempts.start + $0 } ?? retry.time)
             attempts.wait(until: time)
             self = .retry(attempts, at: time)
-        } catch let error as DownloadError where error.isOutOfDescriptors && transfer.environment.descriptors.ranOut() {
-            let retry = DownloadTransfer.Retry(transfer.attempts, after: error, transfer)
-            self = .retry(retry.attempts, at: retry.time)
         } catch let error as DownloadError {
-            self = .failed(error)
+            let retry = transfer.retryAfterOthers(transfer.attempts, after: error)
+            self = retry.map { .retry($0.attempts, at: $0.time) } ?? .failed(error)
         } catch {
             self = .failed(DownloadError(.connectionLost, "The transfer failed: \(error).", cause: error))
         }
