@@ -8,7 +8,10 @@ struct DownloadNumbers: Sendable {
     static let greatest = 999_999_999
     static let valid = 1...greatest
 
-    private var used = RangeSet<Int>()
+    /// The highest numbers in use, without gaps, usually all of them; empty if no number is in use.
+    private var highest = 1..<1
+    /// The numbers in use below a gap.
+    private var lower = RangeSet<Int>()
 
     init() {}
 
@@ -19,15 +22,24 @@ struct DownloadNumbers: Sendable {
 
     /// The number for the next download.
     var next: Int {
-        guard let last = used.ranges.last else { return 1 }
-        guard last.upperBound > Self.greatest else { return last.upperBound }
+        guard highest.upperBound > Self.greatest else { return highest.upperBound }
         // The lowest free number.
-        guard let first = used.ranges.first, first.lowerBound == 1 else { return 1 }
-        return first.upperBound
+        let first = lower.ranges.first ?? highest
+        return first.lowerBound == 1 ? first.upperBound : 1
     }
 
     mutating func take(_ number: Int) {
-        used.insert(contentsOf: number..<number + 1)
+        if highest.isEmpty {
+            highest = number..<number + 1
+        } else if number == highest.upperBound {
+            highest = highest.lowerBound..<number + 1
+        } else if number > highest.upperBound {
+            lower.insert(contentsOf: highest)
+            highest = number..<number + 1
+        } else if number < highest.lowerBound {
+            lower.insert(contentsOf: number..<number + 1)
+            mergeLower()
+        }
     }
 
     mutating func takeNext() -> Int {
@@ -37,6 +49,17 @@ struct DownloadNumbers: Sendable {
     }
 
     mutating func release(_ number: Int) {
-        used.remove(contentsOf: number..<number + 1)
+        guard highest.contains(number) else { return lower.remove(contentsOf: number..<number + 1) }
+        lower.insert(contentsOf: highest.lowerBound..<number)
+        highest = number + 1..<highest.upperBound
+        if highest.isEmpty { mergeLower() }
+    }
+
+    /// Restores that no number directly below the highest ones is in use.
+    private mutating func mergeLower() {
+        guard highest.isEmpty || lower.contains(highest.lowerBound - 1) else { return }
+        guard let last = lower.ranges.last else { return highest = 1..<1 }
+        lower.remove(contentsOf: last)
+        highest = last.lowerBound..<(highest.isEmpty ? last.upperBound : highest.upperBound)
     }
 }

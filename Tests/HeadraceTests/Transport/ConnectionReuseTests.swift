@@ -56,7 +56,8 @@ struct ConnectionReuseTests {
     ) throws {
         var reuse = ConnectionReuse()
         reuse.suspect(try Self.server("https://example.org/a"), at: Self.start)
-        let rule = reuse.rule(for: try Self.server(url, proxy: proxy), at: Self.start)
+        let server = try Self.server(url, proxy: proxy)
+        let rule = reuse.rule(for: server, at: Self.start)
         #expect(rule == (isSame ? .none : .any))
     }
 

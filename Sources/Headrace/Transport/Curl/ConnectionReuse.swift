@@ -60,7 +60,10 @@ struct ConnectionReuse: Sendable {
     }
 
     /// Returns the connections that a request to a server may reuse.
-    func rule(for server: Server, at now: SuspendingClock.Instant) -> Rule {
+    func rule(for server: @autoclosure () -> Server, at now: SuspendingClock.Instant) -> Rule {
+        // Without any suspicion, the server is not computed, which would cost more than the rule.
+        guard !suspicions.isEmpty || otherServersCutoff != nil else { return .any }
+        let server = server()
         guard let time = [suspicions[server], otherServersCutoff].compactMap(\.self).max() else { return .any }
         let elapsed = now - time
         guard elapsed < Self.longestIdleTime else { return .any }

@@ -13,7 +13,7 @@ final class CurlTransfer {
     /// The time at which the transfer counts as stalled if no more data arrives.
     private(set) var deadline: SuspendingClock.Instant
 
-    let server: ConnectionReuse.Server
+    private(set) lazy var server = ConnectionReuse.Server(request)
     private let request: TransportRequest
     private let time: CurlTime
     private let start: SuspendingClock.Instant
@@ -55,7 +55,6 @@ final class CurlTransfer {
         self.id = id
         self.handle = handle
         self.request = request
-        server = ConnectionReuse.Server(request)
         stallWatch = StallWatch(timeout: request.stallTimeout)
         self.stream = stream
         self.onDelivery = onDelivery

@@ -41,6 +41,10 @@ struct RegistryNumberTests {
                     let next = numbers.takeNext()
                     #expect(next == (model.max() ?? 0) + 1)
                     model.insert(next)
+                } else if Int.random(in: 0..<4, using: &random) == 0, let highest = model.max() {
+                    let number = Int.random(in: 1...highest + 2, using: &random)
+                    numbers.take(number)
+                    model.insert(number)
                 } else if let number = model.randomElement(using: &random) {
                     numbers.release(number)
                     model.remove(number)
