@@ -49,7 +49,7 @@ public struct DownloadBytes: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator {
         let (manager, id) = (download.manager, download.id)
         let reader = FileReader(of: download.record, range, manager.environment.files, manager.executor) {
-            manager.list.stamp(of: id)
+            manager.queue.stamp(of: id)
         }
         return Iterator(reader: reader)
     }

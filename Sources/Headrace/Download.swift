@@ -20,11 +20,11 @@ public struct Download: Sendable, Identifiable {
 
     /// The current priority: the request's, until it is changed.
     public var priority: DownloadPriority {
-        manager.list.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
+        manager.queue.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
     }
 
     /// The reason why the network keeps the download from running; `nil` if it is not waiting for the network.
-    public var networkBlocker: NetworkBlocker? { manager.list.networkBlocker(of: id) }
+    public var networkBlocker: NetworkBlocker? { manager.queue.networkBlocker(of: id) }
 
     /// Whether the finished file still exists at its path; `false` if the download is not finished.
     public var fileExists: Bool {
@@ -39,7 +39,7 @@ public struct Download: Sendable, Identifiable {
     /// `false` if the download is not finished.
     public var fileIsIntact: Bool {
         get async {
-            guard case .finished(let file) = state, let stamp = manager.list.stamp(of: id) else { return false }
+            guard case .finished(let file) = state, let stamp = manager.queue.stamp(of: id) else { return false }
             return await manager.status(of: file).map { FileStamp($0) } == stamp
         }
     }
@@ -114,7 +114,7 @@ extension Download {
         if case .finished = state {
             if await !fileExists { restart() }
         } else {
-            manager.list.resume(id)
+            manager.queue.resume(id)
         }
     }
 
@@ -123,7 +123,7 @@ extension Download {
     /// The request's ``DownloadRequest/conflictPolicy-swift.property`` applies to the existing file. Returns immediately. Does
     /// nothing if the download is not finished, or if another download of the same file has been added since.
     public func restart() {
-        manager.list.restart(id)
+        manager.queue.restart(id)
     }
 
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
@@ -131,7 +131,7 @@ extension Download {
     /// The running download with the lowest priority is chosen; of several, the newest. Returns immediately. Does
     /// nothing if this download is not waiting for a slot, or if no running download has a lower priority.
     public func preempt() {
-        manager.list.preempt(for: id)
+        manager.queue.preempt(for: id)
     }
 
     /// Cancels the download and deletes its partial file.
@@ -157,16 +157,16 @@ extension Download {
     /// Moves the download to another position in the queue; a running download continues.
     ///
     /// Does nothing if the download has been removed.
-    /// - Parameter place: The new position.
+    /// - Parameter position: The new position.
     /// - Throws: `unknownDownload` if the position refers to a download that is not in the queue; then nothing changes.
-    public func move(to place: QueuePosition) throws(DownloadError) {
-        try manager.list.move(id, to: place)
+    public func move(to position: QueuePosition) throws(DownloadError) {
+        try manager.queue.move(id, to: position)
     }
 
     /// Changes the priority: waiting downloads start in order of priority, then of position in the queue.
     /// - Parameter priority: The new priority; higher ones start first.
     public func setPriority(_ priority: DownloadPriority) {
-        manager.list.setPriority(priority, of: id)
+        manager.queue.setPriority(priority, of: id)
     }
 }
 

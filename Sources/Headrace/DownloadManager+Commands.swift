@@ -12,12 +12,12 @@ extension DownloadManager {
     /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; then the commands
     ///   remain. `fileSystem` also after the directory was deleted, moved or replaced.
     public nonisolated func takeCommands() async throws(DownloadError) {
-        guard let journal = list.journal else {
-            guard !list.isShutDown else { throw .shutDown() }
+        guard let journal = queue.journal else {
+            guard !queue.isShutDown else { throw .shutDown() }
             return
         }
         try await poll(journal)
-        while journal.needsLook {
+        while journal.needsPoll {
             await journal.waitForEnd()
             guard !Task.isCancelled else { return }
             try await poll(journal)
@@ -26,7 +26,7 @@ extension DownloadManager {
 
     /// Polls once; returns when all commands are carried out except those blocked by an unfinished command on the same downloads.
     nonisolated func poll(_ journal: QueueJournal) async throws(DownloadError) {
-        guard !list.isShutDown else { throw .shutDown() }
+        guard !queue.isShutDown else { throw .shutDown() }
         while let other = journal.beginPoll() {
             for await _ in other { return }
             guard !Task.isCancelled else { return }
@@ -35,10 +35,10 @@ extension DownloadManager {
             repeat {
                 try await takeCommands(of: journal)
                 // A cancelled poll does not wait, so callers that wait for it must take the remaining commands themselves.
-                guard !Task.isCancelled else { return journal.endLook() }
-            } while journal.looksAgain()
+                guard !Task.isCancelled else { return journal.endPoll() }
+            } while journal.startsAnotherPoll()
         } catch {
-            journal.endLook()
+            journal.endPoll()
             throw error
         }
     }
@@ -49,16 +49,16 @@ extension DownloadManager {
     /// until a poll succeeds; of several failures in a row, only the first is published.
     /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
     package nonisolated func keepTakingCommands() async throws(DownloadError) {
-        let watch = await listExecutor.run { [list] in list.journal?.inbox.watch() }
+        let watch = await queueExecutor.run { [queue] in queue.journal?.spool.watch() }
         var backoff = PollBackoff()
         repeat {
             do throws(DownloadError) {
-                if let journal = list.journal { try await poll(journal) }
+                if let journal = queue.journal { try await poll(journal) }
                 backoff.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
                 guard !error.isRegistryLost else { throw error }
-                if !backoff.isFailing { list.observers.publish(.registryFailed(error)) }
+                if !backoff.isFailing { queue.observers.publish(.registryFailed(error)) }
                 backoff.failed()
             }
             await waitForCommand(watch, until: clock.now() + backoff.delay)
@@ -75,8 +75,8 @@ extension DownloadManager {
     }
 
     private nonisolated func takeCommands(of journal: QueueJournal) async throws(DownloadError) {
-        let contents = try await listExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
-        for refusal in contents.refusals { list.observers.publish(finding: refusal.description) }
+        let contents = try await queueExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
+        for refusal in contents.refusals { queue.observers.publish(finding: refusal.description) }
         var (conflicts, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
         for item in contents.items where !journal.isDecided(item) {
             guard !Task.isCancelled else {
@@ -85,7 +85,7 @@ extension DownloadManager {
                 break
             }
             guard !conflicts.isTouched(by: item.command) else {
-                conflicts.insert(item.command, in: list)
+                conflicts.insert(item.command, in: queue)
                 isBehind = true
                 continue
             }
@@ -94,28 +94,28 @@ extension DownloadManager {
                 end = try await apply(item.command, skippingUnknown: true)
             } catch  where error.code == .invalidRequest {
                 // It can never succeed, and must not block the commands after it.
-                let path = await listExecutor.run { journal.inbox.quarantine(item.path) }
-                list.observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
+                let path = await queueExecutor.run { journal.spool.quarantine(item.path) }
+                queue.observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
                 continue
             }
             // After a shutdown nothing was done, and the next manager may own the registry.
-            guard !list.isShutDown else { throw .shutDown() }
+            guard !queue.isShutDown else { throw .shutDown() }
             guard let end else {
                 journal.recordCarriedOut(item)
                 continue
             }
-            guard list.follow(end, of: item, in: journal) else { throw .shutDown() }
+            guard queue.follow(end, of: item, in: journal) else { throw .shutDown() }
             await waitForEnd(of: item, in: journal)
-            guard !list.isShutDown else { throw .shutDown() }
+            guard !queue.isShutDown else { throw .shutDown() }
             if !journal.isCarriedOut(item) { conflicts.insert(end.records) }
         }
-        journal.noteLook(isBehind: isBehind)
+        journal.recordPoll(isBehind: isBehind)
         // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(journal.isCarriedOut)
         guard !carriedOut.isEmpty || journal.isBehind else { return }
-        try await listExecutor.run { [list] () throws(DownloadError) in
+        try await queueExecutor.run { [queue] () throws(DownloadError) in
             // Before their files are deleted: a kill or power failure in between would lose them.
-            try list.flush(always: true)
+            try queue.flush(always: true)
             try journal.done(carriedOut)
         }
     }
@@ -136,7 +136,7 @@ extension DownloadManager {
     /// Carries out a command; returns once its changes are on disk.
     nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
         try await carryOut(command, skippingUnknown: false)
-        try await listExecutor.run { [list] () throws(DownloadError) in try list.flush() }
+        try await queueExecutor.run { [queue] () throws(DownloadError) in try queue.flush() }
     }
 
     /// Carries out a command; with `skippingUnknown`, rejected additions are published as events instead of thrown.
@@ -151,17 +151,17 @@ extension DownloadManager {
     ) async throws(DownloadError) -> PendingCommand? {
         switch command {
         case .add(let entries):
-            try await listExecutor.run { [list] () throws(DownloadError) in
-                try list.add(entries, skippingUnknown: skippingUnknown)
+            try await queueExecutor.run { [queue] () throws(DownloadError) in
+                try queue.add(entries, skippingUnknown: skippingUnknown)
             }
         case .pause(let ids):
-            return PendingCommand(try list.pause(selection(ids), skippingUnknown: true))
+            return PendingCommand(try queue.pause(selection(ids), skippingUnknown: true))
         case .resume(let ids): for id in ids { await self[DownloadID(rawValue: id)]?.resume() }
-        case .retry(let ids): try list.resume(selection(ids), only: .failed, skippingUnknown: true)
+        case .retry(let ids): try queue.resume(selection(ids), only: .failed, skippingUnknown: true)
         case .cancel(let ids):
-            return PendingCommand(try list.cancel(selection(ids), skippingUnknown: true))
+            return PendingCommand(try queue.cancel(selection(ids), skippingUnknown: true))
         case .remove(let ids, let deletingFiles):
-            return PendingCommand(try list.remove(selection(ids), deletingFiles: deletingFiles, skippingUnknown: true))
+            return PendingCommand(try queue.remove(selection(ids), deletingFiles: deletingFiles, skippingUnknown: true))
         case .move(let id, let place): try? self[DownloadID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
             self[DownloadID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))

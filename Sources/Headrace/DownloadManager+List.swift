@@ -11,40 +11,40 @@ extension DownloadManager {
     /// - Returns: A handle on each.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue.
     public nonisolated func downloads(_ selection: DownloadSelection) throws(DownloadError) -> [Download] {
-        try list.records(selection).map { Download(manager: self, record: $0) }
+        try queue.records(selection).map { Download(manager: self, record: $0) }
     }
 
     /// The download with this identity; `nil` if it is not in the queue.
     public nonisolated subscript(id: DownloadID) -> Download? {
-        list[id].map { Download(manager: self, record: $0) }
+        queue[id].map { Download(manager: self, record: $0) }
     }
 
     /// Pauses downloads until they are resumed; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to pause; those that are finished, failed or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        try await list.pause(selection).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
+        try await queue.pause(selection).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
     }
 
     /// Queues the paused downloads of a selection again; each still waits for its ``DownloadRequest/earliestBegin``.
     /// - Parameter selection: The downloads to resume; those that are not paused do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public nonisolated func resume(_ selection: DownloadSelection) throws(DownloadError) {
-        try list.resume(selection, only: .paused)
+        try queue.resume(selection, only: .paused)
     }
 
     /// Queues the failed downloads of a selection again; they retain their positions and their bytes.
     /// - Parameter selection: The downloads to retry; those that have not failed do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public nonisolated func retry(_ selection: DownloadSelection) throws(DownloadError) {
-        try list.resume(selection, only: .failed)
+        try queue.resume(selection, only: .failed)
     }
 
     /// Cancels downloads and deletes their partial files; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to cancel; those that are finished or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        try await list.cancel(selection).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
+        try await queue.cancel(selection).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
     }
 
     /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
@@ -57,7 +57,7 @@ extension DownloadManager {
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        try await list.remove(selection, deletingFiles: deletingFiles).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
+        try await queue.remove(selection, deletingFiles: deletingFiles).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
     }
 
     /// Whether to wait even if the task is cancelled: `false` inside a hook, since the hooks of two downloads could
@@ -89,13 +89,13 @@ extension DownloadManager {
     ///     }
     ///
     /// Each access returns a new stream. A reader that is more than a thousand events behind misses the oldest.
-    public nonisolated var events: AsyncStream<Event> { list.observers.events() }
+    public nonisolated var events: AsyncStream<Event> { queue.observers.events() }
 
     /// Snapshots of the whole queue in order: one now, then at most ten per second as it changes, until the manager is shut down.
     ///
     /// Each access returns a new sequence. A slow reader gets the latest snapshot.
     public nonisolated var snapshots: some AsyncSequence<[DownloadSnapshot], Never> & Sendable {
-        ThrottledValues(changes: list.observers.changes(), clock: clock) { [list] in (list.snapshots(), false) }
+        ThrottledValues(changes: queue.observers.changes(), clock: clock) { [queue] in (queue.snapshots(), false) }
     }
 
     /// The combined progress of a group: one value now, then at most ten per second as it changes.
@@ -106,8 +106,8 @@ extension DownloadManager {
     public nonisolated func progress(
         ofGroup group: String
     ) -> some AsyncSequence<GroupProgress, Never> & Sendable {
-        ThrottledValues(changes: list.observers.changes(), clock: clock) { [list] in
-            let progress = GroupProgress(of: list.snapshots(group: group))
+        ThrottledValues(changes: queue.observers.changes(), clock: clock) { [queue] in
+            let progress = GroupProgress(of: queue.snapshots(group: group))
             return (progress, progress.isEnded)
         }
     }

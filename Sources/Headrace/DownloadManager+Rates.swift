@@ -15,7 +15,7 @@ extension DownloadManager {
     public nonisolated func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond)
-        list.observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
+        queue.observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
     }
 
     /// Returns the rate limit for the downloads of a group together.
@@ -34,7 +34,7 @@ extension DownloadManager {
     ) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond, ofGroup: group)
-        list.observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
+        queue.observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
     }
 
     /// Changes the schedule of rate limits.
@@ -55,7 +55,7 @@ extension Download {
     /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
     public func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
-        manager.list.setRateLimit(bytesPerSecond, of: id)
+        manager.queue.setRateLimit(bytesPerSecond, of: id)
         manager.environment.rates.limitChanged(of: record)
     }
 }

@@ -19,9 +19,9 @@ public actor DownloadManager {
     nonisolated let executor: BlockingExecutor
     /// The executor for the registry and its commands, so that a slow disk of a download does not delay them; without a
     /// registry, the same as ``executor``.
-    nonisolated let listExecutor: BlockingExecutor
+    nonisolated let queueExecutor: BlockingExecutor
     private let workContinuation: AsyncStream<DownloadQueue.Work>.Continuation
-    nonisolated let list: DownloadQueue
+    nonisolated let queue: DownloadQueue
     nonisolated let clock: AnyClock
     private let transfers: Task<Void, Never>
 
@@ -78,15 +78,15 @@ public actor DownloadManager {
         )
         let (work, workContinuation) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
         let configuration = environment.configuration
-        let listExecutor =
+        let queueExecutor =
             configuration.registryDirectory == nil
             ? executor : try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1)
-        let registry = try await listExecutor.run { [environment] () throws(DownloadError) in
+        let registry = try await queueExecutor.run { [environment] () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }
         try background?.claim()
         let gate = environment.gate
-        let list = DownloadQueue(
+        let queue = DownloadQueue(
             Scheduler(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
                 hostLimit: configuration.maxConcurrentDownloadsPerHost,
@@ -94,7 +94,7 @@ public actor DownloadManager {
                 descriptors: environment.descriptors
             ),
             journal: registry?.journal,
-            observers: QueueObservers(findings: registry?.list.findings ?? []),
+            observers: QueueObservers(findings: registry?.queue.findings ?? []),
             environment: environment
         ) { work in
             if case .terminated = workContinuation.yield(work) { false } else { true }
@@ -102,7 +102,7 @@ public actor DownloadManager {
         if let registry {
             let journal = registry.journal
             let background = background.map {
-                BackgroundTransfers($0, list, configuration, environment.files, environment.clock)
+                BackgroundTransfers($0, queue, configuration, environment.files, environment.clock)
             }
             environment = TransferEnvironment(
                 environment,
@@ -110,63 +110,63 @@ public actor DownloadManager {
                 versions: registry.versions
             ) { id, path, stamp in
                 journal.note(id, .finishing(RelocatablePath(path, bases: journal.bases), stamp))
-                list.flushOrReport(syncing: false)
+                queue.flushOrReport(syncing: false)
             }
         }
         self.environment = environment
         self.executor = executor
-        self.listExecutor = listExecutor
+        self.queueExecutor = queueExecutor
         self.workContinuation = workContinuation
-        self.list = list
+        self.queue = queue
         clock = environment.clock
-        if let restored = registry?.list { list.restore(restored) }
+        if let restored = registry?.queue { queue.restore(restored) }
         // The only unstructured task: each download runs in a child task of its group.
         transfers = Task { [environment] in
             await withDiscardingTaskGroup { group in
                 let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
-                group.addTask { await ring(alarms, for: list, environment.clock) }
+                group.addTask { await ring(alarms, for: queue, environment.clock) }
                 let (paths, monitoring) = environment.network.follow()
-                group.addTask { await follow(paths, after: gate, for: list, in: environment) }
+                group.addTask { await follow(paths, after: gate, for: queue, in: environment) }
                 for await work in work {
                     switch work {
                     case .transfer(let first):
-                        group.addTask(executorPreference: executor) { await run(first, of: list, in: environment) }
+                        group.addTask(executorPreference: executor) { await run(first, of: queue, in: environment) }
                     case .removals(let removals):
-                        group.addTask(executorPreference: executor) { list.carryOut(removals) }
+                        group.addTask(executorPreference: executor) { queue.carryOut(removals) }
                     case .alarm(let time): alarm.yield(time)
-                    case .flush: group.addTask(executorPreference: listExecutor) { list.flushOrReport() }
+                    case .flush: group.addTask(executorPreference: queueExecutor) { queue.flushOrReport() }
                     case .end(let wait): group.addTask { await wait() }
-                    case .ended(let item): group.addTask(executorPreference: listExecutor) { list.ended(item) }
+                    case .ended(let item): group.addTask(executorPreference: queueExecutor) { queue.ended(item) }
                     }
                 }
                 alarm.finish()
                 monitoring.finish()
             }
-            await listExecutor.run {
-                list.flushOrReport()
-                list.journal?.close()
+            await queueExecutor.run {
+                queue.flushOrReport()
+                queue.journal?.close()
             }
-            list.observers.end()
+            queue.observers.end()
         }
         do throws(DownloadError) {
             // Only one poll: the remaining commands may wait for a download that cannot stop because its disk hangs.
-            if let journal = list.journal { try await poll(journal) }
+            if let journal = queue.journal { try await poll(journal) }
         } catch {
             // The commands remain for the next poll.
-            list.observers.publish(.registryFailed(error))
+            queue.observers.publish(.registryFailed(error))
         }
         environment.background?.connect()
     }
 
     deinit {
-        list.shutDown()
+        queue.shutDown()
         workContinuation.finish()
         environment.background?.release()
     }
 
     /// All downloads, in queue order: the order of adding, until one is moved.
     public var downloads: [Download] {
-        list.records.map { Download(manager: self, record: $0) }
+        queue.records.map { Download(manager: self, record: $0) }
     }
 
     /// Adds a download, which runs as soon as the limits allow.
@@ -202,17 +202,17 @@ public actor DownloadManager {
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
         let records: [DownloadRecord]
-        if list.journal == nil {
-            records = try list.add(requests)
+        if queue.journal == nil {
+            records = try queue.add(requests)
         } else {
-            records = try await listExecutor.run { [list] () throws(DownloadError) in try list.add(requests) }
+            records = try await queueExecutor.run { [queue] () throws(DownloadError) in try queue.add(requests) }
         }
         return records.map { Download(manager: self, record: $0) }
     }
 
     /// Returns once no download is waiting or running, including those added meanwhile, or when the task is cancelled.
     public nonisolated func waitUntilIdle() async {
-        await list.waitUntilIdle()
+        await queue.waitUntilIdle()
     }
 
     /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
@@ -223,7 +223,7 @@ public actor DownloadManager {
     /// ``DownloadConfiguration/Durability/full``. If the registry cannot be written, ``QueueEvent/registryFailed(_:)``
     /// is published; a resume record that cannot be written is retried with the next one.
     public func prepareForSuspension() async {
-        await executor.run { [list] in list.save() }
+        await executor.run { [queue] in queue.save() }
     }
 
     /// Stops all downloads and releases all resources.
@@ -231,14 +231,14 @@ public actor DownloadManager {
     /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running; further
     /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
     public func shutdown() async {
-        list.shutDown()
+        queue.shutDown()
         workContinuation.finish()
         await transfers.value
         environment.background?.release()
         await environment.transport.shutdown()
         await environment.network.close()
         await executor.shutdown()
-        await listExecutor.shutdown()
+        await queueExecutor.shutdown()
     }
 
     /// Returns the status of a file, or `nil` if there is none.
@@ -256,7 +256,7 @@ public actor DownloadManager {
         guard limit >= 1 else {
             throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(limit).")
         }
-        list.setLimit(limit)
+        queue.setLimit(limit)
     }
 
     /// Changes how many downloads from one host may run in parallel.
@@ -268,35 +268,35 @@ public actor DownloadManager {
         guard limit ?? 1 >= 1 else {
             throw DownloadError(.invalidRequest, "The limit per host must be at least 1, not \(limit ?? 0).")
         }
-        list.setHostLimit(limit)
+        queue.setHostLimit(limit)
     }
 }
 
 /// Runs a transfer, and then the transfers of the downloads that get its slot, without leaving the blocking executor in
 /// between.
-private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environment: TransferEnvironment) async {
+private func run(_ first: DownloadQueue.Run, of queue: DownloadQueue, in environment: TransferEnvironment) async {
     var next: DownloadQueue.Run? = first
     while let run = next {
         let outcome: TransferOutcome = await DownloadQueue.$transferring.withValue(run.record) {
             await run.stop.cancellingTask {
-                guard await list.waitForRemoval(before: run.record) else { return .stopped(keptBytes: true) }
+                guard await queue.waitForRemoval(before: run.record) else { return .stopped(keptBytes: true) }
                 let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
                 return await TransferOutcome(of: transfer)
             }
         }
-        environment.background?.left(run.record.id)
-        next = list.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
+        environment.background?.runLeft(run.record.id)
+        next = queue.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
         environment.background?.ended(run.record.id)
     }
 }
 
 /// Calls ``DownloadQueue/tick()`` at each of the given times, until the stream finishes.
-private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ clock: AnyClock) async {
+private func ring(_ alarms: AsyncStream<Duration>, for queue: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {
             group.addTask {
                 guard (try? await clock.sleep(time)) != nil else { return }
-                list.tick()
+                queue.tick()
             }
         }
         group.cancelAll()
@@ -307,7 +307,7 @@ private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ cl
 private func follow(
     _ paths: AsyncStream<NetworkPath?>,
     after gate: NetworkAdmission,
-    for list: DownloadQueue,
+    for queue: DownloadQueue,
     in environment: TransferEnvironment
 ) async {
     var gate = gate
@@ -315,7 +315,7 @@ private func follow(
         // Before any transfer starts on the new path.
         environment.recordPathChange()
         if gate.update(path) { environment.transport.dropIdleConnections() }
-        list.setPath(path)
+        queue.setPath(path)
     }
 }
 

@@ -86,10 +86,10 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func read() async throws(DownloadError) -> Reading {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
-            let (image, found) = try RegistryFile.read(directory.filePath, calls: .system)
+            let (snapshot, found) = try RegistryFile.read(directory.filePath, calls: .system)
             let isRun = RegistryLock.holder(in: directory.filePath, calls: .system) != nil
             var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
-            for entry in image.ordered {
+            for entry in snapshot.ordered {
                 guard let request = entry.request.downloadRequest(in: bases) else {
                     reading.findings.append(entry.leftOut)
                     continue
@@ -192,7 +192,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
             var active: [String: (id: DownloadID, expectations: FileExpectations)] = [:]
-            for entry in try RegistryFile.read(directory.filePath, calls: .system).image.entries {
+            for entry in try RegistryFile.read(directory.filePath, calls: .system).snapshot.entries {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }

@@ -1,7 +1,7 @@
 /// The inputs and outputs of the state machine.
 extension BackgroundMachine {
     /// The status of a download in the queue.
-    enum Standing: Sendable {
+    enum Status: Sendable {
         /// The download is running, and its run has called or will call ``fetch(_:note:at:)``.
         case running
         /// The download waits to run.
@@ -15,7 +15,7 @@ extension BackgroundMachine {
     /// An existing task of the system.
     struct Listed: Sendable {
         var task: BackgroundTask
-        var standing: Standing
+        var status: Status
         var receivedBytes: Int64
     }
 
@@ -52,9 +52,9 @@ extension BackgroundMachine {
         case make(ID, from: ResumeData?)
         case resume(BackgroundTask)
         case cancel(BackgroundTask)
-        /// Cancel the task and pass its resume data to ``gave(_:_:at:)``.
+        /// Cancel the task and pass its resume data to ``receivedResumeData(_:_:at:)``.
         case cancelForData(BackgroundTask)
-        /// Move the task's file to the partial file before the callback returns, and call ``tookOver(_:_:_:)``.
+        /// Move the task's file to the partial file before the callback returns, and call ``movedFile(_:_:_:)``.
         case takeOver(BackgroundTask)
         case save(ID, BackgroundTaskState?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)

@@ -118,15 +118,15 @@ struct BackgroundMachine: Sendable {
     }
 
     /// Records that the run of a download is about to return, whether or not it used the outcome.
-    mutating func left(_ id: ID) {
+    mutating func runLeft(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
     /// Records that the queue has processed the end of a run.
     ///
     /// If the download runs again, that run receives a pending outcome.
-    mutating func ended(_ id: ID, _ standing: Standing) -> [Effect] {
-        guard standing != .running else { return [] }
+    mutating func ended(_ id: ID, _ status: Status) -> [Effect] {
+        guard status != .running else { return [] }
         naming.remove(id)
         return callHandlers()
     }
@@ -142,14 +142,14 @@ struct BackgroundMachine: Sendable {
         for listed in tasks.sorted(by: { $0.receivedBytes > $1.receivedBytes })
         where !stale.contains(listed.task) && !ended.contains(listed.task) {
             let id = listed.task.download
-            guard listed.standing != .unwanted, entries[id]?.task == nil, !taken.contains(id) else {
+            guard listed.status != .unwanted, entries[id]?.task == nil, !taken.contains(id) else {
                 stale.insert(listed.task)
                 effects.append(.cancel(listed.task))
                 continue
             }
             entries[id, default: Entry()].task = listed.task
             entries[id]?.receivedBytes = listed.receivedBytes
-            guard listed.standing == .kept else { continue }
+            guard listed.status == .kept else { continue }
             entries[id]?.beginPause()
             effects.append(.cancelForData(listed.task))
         }
@@ -184,20 +184,20 @@ struct BackgroundMachine: Sendable {
 
     /// Records that a task has delivered its file, which exists until the callback returns, unless the system has
     /// purged it.
-    mutating func finished(_ task: BackgroundTask, _ standing: Standing, hasFile: Bool) -> [Effect] {
+    mutating func finished(_ task: BackgroundTask, _ status: Status, hasFile: Bool) -> [Effect] {
         let id = task.download
-        guard mayEnd(task, standing) else { return [] }
+        guard mayEnd(task, status) else { return [] }
         guard !hasFile else { return [.takeOver(task)] }
         let wasted = entries[id]?.receivedBytes ?? 0
         return settle(task)
-            + [.save(id, nil), .restarted(id, .filePurged, wastedBytes: wasted)] + conclude(id, .again, standing)
+            + [.save(id, nil), .restarted(id, .filePurged, wastedBytes: wasted)] + conclude(id, .again, status)
     }
 
     /// Records that the file of a task was moved to the partial file, or rejected.
-    mutating func tookOver(
+    mutating func movedFile(
         _ task: BackgroundTask,
         _ result: Result<DeliveredFile, DownloadError>,
-        _ standing: Standing
+        _ status: Status
     ) -> [Effect] {
         let outcome: Outcome
         switch result {
@@ -206,13 +206,13 @@ struct BackgroundMachine: Sendable {
             taken.insert(task.download)
         case .failure(let error): outcome = .failed(error)
         }
-        return settle(task) + [.save(task.download, nil)] + conclude(task.download, outcome, standing)
+        return settle(task) + [.save(task.download, nil)] + conclude(task.download, outcome, status)
     }
 
     /// Records the resume data of a cancelled task; `nil` if the system has none.
     ///
     /// The task may complete before or after that.
-    mutating func gave(_ task: BackgroundTask, _ data: ResumeData?, at now: Int64) -> [Effect] {
+    mutating func receivedResumeData(_ task: BackgroundTask, _ data: ResumeData?, at now: Int64) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task, case .pausing(let hasEnded, _) = entry.phase else {
             return []
@@ -222,9 +222,9 @@ struct BackgroundMachine: Sendable {
     }
 
     /// Records that a task has completed; ignored after ``finished(_:_:hasFile:)``.
-    mutating func completed(_ task: BackgroundTask, _ standing: Standing, _ end: End, at now: Int64) -> [Effect] {
+    mutating func completed(_ task: BackgroundTask, _ status: Status, _ end: End, at now: Int64) -> [Effect] {
         let id = task.download
-        guard mayEnd(task, standing) else {
+        guard mayEnd(task, status) else {
             stale.remove(task)
             if !isListed { ended.insert(task) }
             return []
@@ -252,10 +252,10 @@ struct BackgroundMachine: Sendable {
             return [.save(id, .resumable(data))]
         }
         let outcome = end.failure?.error.map { Outcome.failed($0) } ?? .again
-        if let data { return [.save(id, .resumable(data))] + conclude(id, outcome, standing) }
+        if let data { return [.save(id, .resumable(data))] + conclude(id, outcome, status) }
         // For a task of an earlier process, the queue may have newer information.
-        guard entries[id]?.task == task else { return conclude(id, outcome, standing) }
-        return lost(id, standing, end.failure, received: received)
+        guard entries[id]?.task == task else { return conclude(id, outcome, status) }
+        return lost(id, status, end.failure, received: received)
     }
 
     // MARK: The app's wakes
@@ -314,11 +314,11 @@ struct BackgroundMachine: Sendable {
     }
 
     /// Whether the completion of a task must be handled; the task may be unknown.
-    private func mayEnd(_ task: BackgroundTask, _ standing: Standing) -> Bool {
+    private func mayEnd(_ task: BackgroundTask, _ status: Status) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
         if entries[id]?.task == task { return true }
-        return standing != .unwanted && !taken.contains(id)
+        return status != .unwanted && !taken.contains(id)
     }
 
     /// Ignores all further events of a task, and cancels another task of the same download.
@@ -332,7 +332,7 @@ struct BackgroundMachine: Sendable {
     /// Handles a task that ended without a file or resume data.
     private mutating func lost(
         _ id: ID,
-        _ standing: Standing,
+        _ status: Status,
         _ failure: BackgroundFailure?,
         received: Int64
     ) -> [Effect] {
@@ -345,7 +345,7 @@ struct BackgroundMachine: Sendable {
         let notice = reason.map { [Effect.restarted(id, $0, wastedBytes: received)] } ?? []
         // Rejected resume data does not indicate a disk failure.
         let error = reason == .resumeDataRefused ? nil : failure?.error
-        return [.save(id, nil)] + notice + conclude(id, error.map { .failed($0) } ?? .again, standing)
+        return [.save(id, nil)] + notice + conclude(id, error.map { .failed($0) } ?? .again, status)
     }
 
     private mutating func save(_ data: ResumeData?, of id: ID, at now: Int64) -> [Effect] {
@@ -375,12 +375,12 @@ struct BackgroundMachine: Sendable {
         return effects + conclude(id, .stopped, .kept)
     }
 
-    private mutating func conclude(_ id: ID, _ outcome: Outcome, _ standing: Standing) -> [Effect] {
+    private mutating func conclude(_ id: ID, _ outcome: Outcome, _ status: Status) -> [Effect] {
         guard let entry = entries.removeValue(forKey: id), entry.isAwaited else {
-            guard outcome != .again, standing == .running || standing == .waiting else { return [] }
+            guard outcome != .again, status == .running || status == .waiting else { return [] }
             entries[id] = Entry(outcome: outcome)
             // A download that waits to run may do so for days; the system must not wait for that.
-            if case .file = outcome, standing == .running { naming.insert(id) }
+            if case .file = outcome, status == .running { naming.insert(id) }
             return []
         }
         return deliver(id, entry.isStopping ? .stopped : outcome)

@@ -118,13 +118,13 @@ final class BackgroundTransfers: BackgroundFetcher {
     }
 
     /// Records that the transfer of a download no longer needs the system and is about to return.
-    func left(_ id: DownloadID) {
-        state.withLock { $0.machine.left(id) }
+    func runLeft(_ id: DownloadID) {
+        state.withLock { $0.machine.runLeft(id) }
     }
 
     /// Records that the queue has processed the end of a download's run.
     func ended(_ id: DownloadID) {
-        change { $0.machine.ended(id, standing(of: id)) }
+        change { $0.machine.ended(id, status(of: id)) }
     }
 
     // MARK: System events
@@ -133,7 +133,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in
-                BackgroundMachine.Listed(task: task, standing: standing(of: task), receivedBytes: receivedBytes)
+                BackgroundMachine.Listed(task: task, status: status(of: task), receivedBytes: receivedBytes)
             }
             return state.machine.listed(tasks, at: Self.now())
         }
@@ -153,7 +153,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
             let hasFile = (try? files.status(file))?.kind == .regular
-            return state.machine.finished(task, standing(of: task), hasFile: hasFile)
+            return state.machine.finished(task, status(of: task), hasFile: hasFile)
         }
     }
 
@@ -173,7 +173,7 @@ final class BackgroundTransfers: BackgroundFetcher {
                 resumeData: resumeData.map { ResumeData(bytes: $0, time: now) },
                 receivedBytes: receivedBytes
             )
-            return state.machine.completed(task, standing(of: task), end, at: now)
+            return state.machine.completed(task, status(of: task), end, at: now)
         }
     }
 
@@ -225,7 +225,11 @@ final class BackgroundTransfers: BackgroundFetcher {
             system.cancel(task.number) { [self] bytes in
                 change { state in
                     let now = Self.now()
-                    return state.machine.gave(task, bytes.map { ResumeData(bytes: $0, time: now) }, at: now)
+                    return state.machine.receivedResumeData(
+                        task,
+                        bytes.map { ResumeData(bytes: $0, time: now) },
+                        at: now
+                    )
                 }
             }
         case .takeOver(let task):
@@ -233,7 +237,7 @@ final class BackgroundTransfers: BackgroundFetcher {
             let result = Result { () throws(DownloadError) in
                 try DeliveredFile(takingOver: delivery.path, delivery.head, for: record, configuration, files)
             }
-            return state.machine.tookOver(task, result, standing(of: task))
+            return state.machine.movedFile(task, result, status(of: task))
         case .save(let id, let note): queue.setBackgroundNote(note, of: id)
         case .progress(let id, let receivedBytes, let totalBytes):
             report(receivedBytes, of: totalBytes, id, &state)
@@ -274,11 +278,11 @@ final class BackgroundTransfers: BackgroundFetcher {
         queue[id]?.status.publish(event)
     }
 
-    private func standing(of task: BackgroundTask) -> BackgroundMachine.Standing {
-        standing(of: task.download)
+    private func status(of task: BackgroundTask) -> BackgroundMachine.Status {
+        status(of: task.download)
     }
 
-    private func standing(of id: DownloadID) -> BackgroundMachine.Standing {
+    private func status(of id: DownloadID) -> BackgroundMachine.Status {
         // Uses the scheduler's decision; the published state follows later.
         switch queue.phase(of: id) {
         case .running: .running

@@ -59,7 +59,7 @@ extension DeliveredFile {
     ) throws(SystemError) {
         let names = download.names
         var representation = body.representation
-        representation.asker = download.requested { $0.asker(configuration) }
+        representation.requesterFingerprint = download.requested { $0.requesterFingerprint(configuration) }
         guard let status = try calls.status(file) else { throw SystemError(errno: ENOENT) }
         var record = ControlRecord(
             url: download.request.url,

@@ -107,14 +107,14 @@ struct NetlinkState: Sendable {
         guard isComplete else { return nil }
         let ways = defaultWays.isEmpty ? localWays : defaultWays
         guard let first = ways.first else { return NetworkPath(isUp: false, interface: .loopback) }
-        let origins = ways.flatMap { way in
+        let localEndpoints = ways.flatMap { way in
             addresses[way.link.index, default: []].map { "\(way.link.name) \($0)" } + [way.link.name]
         }
         return NetworkPath(
             isUp: true,
             interface: first.interface,
             isExpensive: first.interface == .cellular,
-            origins: Set(origins)
+            localEndpoints: Set(localEndpoints)
         )
     }
 

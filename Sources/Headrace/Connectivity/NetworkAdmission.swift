@@ -45,7 +45,7 @@ struct NetworkAdmission: Sendable {
         self.path = path
         guard let path, path.isUp else { return false }
         defer { lastUp = path }
-        return lastUp.map { !$0.origins.isSubset(of: path.origins) } ?? false
+        return lastUp.map { !$0.localEndpoints.isSubset(of: path.localEndpoints) } ?? false
     }
 
     /// Returns the reason why a download cannot run; `nil` if it can.

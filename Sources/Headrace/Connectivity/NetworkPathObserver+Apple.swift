@@ -34,13 +34,13 @@ extension NetworkPath {
         ]
         let interface = kinds.first { path.usesInterfaceType($0.0) }?.1 ?? .other
         // The addresses of an interface are not available, but the gateways change with them.
-        let origins = path.availableInterfaces.prefix(1).map(\.name) + path.gateways.map { "\($0)" }
+        let localEndpoints = path.availableInterfaces.prefix(1).map(\.name) + path.gateways.map { "\($0)" }
         self.init(
             isUp: isUp,
             interface: isUp ? interface : .loopback,
             isExpensive: path.isExpensive,
             isConstrained: path.isConstrained,
-            origins: isUp ? Set(origins) : []
+            localEndpoints: isUp ? Set(localEndpoints) : []
         )
     }
 }

@@ -15,7 +15,7 @@ enum Precondition: Sendable, Hashable {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
             self = .noneMatch(tag)
         } else {
-            guard case .lastModified(let date)? = EntityValidator(of: version), let place = version.place
+            guard case .lastModified(let date)? = EntityValidator(of: version), let place = version.locationFingerprint
             else { return nil }
             self = .modifiedSince(date, place: place)
         }
@@ -60,7 +60,8 @@ enum Precondition: Sendable, Hashable {
     func isContradicted(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch: response.entityTag != nil && !isMet(by: response)
-        case .modifiedSince(let date, let place): response.lastModified ?? date != date || response.place != place
+        case .modifiedSince(let date, let place):
+            response.lastModified ?? date != date || response.locationFingerprint != place
         }
     }
 
@@ -71,7 +72,7 @@ enum Precondition: Sendable, Hashable {
         case .noneMatch(let tag):
             response.entityTag.flatMap(EntityTag.init(parsing:))?.isWeaklyEqual(to: tag) ?? false
         case .modifiedSince(let date, let place):
-            response.entityTag == nil && response.lastModified == date && response.place == place
+            response.entityTag == nil && response.lastModified == date && response.locationFingerprint == place
         }
     }
 }

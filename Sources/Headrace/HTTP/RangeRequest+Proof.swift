@@ -54,7 +54,7 @@ extension RangeRequest {
         case .lastModified(let date):
             // The date counts only if there is no entity tag at all.
             guard new.entityTag == nil else { throw .changedEntityTag }
-            guard known.place == new.place else { throw .differentURL }
+            guard known.locationFingerprint == new.locationFingerprint else { throw .differentURL }
             guard let other = new.lastModified else { throw .validatorMissing }
             guard other == date else { throw .changedLastModified }
             return .lastModified

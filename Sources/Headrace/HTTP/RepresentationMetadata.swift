@@ -8,7 +8,7 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var lastModified: String?
     /// A fingerprint of the URL that responded after all redirects, if there is no entity tag: ``lastModified``
     /// identifies a version only at that URL.
-    var place: String?
+    var locationFingerprint: String?
     /// The `Date` of the response that sent the other fields; decides whether ``lastModified`` is a strong validator.
     var date: String?
     /// The size in bytes as transferred.
@@ -25,8 +25,16 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var isUnverified: Bool?
     /// `true` if the metadata came from a source other than the one that each run tries first; otherwise `nil`.
     var isFromMirror: Bool?
-    /// A fingerprint of the header fields and login of the request, from ``DownloadRequest/asker(_:)``; `nil` if unknown.
-    var asker: String?
+    /// A fingerprint of the header fields and login of the request, from ``DownloadRequest/requesterFingerprint(_:)``; `nil` if unknown.
+    var requesterFingerprint: String?
+
+    private enum CodingKeys: String, CodingKey {
+        case entityTag, lastModified, date, totalBytes, contentType, contentCoding, refusesRanges, checksum
+        case isUnverified, isFromMirror
+        // The names in resume records.
+        case locationFingerprint = "place"
+        case requesterFingerprint = "asker"
+    }
 }
 
 extension RepresentationMetadata {
@@ -39,7 +47,7 @@ extension RepresentationMetadata {
         self.init(
             entityTag: entityTag,
             lastModified: isTransformed ? nil : Self.field("last-modified", of: head),
-            place: entityTag == nil ? Self.place(of: head.url) : nil,
+            locationFingerprint: entityTag == nil ? Self.locationFingerprint(of: head.url) : nil,
             date: Self.field("date", of: head),
             totalBytes: totalBytes,
             contentType: Self.field("content-type", of: head),
@@ -49,7 +57,7 @@ extension RepresentationMetadata {
     }
 
     /// A fingerprint of a URL without its query, in hexadecimal digits, which reveal no part of the URL.
-    static func place(of url: URL) -> String { Fingerprint(placeOf: url).short }
+    static func locationFingerprint(of url: URL) -> String { Fingerprint(locationOf: url).short }
 
     /// Returns the value of a field.
     ///

@@ -38,7 +38,7 @@ struct Verification: Sendable {
 
     /// Restores the server's checksum for bytes that an earlier run received, some of them perhaps from mirrors; only
     /// the origin server may change the checksum.
-    mutating func goOn(with checksum: Checksum?) {
+    mutating func resume(with checksum: Checksum?) {
         guard checksServer, !isRequested, expected == nil, let checksum else { return }
         expected = checksum
         isBound = true

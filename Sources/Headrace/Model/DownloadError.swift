@@ -22,11 +22,11 @@ public struct DownloadError: Error, Sendable {
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
     /// Whether the host rejected the request while serving another download, so that the failure does not count.
-    var isOneTooMany = false
+    var exceedsHostLimit = false
     /// Whether the transfer was stopped because another transfer from the same server stalled.
     var followsStall = false
     /// Whether a retry may succeed although the code alone does not suggest it.
-    var mayPass = false
+    var isRetryable = false
     /// Whether the host refused the connection, for example because nothing listens on the port.
     var isConnectionRefused = false
     /// The setting that may help, if any.

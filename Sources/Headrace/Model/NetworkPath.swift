@@ -23,7 +23,7 @@ public struct NetworkPath: Sendable, Hashable {
     /// Whether the user requests less traffic, as with Low Data Mode; always `false` on Linux, which has no such setting.
     public var isConstrained: Bool
     /// The local endpoints of connections; when an endpoint disappears, its connections are lost.
-    var origins: Set<String>
+    var localEndpoints: Set<String>
 
     /// Creates a path.
     /// - Parameters:
@@ -31,19 +31,19 @@ public struct NetworkPath: Sendable, Hashable {
     ///   - interface: The kind of the interface that is used first.
     ///   - isExpensive: Whether traffic may cost money.
     ///   - isConstrained: Whether the user requests less traffic.
-    ///   - origins: The local endpoints of connections, such as an interface with one of its addresses.
+    ///   - localEndpoints: The local endpoints of connections, such as an interface with one of its addresses.
     init(
         isUp: Bool,
         interface: Interface = .wired,
         isExpensive: Bool = false,
         isConstrained: Bool = false,
-        origins: Set<String> = []
+        localEndpoints: Set<String> = []
     ) {
         self.isUp = isUp
         self.interface = interface
         self.isExpensive = isExpensive
         self.isConstrained = isConstrained
-        self.origins = origins
+        self.localEndpoints = localEndpoints
     }
 }
 

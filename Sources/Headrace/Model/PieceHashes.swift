@@ -55,13 +55,13 @@ public struct PieceHashes: Sendable, Hashable {
     }
 
     /// The size of the file or, if unknown, the largest possible one, as if the last piece were as long as the others.
-    var mostBytes: Int64 {
+    var maxBytes: Int64 {
         let most = Int64(count).multipliedReportingOverflow(by: length)
         return fileSize ?? (most.overflow ? .max : most.partialValue)
     }
 
     /// The size of the file or, if unknown, the smallest possible one, as if the last piece had one byte.
-    var leastBytes: Int64 {
+    var minBytes: Int64 {
         let least = Int64(count - 1).multipliedReportingOverflow(by: length)
         return fileSize ?? (least.overflow ? .max : min(least.partialValue, .max - 1) + 1)
     }

@@ -48,7 +48,7 @@ extension DownloadQueue {
     ) throws(DownloadError) -> [DownloadRecord] {
         let now = clock.now()
         let added: QueueState.Added? = state.withLock { state in
-            guard !state.queue.isShutDown else { return nil }
+            guard !state.scheduler.isShutDown else { return nil }
             let added = state.add(additions, skippingUnknown: skippingUnknown, observers: observers, at: now)
             if !added.new.isEmpty { observers.publish(.added(added.new)) }
             return added
@@ -82,15 +82,15 @@ extension DownloadQueue {
     struct Pausing: Sendable {
         let records: [DownloadRecord]
         /// The downloads that have yet to stop: each of them has stopped when a state with a sequence number above
-        /// `turn` is published.
+        /// `sequence` is published.
         let stopping: [DownloadRecord]
-        fileprivate let turn: UInt64
+        fileprivate let sequence: UInt64
 
         /// Returns when all downloads except ``DownloadQueue/transferring`` have stopped, or when the task is
         /// cancelled, unless `evenIfCancelled` is set.
         func wait(evenIfCancelled: Bool = false) async {
             for record in stopping where record !== DownloadQueue.transferring {
-                await record.status.waitForState(after: turn, evenIfCancelled: evenIfCancelled)
+                await record.status.waitForState(after: sequence, evenIfCancelled: evenIfCancelled)
             }
         }
     }
@@ -99,8 +99,8 @@ extension DownloadQueue {
     func pause(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> Pausing {
         let records = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.pause(id) }.records
         return state.withLock { state in
-            let stopping = records.filter { state.queue.isPausing($0.id) }
-            return Pausing(records: records, stopping: stopping, turn: state.turn)
+            let stopping = records.filter { state.scheduler.isPausing($0.id) }
+            return Pausing(records: records, stopping: stopping, sequence: state.sequence)
         }
     }
 
@@ -113,10 +113,10 @@ extension DownloadQueue {
         skippingUnknown: Bool = false
     ) throws(DownloadError) {
         try requeue(selection, skippingUnknown: skippingUnknown) { state, id, now in
-            let isStopping = phase == .paused && state.queue.isPausing(id)
-            guard state.queue.phase(of: id) == phase || isStopping else { return [] }
+            let isStopping = phase == .paused && state.scheduler.isPausing(id)
+            guard state.scheduler.phase(of: id) == phase || isStopping else { return [] }
             let begin = state.records[id]?.requested { $0.notBefore(at: now) }
-            return state.queue.resume(id, at: now, notBefore: begin)
+            return state.scheduler.resume(id, at: now, notBefore: begin)
         }
     }
 
@@ -124,13 +124,13 @@ extension DownloadQueue {
     func resume(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { state, id, now in
             state.forgetBegin(of: id)
-            return state.queue.resume(id, at: now)
+            return state.scheduler.resume(id, at: now)
         }
     }
 
     /// Downloads a finished file again.
     func restart(_ id: DownloadID) {
-        try? requeue(.downloads([id]), skippingUnknown: true) { $0.queue.restart($1, at: $2) }
+        try? requeue(.downloads([id]), skippingUnknown: true) { $0.scheduler.restart($1, at: $2) }
     }
 
     func preempt(for id: DownloadID) {
@@ -142,7 +142,7 @@ extension DownloadQueue {
         let records: [DownloadRecord]
         /// The sequence number of the removal: an active download has stopped when a state with a higher one is
         /// published.
-        fileprivate let turn: UInt64
+        fileprivate let sequence: UInt64
         /// Opens when the files of idle downloads have been deleted; `nil` if there are none to delete.
         fileprivate let removal: Latch?
 
@@ -163,17 +163,17 @@ extension DownloadQueue {
         func wait(evenIfCancelled: Bool = false) async {
             let records = await thoseToStop(evenIfCancelled: evenIfCancelled)
             for record in records where record !== DownloadQueue.transferring {
-                await record.status.waitForEnd(orStateAfter: turn, evenIfCancelled: evenIfCancelled)
+                await record.status.waitForEnd(orStateAfter: sequence, evenIfCancelled: evenIfCancelled)
             }
         }
     }
 
     /// Cancels downloads.
     func cancel(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> Stopping {
-        let (records, removal, turn) = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
+        let (records, removal, sequence) = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
             queue.cancel(id)
         }
-        return Stopping(records: records, turn: turn, removal: removal)
+        return Stopping(records: records, sequence: sequence, removal: removal)
     }
 
     /// Removes downloads from the queue.
@@ -182,24 +182,24 @@ extension DownloadQueue {
         deletingFiles: Bool,
         skippingUnknown: Bool = false
     ) throws(DownloadError) -> Stopping {
-        let (records, removal, turn) = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
+        let (records, removal, sequence) = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
-        return Stopping(records: records, turn: turn, removal: removal)
+        return Stopping(records: records, sequence: sequence, removal: removal)
     }
 
     /// The phase of a download; `nil` if it is not in the queue.
     func phase(of id: DownloadID) -> Scheduler.Phase? {
-        state.withLock { $0.queue.phase(of: id) }
+        state.withLock { $0.scheduler.phase(of: id) }
     }
 
     /// Moves a download, if it is in the queue; throws `unknownDownload` if the position refers to a download that is
     /// not.
-    func move(_ id: DownloadID, to place: QueuePosition) throws(DownloadError) {
+    func move(_ id: DownloadID, to position: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in
             guard state.records[id] != nil else { return }
-            switch place {
+            switch position {
             case .before(let other), .after(let other):
                 guard state.records[other] != nil else { throw .unknown(other) }
                 guard other != id else { return }
@@ -212,7 +212,7 @@ extension DownloadQueue {
                 }
             case .first, .last: break
             }
-            state.move(id, to: place, at: now)
+            state.move(id, to: position, at: now)
             observers.publish(.moved(id))
         }
         scheduleFlush()
@@ -253,7 +253,7 @@ extension DownloadQueue {
 
     private func limitsChanged() {
         state.withLock {
-            observers.publish(.limitsChanged(downloads: $0.queue.limit, perHost: $0.queue.hostLimit))
+            observers.publish(.limitsChanged(downloads: $0.scheduler.limit, perHost: $0.scheduler.hostLimit))
         }
     }
 
@@ -267,7 +267,7 @@ extension DownloadQueue {
     }
 
     func shutDown() {
-        perform(state.withLock { $0.effects(of: $0.queue.shutDown()) })
+        perform(state.withLock { $0.effects(of: $0.scheduler.shutDown()) })
     }
 
     /// Processes the outcome of a transfer.

@@ -56,7 +56,7 @@ final class DownloadQueue: Sendable {
         environment: TransferEnvironment,
         begin: @escaping @Sendable (Work) -> Bool
     ) {
-        state = Locked(QueueState(queue: queue, journal: journal))
+        state = Locked(QueueState(scheduler: queue, journal: journal))
         self.journal = journal
         self.observers = observers
         self.environment = environment
@@ -73,7 +73,7 @@ final class DownloadQueue: Sendable {
 
     /// All downloads in queue order.
     var records: [DownloadRecord] {
-        state.withLock { state in state.queue.ids.compactMap { state.records[$0] } }
+        state.withLock { state in state.scheduler.ids.compactMap { state.records[$0] } }
     }
 
     /// Returns the selected downloads, in the order of ``QueueState/ids(_:skippingUnknown:)``.
@@ -86,7 +86,7 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    var isShutDown: Bool { state.withLock { $0.queue.isShutDown } }
+    var isShutDown: Bool { state.withLock { $0.scheduler.isShutDown } }
 
     /// Returns snapshots of the downloads of a group, or of all downloads, in queue order.
     func snapshots(group: String? = nil) -> [DownloadSnapshot] {
@@ -98,11 +98,11 @@ final class DownloadQueue: Sendable {
     }
 
     func priority(of id: DownloadID) -> Int? {
-        state.withLock { $0.queue.priority(of: id) }
+        state.withLock { $0.scheduler.priority(of: id) }
     }
 
     func networkBlocker(of id: DownloadID) -> NetworkBlocker? {
-        state.withLock { $0.queue.networkBlocker(of: id) }
+        state.withLock { $0.scheduler.networkBlocker(of: id) }
     }
 
     /// Returns the stamp of a finished file, taken when the file was renamed to its final name; `nil` if there is none.
@@ -149,16 +149,16 @@ final class DownloadQueue: Sendable {
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
         _ verb: Verb
-    ) throws(DownloadError) -> (records: [DownloadRecord], removal: Latch?, turn: UInt64) {
+    ) throws(DownloadError) -> (records: [DownloadRecord], removal: Latch?, sequence: UInt64) {
         let now = clock.now()
-        let (records, effects, turn) = try state.withLock { state throws(DownloadError) in
+        let (records, effects, sequence) = try state.withLock { state throws(DownloadError) in
             let ids = try state.ids(selection, skippingUnknown: skippingUnknown)
             let records = ids.compactMap { state.records[$0] }
-            guard !state.queue.isShutDown else { return (records, [QueueState.Effect](), state.turn) }
-            let effects = state.effects(of: ids.flatMap { verb(&state.queue, $0, now) })
-            return (records, effects, state.turn)
+            guard !state.scheduler.isShutDown else { return (records, [QueueState.Effect](), state.sequence) }
+            let effects = state.effects(of: ids.flatMap { verb(&state.scheduler, $0, now) })
+            return (records, effects, state.sequence)
         }
-        return (records, perform(effects), turn)
+        return (records, perform(effects), sequence)
     }
 
     /// Requeues the selected downloads whose file no other download uses, and then starts the next downloads.
@@ -171,21 +171,21 @@ final class DownloadQueue: Sendable {
         perform(
             try state.withLock { state throws(DownloadError) in
                 let ids = try state.ids(selection, skippingUnknown: skippingUnknown)
-                guard !state.queue.isShutDown else { return [] }
-                state.queue.isGathering = true
+                guard !state.scheduler.isShutDown else { return [] }
+                state.scheduler.isGathering = true
                 // One by one, since two of them may have the same file.
                 var effects = ids.flatMap { id in
                     state.mayReopen(id) ? state.effects(of: verb(&state, id, now)) : []
                 }
-                state.queue.isGathering = false
-                effects += state.effects(of: state.queue.startNext())
+                state.scheduler.isGathering = false
+                effects += state.effects(of: state.scheduler.startNext())
                 return effects
             }
         )
     }
 
     func apply(_ verb: (inout Scheduler) -> [Scheduler.Action]) {
-        perform(state.withLock { $0.effects(of: verb(&$0.queue)) })
+        perform(state.withLock { $0.effects(of: verb(&$0.scheduler)) })
     }
 
     /// Performs the effects of a decision.
@@ -297,12 +297,12 @@ final class DownloadQueue: Sendable {
             await latch.wait(evenIfCancelled: false)
             state.withLock { $0.endFollowing(removalFor: record) }
         }
-        return !Task.isCancelled && state.withLock { !$0.queue.isLeaving(record.id) }
+        return !Task.isCancelled && state.withLock { !$0.scheduler.isLeaving(record.id) }
     }
 
     /// Publishes a state change and, if it was the last of the active downloads, that the queue is idle.
     func publish(_ record: DownloadRecord, _ stateChange: QueueState.StateChange) {
-        record.enter(stateChange.state, stateChange.event, turn: stateChange.turn) { state in
+        record.enter(stateChange.state, stateChange.event, sequence: stateChange.sequence) { state in
             // Not called for an outdated state: the next run may have reserved the name again.
             switch state {
             case .paused, .failed, .cancelled: environment.claims.release(record)

@@ -3,21 +3,21 @@ import HeadracePlatform
 /// The registry of a configuration, opened and locked, and the queue read from it.
 struct OpenedRegistry: Sendable {
     let journal: QueueJournal
-    let list: RestoredQueue
+    let queue: RestoredQueue
     let versions: RegistryVersions
 
     /// Opens the registry, or returns `nil` if the configuration has none; blocks.
     init?(_ configuration: DownloadConfiguration, files: FileSystem) throws(DownloadError) {
         guard let directory = configuration.registryDirectory else { return nil }
         let bases = RegistryBaseDirectories(of: directory)
-        let (file, image, report) = try RegistryFile.open(
+        let (file, snapshot, report) = try RegistryFile.open(
             directory.filePath,
             syncs: configuration.durability == .full,
             isRun: configuration.startsDownloads,
             calls: files
         )
-        list = RestoredQueue(
-            image,
+        queue = RestoredQueue(
+            snapshot,
             report,
             bases: bases,
             pausing: configuration.restoresPaused,
@@ -25,8 +25,8 @@ struct OpenedRegistry: Sendable {
             files: files
         )
         versions = RegistryVersions(in: directory.filePath, calls: files)
-        let inbox = CommandSpool(in: directory.filePath, calls: files)
-        journal = QueueJournal(file, inbox, bases: bases, image.entries, leftOut: list.leftOut)
+        let spool = CommandSpool(in: directory.filePath, calls: files)
+        journal = QueueJournal(file, spool, bases: bases, snapshot.entries, leftOut: queue.leftOut)
     }
 }
 

@@ -104,7 +104,7 @@ final class QueueJournal: Sendable {
 
     let bases: RegistryBaseDirectories
     /// The commands that other processes post.
-    let inbox: CommandSpool
+    let spool: CommandSpool
     private let file: RegistryFile
     /// Journal entries that are not in the queue.
     private let leftOut: [RegistryEntry]
@@ -116,14 +116,14 @@ final class QueueJournal: Sendable {
 
     init(
         _ file: RegistryFile,
-        _ inbox: CommandSpool,
+        _ spool: CommandSpool,
         bases: RegistryBaseDirectories,
         _ entries: some Sequence<RegistryEntry>,
         leftOut: [RegistryEntry]
     ) {
         self.file = file
         self.leftOut = leftOut
-        self.inbox = inbox
+        self.spool = spool
         self.bases = bases
         var pending = Pending()
         for entry in entries where entry.state != .waiting {
@@ -200,7 +200,7 @@ final class QueueJournal: Sendable {
     }
 
     /// Returns whether another poll was requested during the running one; if not, ends the running poll.
-    func looksAgain() -> Bool {
+    func startsAnotherPoll() -> Bool {
         let waiting = polls.withLock { $0.endUnlessWanted() }
         for continuation in waiting ?? [] {
             continuation.yield()
@@ -211,14 +211,14 @@ final class QueueJournal: Sendable {
 
     /// Ends a poll that did not complete: the streams of waiting callers finish without an element, so these callers
     /// poll themselves.
-    func endLook() {
+    func endPoll() {
         for continuation in polls.withLock({ $0.end() }) { continuation.finish() }
     }
 
     /// Reads the commands in the order of posting; blocks, and throws if this manager has lost the registry.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
         try file.check()
-        let contents = try inbox.take()
+        let contents = try spool.take()
         commands.withLock { $0.carriedOut.formIntersection(contents.items.map(\.path)) }
         return contents
     }
@@ -258,12 +258,12 @@ final class QueueJournal: Sendable {
     var ends: [PendingCommand] { commands.withLock { Array($0.decided.values) } }
 
     /// Records whether commands remain after a poll, because they conflict with pending ones or the poll was cancelled.
-    func noteLook(isBehind: Bool) {
+    func recordPoll(isBehind: Bool) {
         commands.withLock { $0.isBehind = isBehind }
     }
 
     /// Whether another poll is needed, at once or after a pending command is carried out.
-    var needsLook: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
+    var needsPoll: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
 
     /// Waits for a pending command: until `item` is carried out or, without one, until any is.
     ///
@@ -284,7 +284,7 @@ final class QueueJournal: Sendable {
     /// Removes the files of commands that were carried out and whose changes are on the disk; blocks.
     func done(_ items: [CommandSpool.Item]) throws(DownloadError) {
         try file.check()
-        for item in items { try inbox.done(item.path) }
+        for item in items { try spool.done(item.path) }
     }
 
     // MARK: Writing

@@ -54,9 +54,9 @@ struct QueueOrder: Sendable {
     /// Adds or moves a download; returns `true` if all downloads were relabeled.
     ///
     /// If `place` is before or after a download that is not in the queue, the download is added at the end.
-    mutating func insert(_ id: DownloadID, at place: QueuePosition) -> Bool {
+    mutating func insert(_ id: DownloadID, at queuePosition: QueuePosition) -> Bool {
         remove(id)
-        let position = position(of: place)
+        let position = position(of: queuePosition)
         let label = label(before: position)
         insert(Item(id: id, label: label ?? 0), at: position)
         guard label == nil else { return false }
@@ -84,8 +84,8 @@ struct QueueOrder: Sendable {
         return Position(block: blocks.count - 1, offset: last.count)
     }
 
-    private func position(of place: QueuePosition) -> Position {
-        switch place {
+    private func position(of queuePosition: QueuePosition) -> Position {
+        switch queuePosition {
         case .first: return Position(block: 0, offset: 0)
         case .last: return end
         case .before(let other): return position(of: other) ?? end

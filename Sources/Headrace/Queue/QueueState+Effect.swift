@@ -36,7 +36,7 @@ extension QueueState {
         var state: DownloadState?
         var event: DownloadEvent?
         /// The sequence number: the state with the highest one is final, in whatever order the states are published.
-        var turn: UInt64
+        var sequence: UInt64
         /// Whether the download is no longer waiting or running.
         var closes = false
     }

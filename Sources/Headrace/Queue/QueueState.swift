@@ -6,7 +6,7 @@ import HeadracePlatform
 ///
 /// A value behind the lock of ``DownloadQueue``; it performs no I/O and never blocks.
 struct QueueState {
-    var queue: Scheduler
+    var scheduler: Scheduler
     var idleSubscribers = Subscribers<Never>()
     private(set) var records: [DownloadID: DownloadRecord] = [:]
     /// The numbers in use, including those of entries that exist only in the journal.
@@ -28,13 +28,13 @@ struct QueueState {
     /// The finished files, with their stamps when they were renamed to their final names.
     private var finished: [DownloadID: FinishedFile] = [:]
     var removals = PartialRemovals()
-    private(set) var turn: UInt64 = 0
+    private(set) var sequence: UInt64 = 0
     /// The times for which a call of ``tick(at:)`` is scheduled.
     private var alarms: Set<Duration> = []
     private let journal: QueueJournal?
 
-    init(queue: Scheduler, journal: QueueJournal?) {
-        self.queue = queue
+    init(scheduler: Scheduler, journal: QueueJournal?) {
+        self.scheduler = scheduler
         self.journal = journal
     }
 
@@ -45,16 +45,16 @@ struct QueueState {
     /// Throws `unknownDownload` for an unknown identity, unless `skippingUnknown` is set.
     func ids(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> [DownloadID] {
         switch selection {
-        case .all: return queue.ids
+        case .all: return scheduler.ids
         case .downloads(let ids) where skippingUnknown: return ids.filter { records[$0] != nil }
         case .downloads(let ids):
             for id in ids where records[id] == nil { throw .unknown(id) }
             return ids
         case .group(let group):
             let ids = groups[group, default: []]
-            return ids.count < 2 ? Array(ids) : queue.order.sorted(ids)
-        case .url(let url): return queue.ids.filter { records[$0]?.requested { $0.url } == url }
-        case .state(let kind): return queue.ids.filter { records[$0]?.status.state.kind == kind }
+            return ids.count < 2 ? Array(ids) : scheduler.order.sorted(ids)
+        case .url(let url): return scheduler.ids.filter { records[$0]?.requested { $0.url } == url }
+        case .state(let kind): return scheduler.ids.filter { records[$0]?.status.state.kind == kind }
         }
     }
 
@@ -85,10 +85,10 @@ struct QueueState {
             if member.state == .waiting { reopen(record) }
             items.append(item)
         }
-        let actions = queue.add(items, at: now)
+        let actions = scheduler.add(items, at: now)
         for change in list.changes { journal?.note(change) }
         // A damaged journal may give two downloads the same label.
-        if list.members.contains(where: { $0.label != queue.order.label(of: $0.id) }) { recordAllLabels() }
+        if list.members.contains(where: { $0.label != scheduler.order.label(of: $0.id) }) { recordAllLabels() }
         return effects(of: actions)
     }
 
@@ -107,7 +107,7 @@ struct QueueState {
         var reopenings: [Effect] = []
         var (additions, refusals) = additions.divided { active[$0] }
         if !skippingUnknown, !refusals.isEmpty { additions = [] }
-        queue.isGathering = true
+        scheduler.isGathering = true
         let records = additions.map { addition in
             let known = addition.id.flatMap { self.records[$0] }
             if let known {
@@ -141,10 +141,10 @@ struct QueueState {
             items.append(Scheduler.Item(record, at: now))
             return record
         }
-        queue.isGathering = false
-        let relabellings = queue.relabellings
-        let actions = queue.add(items, at: now)
-        if queue.relabellings != relabellings { recordAllLabels() }
+        scheduler.isGathering = false
+        let relabellings = scheduler.relabellings
+        let actions = scheduler.add(items, at: now)
+        if scheduler.relabellings != relabellings { recordAllLabels() }
         let new = items.map(\.id)
         if let journal, !new.isEmpty { journal.note(added: new.compactMap { member($0) }) }
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
@@ -158,8 +158,8 @@ struct QueueState {
         guard active[path] == nil, let id = failed[path], let twin = records[id], twin.canContinue(with: request),
             (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return [] }
-        let actions = queue.resume(id, at: now, notBefore: twin.requested { $0.notBefore(at: now) })
-        return effects(of: actions + (request.startsPaused ? queue.pause(id) : []))
+        let actions = scheduler.resume(id, at: now, notBefore: twin.requested { $0.notBefore(at: now) })
+        return effects(of: actions + (request.startsPaused ? scheduler.pause(id) : []))
     }
 
     /// Adds the expectations of another request to those of a download; appends the error to `refusals` if they
@@ -174,19 +174,19 @@ struct QueueState {
     }
 
     /// Changes the position of a download in the queue.
-    mutating func move(_ id: DownloadID, to place: QueuePosition, at now: Duration) {
-        let relabellings = queue.relabellings
-        queue.move(id, to: place, at: now)
-        if queue.relabellings != relabellings {
+    mutating func move(_ id: DownloadID, to position: QueuePosition, at now: Duration) {
+        let relabellings = scheduler.relabellings
+        scheduler.move(id, to: position, at: now)
+        if scheduler.relabellings != relabellings {
             recordAllLabels()
-        } else if let label = queue.order.label(of: id) {
+        } else if let label = scheduler.order.label(of: id) {
             journal?.note(.moved(id.rawValue, label: label))
         }
     }
 
     /// Changes the priority of a download in the queue.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
-        queue.setPriority(priority, of: id, at: now)
+        scheduler.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
     }
 
@@ -197,7 +197,7 @@ struct QueueState {
 
     private func recordAllLabels() {
         guard let journal else { return }
-        let labels = queue.ids.map { ($0.rawValue, queue.order.label(of: $0) ?? 0) }
+        let labels = scheduler.ids.map { ($0.rawValue, scheduler.order.label(of: $0) ?? 0) }
         journal.note(.relabelled(Dictionary(uniqueKeysWithValues: labels)))
     }
 
@@ -218,7 +218,7 @@ struct QueueState {
     /// Converts the scheduler's actions to effects; `outcome` is that of the transfer that has just ended, if any.
     mutating func effects(of actions: [Scheduler.Action], _ outcome: TransferOutcome? = nil) -> [Effect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
-        if let time = queue.nextTick(), !alarms.contains(where: { $0 <= time }) {
+        if let time = scheduler.nextTick(), !alarms.contains(where: { $0 <= time }) {
             alarms.insert(time)
             effects.append(.alarm(time))
         }
@@ -239,15 +239,15 @@ struct QueueState {
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.lacksSecrets != true {
             // The credentials were supplied after the transfer had looked for them.
-            return effects(of: queue.ended(id, .retry(at: now), at: now))
+            return effects(of: scheduler.ended(id, .retry(at: now), at: now))
         }
-        return effects(of: queue.ended(id, outcome.forQueue, at: now), outcome)
+        return effects(of: scheduler.ended(id, outcome.forQueue, at: now), outcome)
     }
 
     /// Starts the downloads whose start time has been reached.
     mutating func tick(at now: Duration) -> [Effect] {
         alarms = alarms.filter { $0 > now }
-        return effects(of: queue.tick(at: now))
+        return effects(of: scheduler.tick(at: now))
     }
 
     /// Records that the end of a download was published; returns `true` if no other download is waiting or running.
@@ -267,7 +267,7 @@ struct QueueState {
             // A retry is not reported as another start.
             return .start(run, stateChange(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
-            if queue.isLeaving(id), let record = records[id] { makeWay(record) }
+            if scheduler.isLeaving(id), let record = records[id] { makeWay(record) }
             return signals[id].map { .stop($0, reason) }
         case .hold(let id, let blocker):
             return records[id].map { .publish($0, stateChange(.waiting, .waitingForNetwork(blocker))) }
@@ -393,7 +393,7 @@ struct QueueState {
     }
 
     private mutating func stateChange(_ state: DownloadState?, _ event: DownloadEvent?) -> StateChange {
-        turn += 1
-        return StateChange(state: state, event: event, turn: turn)
+        sequence += 1
+        return StateChange(state: state, event: event, sequence: sequence)
     }
 }

@@ -29,7 +29,7 @@ struct RestoredQueue: Sendable {
 
     /// Restores the queue from a journal; blocks to inspect files.
     init(
-        _ image: RegistrySnapshot,
+        _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,
         bases: RegistryBaseDirectories,
         pausing: Bool,
@@ -41,7 +41,7 @@ struct RestoredQueue: Sendable {
         var folder: DownloadRequest.Destination?
         // Downloads that have not ended, by partial-file path.
         var open: [String: DownloadID] = [:]
-        for entry in image.ordered {
+        for entry in snapshot.ordered {
             let id = DownloadID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
                 findings.append(entry.leftOut)

@@ -94,9 +94,9 @@ struct Scheduler: Sendable {
     }
 
     /// Changes the position of a download in the queue; a running download continues.
-    mutating func move(_ id: ID, to place: QueuePosition, at now: Duration) {
+    mutating func move(_ id: ID, to position: QueuePosition, at now: Duration) {
         guard entries[id] != nil else { return }
-        if order.insert(id, at: place) {
+        if order.insert(id, at: position) {
             relabelled(at: now)
         } else {
             enqueue(id, at: now)

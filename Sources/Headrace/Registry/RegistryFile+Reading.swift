@@ -14,7 +14,7 @@ extension RegistryFile {
     static func read(
         _ directory: String,
         calls: FileSystem = .system
-    ) throws(DownloadError) -> (image: RegistrySnapshot, findings: RegistryDiagnostics) {
+    ) throws(DownloadError) -> (snapshot: RegistrySnapshot, findings: RegistryDiagnostics) {
         let path = "\(directory)/\(RegistryStore.fileName)"
         var reader = RegistryReader()
         let bytes: [UInt8]
@@ -29,9 +29,9 @@ extension RegistryFile {
         } catch {
             throw .registry(path, error)
         }
-        var image = reader.image
-        _ = image.numberEntries()
-        return (image, reader.findings)
+        var snapshot = reader.snapshot
+        _ = snapshot.numberEntries()
+        return (snapshot, reader.findings)
     }
 
     /// Returns the contents of a file; if another file replaces it while it is read, the two are not mixed.

@@ -29,12 +29,12 @@ final class RegistryFile: Sendable {
         isRun: Bool = true,
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
         calls: FileSystem
-    ) throws(DownloadError) -> (file: RegistryFile, image: RegistrySnapshot, report: RegistryReport) {
+    ) throws(DownloadError) -> (file: RegistryFile, snapshot: RegistrySnapshot, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
         try calls.makeRegistryFolder(directory)
         let lock = try RegistryLock.take(in: directory, isRun: isRun, calls: calls)
-        var image = RegistrySnapshot()
+        var snapshot = RegistrySnapshot()
         var report = RegistryReport()
         do throws(DownloadError) {
             let store = try RegistryStore(
@@ -42,10 +42,10 @@ final class RegistryFile: Sendable {
                 syncs: syncs,
                 compaction: compaction,
                 calls: calls,
-                image: &image,
+                snapshot: &snapshot,
                 report: &report
             )
-            return (RegistryFile(lock, store), image, report)
+            return (RegistryFile(lock, store), snapshot, report)
         } catch {
             lock.release()
             throw error

@@ -88,7 +88,7 @@ struct RegistryLock: Sendable {
         guard opened.kind == .regular else { throw SystemError(errno: EEXIST) }
         do throws(SystemError) {
             guard try calls.lock(file) else { return .refused(RegistryOwner(processID: processID(in: file, calls))) }
-        } catch  where error.tellsOfNoLocks {
+        } catch  where error.meansNoLocks {
             // Unlike a partial file, a journal needs the lock: two processes would lose each other's changes.
             return .impossible(error)
         }

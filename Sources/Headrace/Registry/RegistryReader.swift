@@ -7,7 +7,7 @@ struct RegistryReader {
         let version: Int
     }
 
-    private(set) var image = RegistrySnapshot()
+    private(set) var snapshot = RegistrySnapshot()
     private(set) var findings = RegistryDiagnostics()
     /// The length of the complete lines from the start; the bytes after them are torn.
     private(set) var goodBytes: Int64 = 0
@@ -78,7 +78,7 @@ struct RegistryReader {
     }
 
     private mutating func apply(_ change: RegistryChange) {
-        findings.recordMissing(image.apply(change))
+        findings.recordMissing(snapshot.apply(change))
         switch change {
         case .added(let entries): findings.forgetMissing(entries.lazy.map(\.id))
         case .removed(let ids): findings.forgetMissing(ids)

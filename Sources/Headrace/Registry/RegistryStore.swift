@@ -51,7 +51,7 @@ struct RegistryStore: Sendable {
         syncs: Bool,
         compaction: Compaction,
         calls: FileSystem,
-        image: inout RegistrySnapshot,
+        snapshot: inout RegistrySnapshot,
         report: inout RegistryReport
     ) throws(DownloadError) {
         self.directory = directory
@@ -60,9 +60,9 @@ struct RegistryStore: Sendable {
         self.calls = calls
         path = "\(directory)/\(Self.fileName)"
         do throws(DownloadError) {
-            (image, report.findings) = try load()
-            needsRewrite = image.numberEntries()
-            report.unreadCopy = try rewriteIfNeeded(image, after: report.findings)
+            (snapshot, report.findings) = try load()
+            needsRewrite = snapshot.numberEntries()
+            report.unreadCopy = try rewriteIfNeeded(snapshot, after: report.findings)
         } catch {
             close()
             throw error
@@ -212,7 +212,7 @@ struct RegistryStore: Sendable {
     private mutating func load() throws(DownloadError) -> (RegistrySnapshot, RegistryDiagnostics) {
         var reader = RegistryReader()
         do throws(SystemError) {
-            guard try calls.status(path) != nil else { return (reader.image, reader.findings) }
+            guard try calls.status(path) != nil else { return (reader.snapshot, reader.findings) }
             file = try calls.open(path)
             // A process that was killed may have left a name that is not synced.
             try calls.syncNames(in: directory)
@@ -237,20 +237,20 @@ struct RegistryStore: Sendable {
         (size, recordCount, hasTornTail) = (reader.goodBytes, reader.recordCount, bytes > reader.goodBytes)
         // The process that wrote the lines may have been killed before it synced them.
         isUnsynced = size > 0
-        liveCount = reader.image.entries.count
-        return (reader.image, reader.findings)
+        liveCount = reader.snapshot.entries.count
+        return (reader.snapshot, reader.findings)
     }
 
     /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
     private mutating func rewriteIfNeeded(
-        _ image: RegistrySnapshot,
+        _ snapshot: RegistrySnapshot,
         after findings: RegistryDiagnostics
     ) throws(DownloadError) -> String? {
         var copy: String?
         do throws(DownloadError) {
             if findings.hasLoss { copy = try saveCopy() }
             if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
-                try replace(with: image.ordered)
+                try replace(with: snapshot.ordered)
             }
         } catch  where size > 0 {
             // It is readable as it is, and can be appended to.

@@ -44,13 +44,13 @@ extension PieceHashes {
                 if checksums == [nothing] { return [] }
             }
             var found: [Checksum] = []
-            let comparable = min(size, mostBytes)
+            let comparable = min(size, maxBytes)
             for range in ranges(fileSize: comparable) {
                 found.append(try await file.checksum(algorithm, of: range) { onProgress(range.lowerBound + $0, size) })
             }
             var wrong = badRanges(found: found, fileSize: comparable)
-            wrong.insert(size..<max(size, leastBytes))
-            wrong.insert(min(size, mostBytes)..<size)
+            wrong.insert(size..<max(size, minBytes))
+            wrong.insert(min(size, maxBytes)..<size)
             return wrong.ranges
         }
     }

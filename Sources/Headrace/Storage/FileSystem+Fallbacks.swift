@@ -18,7 +18,7 @@ extension FileSystem {
     func lockWherePossible(_ file: Int32) throws(SystemError) -> Bool {
         do throws(SystemError) {
             return try lock(file)
-        } catch  where error.tellsOfNoLocks {
+        } catch  where error.meansNoLocks {
             // No process can lock files there, so downloading without a lock is the only option.
             return true
         }
@@ -64,5 +64,5 @@ extension FileSystem {
 
 extension SystemError {
     /// Whether the error means that the file system does not support locks, as with some NFS and Lustre mounts.
-    var tellsOfNoLocks: Bool { isUnsupported || errno == ENOLCK }
+    var meansNoLocks: Bool { isUnsupported || errno == ENOLCK }
 }

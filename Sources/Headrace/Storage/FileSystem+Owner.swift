@@ -9,7 +9,7 @@ extension FileSystem {
     ///
     /// The owner of the folder is trusted, since that user can replace any file in it anyway. Throws if the owner
     /// cannot be determined at the moment.
-    func isStrangers(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
+    func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.
         let folder = try self.status(Self.parent(of: path) + "/")

@@ -37,7 +37,9 @@ final class PartialFile: Sendable {
                     guard try shared.calls.lockWherePossible(file) else { throw SystemError(errno: EWOULDBLOCK) }
                     // Meanwhile the name may have been reused, or this file may have been renamed to its final name.
                     let opened = try shared.calls.openStatus(file)
-                    guard try !shared.calls.isStrangers(opened, at: path) else { throw SystemError(errno: EEXIST) }
+                    guard try !shared.calls.belongsToAnotherUser(opened, at: path) else {
+                        throw SystemError(errno: EEXIST)
+                    }
                     let isNamed = try shared.isNamed(path, opened)
                     guard isNamed, opened.linkCount > 1 else {
                         if isNamed {
@@ -319,7 +321,7 @@ extension DownloadError {
             }
         var failure = DownloadError(code, "\(what): \(error).\(more)\(advice)", cause: error)
         // Retrying may succeed once other processes have closed files.
-        failure.mayPass = [EMFILE, ENFILE].contains(error.errno)
+        failure.isRetryable = [EMFILE, ENFILE].contains(error.errno)
         return failure
     }
 }

@@ -29,7 +29,7 @@ struct RecordFile: Sendable {
         do throws(SystemError) {
             guard let status = try shared.calls.status(path) else { return .none }
             guard status.kind == .regular else { return .unusable("The resume record is not a regular file.") }
-            guard try !shared.calls.isStrangers(status, at: path) else { return .none }
+            guard try !shared.calls.belongsToAnotherUser(status, at: path) else { return .none }
             bytes = try shared.calls.read(path, ControlRecord.maxBytes + 1)
         } catch {
             // The failure may be temporary, so the received bytes must not be discarded.
@@ -71,7 +71,8 @@ struct RecordFile: Sendable {
     }
 
     func removeIfPresent() throws(SystemError) {
-        guard let status = try shared.calls.status(path), try !shared.calls.isStrangers(status, at: path) else {
+        guard let status = try shared.calls.status(path), try !shared.calls.belongsToAnotherUser(status, at: path)
+        else {
             return
         }
         try shared.calls.remove(path)

@@ -20,7 +20,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Hashes the location of a response without its query, which may contain a signature that changes each time.
-    init(placeOf url: URL) {
+    init(locationOf url: URL) {
         var hash = Hash()
         hash.add(String(url.identity.absoluteString.prefix { $0 != "?" && $0 != "#" }))
         description = hash.value.hexadecimal

@@ -61,7 +61,7 @@ struct DescriptorBudget: Sendable {
 
     /// Returns how many connections a download may have, including its first.
     ///
-    /// The connections stay reserved until the next call for this download or ``left(_:)``.
+    /// The connections stay reserved until the next call for this download or ``releaseConnections(of:)``.
     mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
         let current = connections[id, default: 0]
         let available = (capacity - used) / Self.perConnection
@@ -72,7 +72,7 @@ struct DescriptorBudget: Sendable {
     }
 
     /// Releases the additional connections of a download.
-    mutating func left(_ id: DownloadID) {
+    mutating func releaseConnections(of id: DownloadID) {
         guard connectionCount > 0 else { return }
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
@@ -140,8 +140,8 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
 
-    func left(_ id: DownloadID) {
-        state.withLock { $0.budget.left(id) }
+    func releaseConnections(of id: DownloadID) {
+        state.withLock { $0.budget.releaseConnections(of: id) }
     }
 
     /// Returns whether a transfer that could not open a descriptor should wait until other transfers release theirs.

@@ -66,7 +66,7 @@ struct HostConnectionLimits: Sendable {
     }
 
     /// Records that a download has finished or no longer uses the host.
-    mutating func left(_ id: DownloadID, _ host: String, at now: Duration) {
+    mutating func release(_ id: DownloadID, _ host: String, at now: Duration) {
         hosts[host]?.downloads.removeAll { $0.id == id }
         if isIdle(host, at: now) { hosts[host] = nil }
         if hosts.count > Self.sweepThreshold { hosts = hosts.filter { !isIdle($0.key, at: now) } }

@@ -45,8 +45,8 @@ final class HostLimiter: Sendable {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
-    func left(_ id: DownloadID, _ url: URL, at now: Duration) {
-        limits.withLock { $0.left(id, Self.host(of: url), at: now) }
+    func release(_ id: DownloadID, _ url: URL, at now: Duration) {
+        limits.withLock { $0.release(id, Self.host(of: url), at: now) }
     }
 
     static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }

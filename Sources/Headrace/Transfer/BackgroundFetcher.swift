@@ -7,7 +7,7 @@ protocol BackgroundFetcher: Sendable {
     /// Releases the session, so that another manager can use it; later calls have no effect.
     func release()
     /// Records that the transfer of this download no longer needs the system and is about to finish.
-    func left(_ id: DownloadID)
+    func runLeft(_ id: DownloadID)
     /// Records that the queue has processed the outcome of this download's transfer.
     func ended(_ id: DownloadID)
     /// Calls `body` at a time when no delivered file is being moved to a partial file, and returns its result.

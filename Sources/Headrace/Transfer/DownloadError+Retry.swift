@@ -1,6 +1,6 @@
 extension DownloadError {
     /// Whether the same request may succeed a little later.
-    var isTransient: Bool { isNetworkFailure || mayPass }
+    var isTransient: Bool { isNetworkFailure || isRetryable }
 
     /// Whether the server may not exist: its name was not found, or it refused the connection.
     var isHostUnreachable: Bool { code == .nameResolution || isConnectionRefused }
@@ -44,7 +44,7 @@ extension ResponseRejection {
         var error = DownloadError(code, sentence, statusCode: statusCode)
         error.retryAfter = retryAfter
         if self == .status(401) { error.remedy = .login }
-        error.mayPass = isTransient
+        error.isRetryable = isTransient
         return error
     }
 }

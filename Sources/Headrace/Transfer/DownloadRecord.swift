@@ -211,14 +211,14 @@ extension DownloadRecord {
         readers.recordWriter.save(syncing: syncing) { readers.held }
     }
 
-    /// Enters a state like ``DownloadStatus/enter(_:_:turn:_:)``, and notifies waiting readers.
+    /// Enters a state like ``DownloadStatus/enter(_:_:sequence:_:)``, and notifies waiting readers.
     func enter(
         _ newState: DownloadState?,
         _ event: DownloadEvent?,
-        turn: UInt64,
+        sequence: UInt64,
         _ entering: (DownloadState) -> Void
     ) {
-        status.enter(newState, event, turn: turn, entering)
+        status.enter(newState, event, sequence: sequence, entering)
         state.withLock { $0.readers }?.entered(self)
     }
 }

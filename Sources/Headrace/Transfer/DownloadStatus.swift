@@ -32,22 +32,22 @@ final class DownloadStatus: Sendable {
         }
 
         /// Removes and returns the latches whose conditions this state meets.
-        func takeWaiting(for state: DownloadState, turn: UInt64) -> [Latch] {
+        func takeWaiting(for state: DownloadState, sequence: UInt64) -> [Latch] {
             guard !waiting.isEmpty else { return [] }
-            let met = waiting.filter { $0.isMet(state, turn) }.map(\.latch)
-            waiting.removeAll { $0.isMet(state, turn) }
+            let met = waiting.filter { $0.isMet(state, sequence) }.map(\.latch)
+            waiting.removeAll { $0.isMet(state, sequence) }
             return met
         }
     }
 
     /// Whether a state with this sequence number meets a condition; called under the lock.
-    private typealias StateTest = @Sendable (DownloadState, _ turn: UInt64) -> Bool
+    private typealias StateTest = @Sendable (DownloadState, _ sequence: UInt64) -> Bool
 
     private struct Storage {
         var state: DownloadState
-        /// The turn of ``state``, its sequence number: states may arrive in any order, and one with a lower turn is
+        /// The sequence number of ``state``: states may arrive in any order, and one with a lower number is
         /// not set.
-        var turn: UInt64 = 0
+        var sequence: UInt64 = 0
         /// `nil` until the download starts or is observed, as for most downloads of a long queue.
         var activity: Activity?
 
@@ -88,18 +88,18 @@ final class DownloadStatus: Sendable {
     /// - Parameters:
     ///   - state: The state.
     ///   - event: The event.
-    ///   - turn: The sequence number of the state: the highest one wins, in whatever order the states arrive.
+    ///   - sequence: The sequence number of the state: the highest one wins, in whatever order the states arrive.
     ///   - entering: Called under the lock with the state, if it is set.
     func enter(
         _ state: DownloadState?,
         _ event: DownloadEvent?,
-        turn: UInt64,
+        sequence: UInt64,
         _ entering: (DownloadState) -> Void = { _ in }
     ) {
         let finish: (() -> Void)? = storage.withLock { storage in
             if let event { storage.begunActivity().append(event) }
-            guard let state, turn > storage.turn else { return nil }
-            storage.turn = turn
+            guard let state, sequence > storage.sequence else { return nil }
+            storage.sequence = sequence
             storage.state = state
             entering(state)
             // Before the state, which may finish the streams.
@@ -108,7 +108,7 @@ final class DownloadStatus: Sendable {
             // Under the lock, so that states are published in order.
             observers.publish(.stateChanged(id, state))
             guard let activity = storage.activity else { return nil }
-            let latches = activity.takeWaiting(for: state, turn: turn)
+            let latches = activity.takeWaiting(for: state, sequence: sequence)
             guard state.isEnded else { return { latches.forEach { $0.open() } } }
             let states = activity.stateSubscribers.removeAll()
             let progress = activity.progressSubscribers.removeAll()
@@ -148,23 +148,23 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended or entered a later turn than `turn`.
+    /// Waits until the download has ended or entered a later sequence than `sequence`.
     ///
     /// Unless `evenIfCancelled`, also returns when the task is cancelled.
-    func waitForEnd(orStateAfter turn: UInt64, evenIfCancelled: Bool) async {
-        await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
+    func waitForEnd(orStateAfter sequence: UInt64, evenIfCancelled: Bool) async {
+        await wait(evenIfCancelled) { $0.isEnded || $1 > sequence }
     }
 
     /// Returns when a state with a higher sequence number is set, or when the task is cancelled, unless
     /// `evenIfCancelled` is set.
-    func waitForState(after turn: UInt64, evenIfCancelled: Bool) async {
-        await wait(evenIfCancelled) { $1 > turn }
+    func waitForState(after sequence: UInt64, evenIfCancelled: Bool) async {
+        await wait(evenIfCancelled) { $1 > sequence }
     }
 
     private func wait(_ evenIfCancelled: Bool, until isMet: @escaping StateTest) async {
         let latch = Latch()
         let isOver = storage.withLock { storage in
-            if isMet(storage.state, storage.turn) { return true }
+            if isMet(storage.state, storage.sequence) { return true }
             storage.begunActivity().waiting.append((isMet, latch))
             return false
         }

@@ -22,7 +22,7 @@ extension DownloadTransfer {
         // Stored for later runs too, whose first source may have the same date.
         if accepted.proof == .nothingHeld {
             if !attempts.sources.isFirst { accepted.representation.isFromMirror = true }
-            accepted.representation.asker = session.asker
+            accepted.representation.requesterFingerprint = session.requesterFingerprint
         }
         let file = URL(filePath: path, directoryHint: .notDirectory)
         attempts.reportedFile = (path, file)
@@ -43,7 +43,7 @@ extension DownloadTransfer {
         // Short downloads are not worth counting.
         let isCounted = accepted.totalBytes ?? .max >= Self.minConcurrentBytes
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
-        defer { if isCounted { hosts.left(record.id, url, at: environment.clock.now()) } }
+        defer { if isCounted { hosts.release(record.id, url, at: environment.clock.now()) } }
         // Checked before the state is copied for the segmented fetch.
         if SegmentedFetch.isPossible(after: response, accepted, session, attempts),
             let segments = SegmentedFetch(of: self, response, accepted, session, attempts)
@@ -272,7 +272,7 @@ extension DownloadTransfer {
         let final: (path: String, stamp: FileStamp)
         do {
             final = try session.finish(as: path, from: attempts.sources.current) {
-                environment.willName(record.id, $0, $1)
+                environment.willRename(record.id, $0, $1)
             }
         } catch  where error.code == .fileExists && request.replacement == .skip {
             // The file appeared during the download; it is treated as if it had existed before.

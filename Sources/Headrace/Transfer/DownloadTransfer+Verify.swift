@@ -9,7 +9,8 @@ extension DownloadTransfer {
     /// contradict the expected size.
     func restartReason(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
         if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
-        if let known = session.representation, known.asker ?? session.asker != session.asker,
+        if let known = session.representation,
+            known.requesterFingerprint ?? session.requesterFingerprint != session.requesterFingerprint,
             !attempts.verification.isNeeded
         {
             // If the file is complete, no further response can verify it.
@@ -179,7 +180,7 @@ extension DownloadTransfer {
         guard record.requested({ $0.refetchPolicy == .ifChanged }), let pieces = request.pieceHashes,
             let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
         else { return false }
-        let size = min(file.status.size, pieces.mostBytes)
+        let size = min(file.status.size, pieces.maxBytes)
         var reading = Reading(of: self, attempts.meter.progress(at: environment.clock.now()))
         let found = try await reading.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
         let bad = pieces.badRanges(found: found, fileSize: size)
@@ -195,7 +196,7 @@ extension DownloadTransfer {
         let wrong = pieces.wrongPieces(found: found)
         // If the last piece matches, the file ends with it.
         let hasEnd = found.count == pieces.count && wrong.last != pieces.count - 1
-        let missing = (hasEnd ? size : pieces.mostBytes) - right.count
+        let missing = (hasEnd ? size : pieces.maxBytes) - right.count
         try await session.takeOver(right, of: file, for: path, isWhole: missing == 0)
         let count = pieces.count - found.count + wrong.count
         let excess = file.status.size - size

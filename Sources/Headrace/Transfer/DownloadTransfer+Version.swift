@@ -141,7 +141,7 @@ extension DownloadTransfer {
         // Until then the resume record stays, so that another run can find the file.
         let isResult = try await isRequested(path, &attempts)
         if isResult, let status = try? environment.files.status(path) {
-            environment.willName(record.id, path, FileStamp(status))
+            environment.willRename(record.id, path, FileStamp(status))
         }
         session.recordFile.remove()
         return isResult ? skipped(path) : nil
@@ -279,7 +279,7 @@ extension DownloadRequest {
 
     /// Returns a fingerprint of the login and the header fields, by which a server may select the file; empty if there
     /// are none.
-    func asker(_ configuration: DownloadConfiguration) -> String {
+    func requesterFingerprint(_ configuration: DownloadConfiguration) -> String {
         let variant = variant(configuration, tellingLogins: true)
         return variant.isEmpty ? "" : Fingerprint(variant).short
     }

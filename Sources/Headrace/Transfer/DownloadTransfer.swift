@@ -68,7 +68,7 @@ final class DownloadTransfer: Sendable {
         case .complete(let path): named = path
         case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
         }
-        attempts.verification.goOn(with: session.representation?.checksum.flatMap { Checksum($0) })
+        attempts.verification.resume(with: session.representation?.checksum.flatMap { Checksum($0) })
         if session.representation?.isUnverified == true { attempts.resume.accepted(.later(.checksum)) }
         if session.representation?.isFromMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
         attempts.meter.correct(to: session.held.count)
@@ -300,7 +300,7 @@ final class DownloadTransfer: Sendable {
             var error = refusal.error(retryAfter: delay, isTransient: true)
             if head.isHostRefusal {
                 let now = environment.clock.now()
-                error.isOneTooMany = environment.hosts.refused(record.id, head.url, retryAfter: delay, at: now)
+                error.exceedsHostLimit = environment.hosts.refused(record.id, head.url, retryAfter: delay, at: now)
             }
             await body.drain(of: head)
             throw error

@@ -42,8 +42,8 @@ extension PartialDownload {
         finalPath = held.finalPath
         representation = held.representation
         // Cookies may have changed. A local copy, since the direct access would overlap itself on Apple platforms.
-        let asker = asker
-        representation?.asker = asker
+        let requesterFingerprint = requesterFingerprint
+        representation?.requesterFingerprint = requesterFingerprint
         pieces = held.pieces
         return try resumeBytes(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
     }
@@ -96,12 +96,14 @@ extension PartialDownload {
         guard contents != .none else { return nil }
         hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,
-            record.url == url.identity, record.representation.asker ?? asker == asker
+            record.url == url.identity,
+            record.representation.requesterFingerprint ?? requesterFingerprint == requesterFingerprint
         else { return nil }
         let final = names.directory + "/" + name
         let bootID = try bootID()
         guard let status = try? environment.files.status(final), record.matches(status.identity),
-            (try? environment.files.isStrangers(status, at: final)) == false, status.size == record.written.end,
+            (try? environment.files.belongsToAnotherUser(status, at: final)) == false,
+            status.size == record.written.end,
             status.size == record.totalBytes ?? status.size
         else { return nil }
         // A name may survive a power cut while the bytes of the file do not.

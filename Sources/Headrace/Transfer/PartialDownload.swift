@@ -31,8 +31,8 @@ struct PartialDownload {
     let url: URL
     let names: DestinationPaths
     let environment: TransferEnvironment
-    /// A fingerprint of the login and header fields of the requests; see ``DownloadRequest/asker(_:)``.
-    let asker: String
+    /// A fingerprint of the login and header fields of the requests; see ``DownloadRequest/requesterFingerprint(_:)``.
+    let requesterFingerprint: String
     /// The requester that received the last accepted response; `nil` before the first one.
     var requester: Requester?
     /// The readers of the file; notified of new bytes after they are written, and of lost bytes before they are
@@ -59,7 +59,7 @@ struct PartialDownload {
         url = record.requested { $0.url }
         names = record.names
         self.environment = environment
-        asker = record.requested { $0.asker(environment.configuration) }
+        requesterFingerprint = record.requested { $0.requesterFingerprint(environment.configuration) }
         readers = record.readers()
         policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
     }
@@ -277,14 +277,14 @@ struct PartialDownload {
     /// - Parameters:
     ///   - finalPath: The intended final path.
     ///   - source: The URL that the file came from.
-    ///   - willName: Called with each path before the rename is tried, and with the stamp of the file.
+    ///   - willRename: Called with each path before the rename is tried, and with the stamp of the file.
     /// - Returns: The final path and the stamp of the file.
     /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
     ///   final name and only the directory could not be synced.
     mutating func finish(
         as finalPath: String,
         from source: URL,
-        willName: (String, FileStamp) -> Void
+        willRename: (String, FileStamp) -> Void
     ) throws(DownloadError) -> (path: String, stamp: FileStamp) {
         // The last check, whatever determined the name.
         guard names.contains(finalPath) else {
@@ -309,7 +309,7 @@ struct PartialDownload {
         let stamp = FileStamp(status)
         let version = setVersion(source, on: partial, stamp)
         do throws(SystemError) {
-            willName(candidate, stamp)
+            willRename(candidate, stamp)
             if conflictPolicy == .overwrite {
                 try partial.replace(candidate)
             } else {
@@ -318,7 +318,7 @@ struct PartialDownload {
                     candidate = next
                     state = .finalising(names.name(of: candidate))
                     if policy.hasRecord { _ = work(for: .writeRecord)() }
-                    willName(candidate, stamp)
+                    willRename(candidate, stamp)
                 }
             }
         } catch {

@@ -14,7 +14,7 @@ final class TransferEnvironment: Sendable {
     let rates: ThrottleController
     let descriptors: DescriptorShare
     /// Called with the stamp of a file before it is renamed to its final name; may block.
-    let willName: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
+    let willRename: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
     /// Downloads the files outside the process; `nil` if the manager does it.
     let background: (any BackgroundFetcher)?
     /// Stores the validators of files on file systems without extended attributes; `nil` to store none.
@@ -24,7 +24,7 @@ final class TransferEnvironment: Sendable {
         _ other: TransferEnvironment,
         background: (any BackgroundFetcher)?,
         versions: RegistryVersions?,
-        willName: @escaping @Sendable (DownloadID, _ path: String, FileStamp) -> Void
+        willRename: @escaping @Sendable (DownloadID, _ path: String, FileStamp) -> Void
     ) {
         self.background = background
         self.versions = versions
@@ -38,7 +38,7 @@ final class TransferEnvironment: Sendable {
         claims = other.claims
         rates = other.rates
         descriptors = other.descriptors
-        self.willName = willName
+        self.willRename = willRename
     }
 
     /// Creates an environment.
@@ -72,7 +72,7 @@ final class TransferEnvironment: Sendable {
         self.descriptors = descriptors
         claims = DestinationReservations()
         rates = ThrottleController(configuration, clock: clock, localTime: localTime)
-        willName = { _, _, _ in }
+        willRename = { _, _, _ in }
         background = nil
         versions = nil
     }

@@ -99,7 +99,7 @@ struct TransferState: Sendable {
     mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         var random = SystemRandomNumberGenerator()
-        let isForgiven = error.isOneTooMany && !sources.hasNext || error.followsStall
+        let isForgiven = error.exceedsHostLimit && !sources.hasNext || error.followsStall
         let isFirst = backoff.failures == 0
         let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
         // The timeout was a wait already, most likely on a dead connection.

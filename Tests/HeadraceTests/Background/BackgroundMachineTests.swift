@@ -14,12 +14,12 @@ struct BackgroundMachineTests {
 
     /// A machine that has listed these tasks.
     private func machine(
-        _ tasks: [(BackgroundTask, BackgroundMachine.Standing, Int64)] = [],
+        _ tasks: [(BackgroundTask, BackgroundMachine.Status, Int64)] = [],
         sizeLimit: Int64? = nil
     ) -> (machine: BackgroundMachine, effects: [BackgroundMachine.Effect]) {
         var machine = BackgroundMachine(SizeLimit(maxBytes: sizeLimit))
         let effects = machine.listed(
-            tasks.map { .init(task: $0.0, standing: $0.1, receivedBytes: $0.2) },
+            tasks.map { .init(task: $0.0, status: $0.1, receivedBytes: $0.2) },
             at: 0
         )
         return (machine, effects)
@@ -47,28 +47,28 @@ struct BackgroundMachineTests {
         let (handler, file) = (BackgroundHandler(number: 1), try file())
         #expect(machine.woken(handler) == [])
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
-        #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil), .end(id, .file(file))])
+        #expect(machine.movedFile(task, .success(file), .running) == [.save(id, nil), .end(id, .file(file))])
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
         #expect(machine.reportedAll() == [], "the file is being compared and named")
-        machine.left(id)
+        machine.runLeft(id)
         #expect(machine.ended(id, .unwanted) == [.call([handler])])
         #expect(machine.reportedAll() == [])
         #expect(machine.ended(id, .unwanted) == [])
     }
 
-    @Test(arguments: [BackgroundMachine.Standing.running, .waiting])
+    @Test(arguments: [BackgroundMachine.Status.running, .waiting])
     func `a file delivered before its run starts delays the wake handler unless the run is queued`(
-        _ standing: BackgroundMachine.Standing
+        _ status: BackgroundMachine.Status
     ) throws {
         var machine = machine().machine
         let (handler, file) = (BackgroundHandler(number: 1), try file())
         #expect(machine.woken(handler) == [])
-        #expect(machine.finished(task, standing, hasFile: true) == [.takeOver(task)])
-        #expect(machine.tookOver(task, .success(file), standing) == [.save(id, nil)])
-        #expect(machine.reportedAll() == (standing == .running ? [] : [.call([handler])]))
+        #expect(machine.finished(task, status, hasFile: true) == [.takeOver(task)])
+        #expect(machine.movedFile(task, .success(file), status) == [.save(id, nil)])
+        #expect(machine.reportedAll() == (status == .running ? [] : [.call([handler])]))
         #expect(machine.fetch(id, note: nil, at: 0) == [.end(id, .file(file))])
-        machine.left(id)
-        #expect(machine.ended(id, .unwanted) == (standing == .running ? [.call([handler])] : []))
+        machine.runLeft(id)
+        #expect(machine.ended(id, .unwanted) == (status == .running ? [.call([handler])] : []))
     }
 
     @Test func `a file delivered after its run has left is for the next run and does not delay the wake handler`()
@@ -77,9 +77,9 @@ struct BackgroundMachineTests {
         var machine = machine().machine
         let handler = BackgroundHandler(number: 1)
         #expect(machine.woken(handler) == [])
-        machine.left(id)
+        machine.runLeft(id)
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
-        #expect(machine.tookOver(task, .success(try file()), .running) == [.save(id, nil)])
+        #expect(machine.movedFile(task, .success(try file()), .running) == [.save(id, nil)])
         #expect(machine.reportedAll() == [])
         #expect(machine.ended(id, .waiting) == [.call([handler])])
     }
@@ -115,7 +115,7 @@ struct BackgroundMachineTests {
     @Test func `a task that survived a crash is adopted as it is`() {
         var machine = BackgroundMachine()
         #expect(machine.fetch(id, note: .started, at: 0) == [], "nothing is asked for before all tasks are known")
-        #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 40)], at: 0) == [])
+        #expect(machine.listed([.init(task: task, status: .running, receivedBytes: 40)], at: 0) == [])
         #expect(
             machine.wrote(task, receivedBytes: 50, totalBytes: 100)
                 == [.progress(id, receivedBytes: 50, totalBytes: 100)]
@@ -132,10 +132,10 @@ struct BackgroundMachineTests {
         if isAwaited { #expect(machine.fetch(id, note: .started, at: 0) == []) }
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
         let end: [BackgroundMachine.Effect] = [.end(id, .file(file))]
-        #expect(machine.tookOver(task, .success(file), .running) == [.save(id, nil)] + (isAwaited ? end : []))
+        #expect(machine.movedFile(task, .success(file), .running) == [.save(id, nil)] + (isAwaited ? end : []))
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
         // The list may have been created before.
-        #expect(machine.listed([.init(task: task, standing: .running, receivedBytes: 5)], at: 0) == [])
+        #expect(machine.listed([.init(task: task, status: .running, receivedBytes: 5)], at: 0) == [])
         if !isAwaited { #expect(machine.fetch(id, note: nil, at: 0) == end) }
         #expect(machine.finished(BackgroundTask(id, 2), .running, hasFile: true) == [], "no file is taken twice")
     }
@@ -205,11 +205,11 @@ struct BackgroundMachineTests {
         let kept = BackgroundMachine.Effect.save(id, .resumable(data))
         let cancelled = BackgroundMachine.End(failure: .interrupted)
         if dataIsFirst {
-            #expect(machine.gave(task, data, at: 0) == [kept])
+            #expect(machine.receivedResumeData(task, data, at: 0) == [kept])
             #expect(machine.completed(task, .running, cancelled, at: 0) == [.end(id, .stopped)])
         } else {
             #expect(machine.completed(task, .running, cancelled, at: 0) == [], "the data it began with is used up")
-            #expect(machine.gave(task, data, at: 0) == [kept, .end(id, .stopped)])
+            #expect(machine.receivedResumeData(task, data, at: 0) == [kept, .end(id, .stopped)])
         }
         #expect(machine.fetch(id, note: .resumable(data), at: 0) == [.make(id, from: data)])
     }
@@ -218,7 +218,7 @@ struct BackgroundMachineTests {
         var machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: nil)
         _ = machine.stop(id, .keeping)
-        #expect(machine.gave(task, nil, at: 0) == [])
+        #expect(machine.receivedResumeData(task, nil, at: 0) == [])
         #expect(
             machine.completed(task, .running, .init(failure: .interrupted), at: 0)
                 == [.save(id, nil), .restarted(id, .noResumeData, wastedBytes: 60), .end(id, .stopped)]
@@ -229,8 +229,8 @@ struct BackgroundMachineTests {
         var machine = fetching()
         _ = machine.stop(id, .keeping)
         #expect(machine.finished(task, .running, hasFile: true) == [.takeOver(task)])
-        #expect(machine.tookOver(task, .success(try file()), .running) == [.save(id, nil), .end(id, .stopped)])
-        #expect(machine.gave(task, nil, at: 0) == [])
+        #expect(machine.movedFile(task, .success(try file()), .running) == [.save(id, nil), .end(id, .stopped)])
+        #expect(machine.receivedResumeData(task, nil, at: 0) == [])
         #expect(machine.completed(task, .kept, .init(), at: 0) == [])
     }
 
@@ -238,7 +238,7 @@ struct BackgroundMachineTests {
         var (machine, effects) = machine([(task, .kept, 40)])
         #expect(effects == [.cancelForData(task)])
         #expect(machine.fetch(id, note: .started, at: 0) == [])
-        #expect(machine.gave(task, data, at: 0) == [.save(id, .resumable(data))])
+        #expect(machine.receivedResumeData(task, data, at: 0) == [.save(id, .resumable(data))])
         #expect(machine.completed(task, .running, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
     }
 

@@ -30,7 +30,7 @@ struct BackgroundWalk {
         case wrote(Int64)
         case finished(hasFile: Bool)
         case completed(BackgroundMachine.End)
-        case gave(ResumeData?)
+        case receivedResumeData(ResumeData?)
     }
 
     private var machine = BackgroundMachine()
@@ -131,7 +131,7 @@ struct BackgroundWalk {
     private mutating func conclude() {
         guard let id = pick(sorted(items.filter { $0.value.outcome != nil }.keys)), let item = items[id] else { return }
         items[id]?.outcome = nil
-        machine.left(id)
+        machine.runLeft(id)
         // Delivers a callback after the run has left and before the queue knows.
         if chance(4) { deliver() }
         items[id]?.isDue = false
@@ -150,7 +150,7 @@ struct BackgroundWalk {
         case .again, .failed: items[id]?.state = .waiting
         case .stopped, nil: break
         }
-        perform(machine.ended(id, standing(id)))
+        perform(machine.ended(id, status(id)))
     }
 
     private mutating func verb() {
@@ -184,7 +184,7 @@ struct BackgroundWalk {
             items[id]?.outcome = nil
         }
         for task in sorted(mail.keys) {
-            mail[task]?.removeAll { if case .gave = $0 { true } else { false } }
+            mail[task]?.removeAll { if case .receivedResumeData = $0 { true } else { false } }
             if mail[task]?.isEmpty == true { mail[task] = nil }
         }
         if chance(3) {
@@ -202,7 +202,7 @@ struct BackgroundWalk {
         // A task that has ended may still be listed.
         let tasks = running.keys + (chance(2) ? Array(mail.keys).filter { running[$0] == nil } : [])
         let listed = sorted(tasks).map {
-            BackgroundMachine.Listed(task: $0, standing: standing($0.download), receivedBytes: running[$0] ?? 0)
+            BackgroundMachine.Listed(task: $0, status: status($0.download), receivedBytes: running[$0] ?? 0)
         }
         perform(machine.listed(listed, at: now))
     }
@@ -235,12 +235,12 @@ struct BackgroundWalk {
         guard !isInvalid, let task = pick(sorted(mail.keys)), var callbacks = mail[task] else { return }
         let callback = callbacks.removeFirst()
         mail[task] = callbacks.isEmpty ? nil : callbacks
-        let standing = standing(task.download)
+        let status = status(task.download)
         switch callback {
         case .wrote(let received): perform(machine.wrote(task, receivedBytes: received, totalBytes: nil))
-        case .finished(let hasFile): perform(machine.finished(task, standing, hasFile: hasFile), mayTakeOver: task)
-        case .completed(let end): perform(machine.completed(task, standing, end, at: now))
-        case .gave(let data): perform(machine.gave(task, data, at: now))
+        case .finished(let hasFile): perform(machine.finished(task, status, hasFile: hasFile), mayTakeOver: task)
+        case .completed(let end): perform(machine.completed(task, status, end, at: now))
+        case .receivedResumeData(let data): perform(machine.receivedResumeData(task, data, at: now))
         }
     }
 
@@ -286,17 +286,17 @@ struct BackgroundWalk {
             case .cancel(let task): end(task, .interrupted)
             case .cancelForData(let task):
                 guard running[task] != nil else {
-                    mail[task, default: []].append(.gave(nil))
+                    mail[task, default: []].append(.receivedResumeData(nil))
                     continue
                 }
                 end(task, .interrupted)
-                let response = Callback.gave(chance(3) ? nil : ResumeData(bytes: [2], time: now))
+                let response = Callback.receivedResumeData(chance(3) ? nil : ResumeData(bytes: [2], time: now))
                 let place = Int.random(in: 0...(mail[task]?.count ?? 0), using: &random)
                 mail[task]?.insert(response, at: place)
             case .takeOver(let task):
                 if task != mayTakeOver { fail("No file is there for \(task)") }
                 if items[task.download]?.isTaken == true { fail("A second file of \(task.download)") }
-                effects = machine.tookOver(task, takeOver(task.download), standing(task.download)) + effects
+                effects = machine.movedFile(task, takeOver(task.download), status(task.download)) + effects
             case .save(let id, let note): items[id]?.note = note
             case .progress, .resumed, .restarted: break
             case .end(let id, let outcome):
@@ -331,7 +331,7 @@ struct BackgroundWalk {
 
     // MARK: Helpers
 
-    private func standing(_ id: Download.ID) -> BackgroundMachine.Standing {
+    private func status(_ id: Download.ID) -> BackgroundMachine.Status {
         switch items[id]?.state {
         case .waiting: .waiting
         case .running: .running

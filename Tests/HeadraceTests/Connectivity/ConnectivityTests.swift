@@ -7,8 +7,8 @@ import Testing
 /// Downloads without retries on a network that comes, goes and changes.
 @Suite(.timeLimit(.minutes(4)))
 struct ConnectivityTests {
-    private static let up = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
-    private static let moved = NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])
+    private static let up = NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.2"])
+    private static let moved = NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.3"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
     private static let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true)
     /// Less than one chunk of the fake transport, so that they all arrive at once.
@@ -107,7 +107,7 @@ struct ConnectivityTests {
             await hold(download)
             #expect(download.state == .waiting)
             #expect(download.networkBlocker == .offline)
-            #expect(list.manager.list.snapshots().map(\.networkBlocker) == [.offline])
+            #expect(list.manager.queue.snapshots().map(\.networkBlocker) == [.offline])
             list.network.update(Self.up)
             try await list.expectExact(download, starts: [0, Self.firstBytes])
             #expect(download.networkBlocker == nil)
@@ -138,7 +138,9 @@ struct ConnectivityTests {
         try await withManager(on: Self.up) { list in
             let download = try await list.download()
             await list.begin(download)
-            list.network.update(NetworkPath(isUp: true, origins: Self.up.origins.union(["eth0 2001:db8::2"])))
+            list.network.update(
+                NetworkPath(isUp: true, localEndpoints: Self.up.localEndpoints.union(["eth0 2001:db8::2"]))
+            )
             // Waiting for this update ensures that the previous one has been processed.
             list.network.update(Self.down)
             await hold(download)

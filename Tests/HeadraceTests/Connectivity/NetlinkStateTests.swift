@@ -116,7 +116,7 @@ struct NetlinkStateTests {
     ) {
         let messages = [Fixture.link(2, name), .route(Fixture.route(2), replaces: false)]
         let path = path(messages)
-        #expect(path == NetworkPath(isUp: true, interface: interface, isExpensive: isExpensive, origins: [name]))
+        #expect(path == NetworkPath(isUp: true, interface: interface, isExpensive: isExpensive, localEndpoints: [name]))
     }
 
     /// Messages after the wired state, and whether its path is then up.
@@ -162,6 +162,6 @@ struct NetlinkStateTests {
 
     @Test func `connections originate from the addresses of the interfaces in use`() {
         let path = path(Self.wired + Self.wifi + [.address(Fixture.address(2, "2001:db8::2"))])
-        #expect(path?.origins == ["eth0", "eth0 192.0.2.2", "eth0 2001:db8::2"])
+        #expect(path?.localEndpoints == ["eth0", "eth0 192.0.2.2", "eth0 2001:db8::2"])
     }
 }

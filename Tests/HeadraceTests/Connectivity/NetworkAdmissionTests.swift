@@ -5,7 +5,7 @@ import Testing
 /// Admission of downloads to a network path, and the need for new connections after a change.
 @Suite(.timeLimit(.minutes(4)))
 struct NetworkAdmissionTests {
-    private static let wired = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
+    private static let wired = NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.2"])
     private static let down = NetworkPath(isUp: false, interface: .loopback)
 
     /// The path, the policy and the expected blocker.
@@ -53,11 +53,11 @@ struct NetworkAdmissionTests {
         arguments: [
             ([wired, wired], false), ([wired, down], false), ([wired, down, wired], false),
             ([wired, nil, wired], false),
-            ([wired, NetworkPath(isUp: true, origins: ["eth0 192.0.2.2", "eth0 2001:db8::2"])], false),
-            ([wired, NetworkPath(isUp: true, interface: .wifi, origins: ["eth0 192.0.2.2"])], false),
-            ([wired, NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])], true),
-            ([wired, down, NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])], true),
-            ([wired, NetworkPath(isUp: true, interface: .other, origins: ["tun0 198.51.100.1"])], true),
+            ([wired, NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.2", "eth0 2001:db8::2"])], false),
+            ([wired, NetworkPath(isUp: true, interface: .wifi, localEndpoints: ["eth0 192.0.2.2"])], false),
+            ([wired, NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.3"])], true),
+            ([wired, down, NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.3"])], true),
+            ([wired, NetworkPath(isUp: true, interface: .other, localEndpoints: ["tun0 198.51.100.1"])], true),
         ] as [([NetworkPath?], Bool)]
     )
     func `connections are replaced if their local address is gone`(_ paths: [NetworkPath?], _ needed: Bool) {

@@ -38,7 +38,7 @@ struct NetworkMonitorTests {
         watch.refresh()
         // Whatever network this machine has, it is up, or there is only the loopback.
         for case let path? in paths.withLock({ $0 }) {
-            #expect(path.isUp ? !path.origins.isEmpty : path.interface == .loopback)
+            #expect(path.isUp ? !path.localEndpoints.isEmpty : path.interface == .loopback)
         }
     }
     #endif

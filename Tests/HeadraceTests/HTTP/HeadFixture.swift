@@ -20,7 +20,7 @@ enum HeadFixture {
     /// A version with a strong date and no tag, of 1000 bytes.
     static let dated = RepresentationMetadata(
         lastModified: lastModified,
-        place: RepresentationMetadata.place(of: head(200).url),
+        locationFingerprint: RepresentationMetadata.locationFingerprint(of: head(200).url),
         date: date,
         totalBytes: 1000,
         contentType: "application/zip"

@@ -32,7 +32,7 @@ struct PartVerdictTests {
             (HeadFixture.dated, "https://a.example/x", false), (HeadFixture.tagged, "http://b.example/x", true),
         ] {
             var known = known
-            known.place = RepresentationMetadata.place(of: requested)
+            known.locationFingerprint = RepresentationMetadata.locationFingerprint(of: requested)
             let own = HeadFixture.part(known.entityTag == nil ? ["ETag": ""] : [:])
             let url = try #require(URL(string: text))
             let part = ResponseHead(url: url, status: own.status, fields: own.fields)

@@ -34,7 +34,7 @@ extension ParserProperty {
         }
         apply(messages)
         guard let path = state.path else { return "messages take the path away" }
-        guard path.isUp != path.origins.isEmpty else { return "\(path) begins nowhere, or is none and begins" }
+        guard path.isUp != path.localEndpoints.isEmpty else { return "\(path) begins nowhere, or is none and begins" }
         guard path.isUp || path.interface == .loopback else { return "\(path) is none, and goes through something" }
         // Remove each link that was reported.
         apply(messages.compactMap { if case .link(let link) = $0 { .linkGone(link.index) } else { nil } })

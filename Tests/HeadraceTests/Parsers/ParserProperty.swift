@@ -158,11 +158,11 @@ extension ParserProperty {
 
     private static func journalViolation(_ bytes: [UInt8]) -> String? {
         guard let reader = read(bytes, pieceBytes: bytes.count) else { return nil }
-        guard let inPieces = read(bytes, pieceBytes: 7), inPieces.image == reader.image,
+        guard let inPieces = read(bytes, pieceBytes: 7), inPieces.snapshot == reader.snapshot,
             inPieces.findings == reader.findings, inPieces.goodBytes == reader.goodBytes
         else { return "in pieces it is another journal" }
         guard reader.findings.list.count <= RegistryDiagnostics.maxCount + 2 else { return "too much is found" }
-        guard (0...Int64(bytes.count)).contains(reader.goodBytes), reader.recordCount >= reader.image.entries.count
+        guard (0...Int64(bytes.count)).contains(reader.goodBytes), reader.recordCount >= reader.snapshot.entries.count
         else {
             return "\(reader.goodBytes) good bytes, \(reader.recordCount) downloads told of"
         }
@@ -171,10 +171,10 @@ extension ParserProperty {
         guard let line = try? RegistryEncoder.lines(of: [added]),
             let longer = read(bytes.prefix(Int(reader.goodBytes)) + line, pieceBytes: 1 << 20)
         else { return "what is cut cannot be added to" }
-        var image = reader.image
+        var image = reader.snapshot
         image.apply(added)
-        guard longer.image == image else { return "what was added is not read, or changes the rest" }
-        return snapshotViolation(of: reader.image, isSmall: bytes.count < RegistryJournal.maxEntryBytes / 8)
+        guard longer.snapshot == image else { return "what was added is not read, or changes the rest" }
+        return snapshotViolation(of: reader.snapshot, isSmall: bytes.count < RegistryJournal.maxEntryBytes / 8)
     }
 
     private static func snapshotViolation(of image: RegistrySnapshot, isSmall: Bool) -> String? {
@@ -190,7 +190,7 @@ extension ParserProperty {
             return isSmall ? "\(image) is not written: \(error)" : nil
         }
         guard let reader = read(bytes, pieceBytes: bytes.count) else { return "what is written is too new" }
-        return reader.image == image && reader.findings == RegistryDiagnostics() ? nil : "\(image) is not read back"
+        return reader.snapshot == image && reader.findings == RegistryDiagnostics() ? nil : "\(image) is not read back"
     }
 
     private static func violation(of request: RegistryRequest) -> String? {

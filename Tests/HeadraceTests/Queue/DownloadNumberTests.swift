@@ -26,7 +26,7 @@ struct DownloadNumberTests {
         snapshots.map { "\($0.request.url.lastPathComponent)\($0.number ?? 0)" }
     }
 
-    private func numbers(_ manager: DownloadManager) -> [String] { numbers(manager.list.snapshots()) }
+    private func numbers(_ manager: DownloadManager) -> [String] { numbers(manager.queue.snapshots()) }
 
     @Test
     func `a download keeps its number when others are moved, cancelled or removed, and after a restart`()
@@ -45,7 +45,7 @@ struct DownloadNumberTests {
                 // The same file again is the same download, and one that was cancelled is another.
                 _ = try await manager.download(requests(["d", "a", "e"], in: folder))
                 #expect(numbers(manager) == ["c3", "a1", "d4", "a5", "e6"])
-                try manager.list.flush()
+                try manager.queue.flush()
                 #expect(numbers(try await registry.downloads()) == numbers(manager))
             }
             try await withManager(folder) { manager in
@@ -95,9 +95,9 @@ struct DownloadNumberTests {
         let root = URL(filePath: "/", directoryHint: .isDirectory)
         try await withManager(root, disk.calls) { manager in
             _ = try await manager.download(requests(["a"], in: URL(filePath: "/folder")))
-            #expect(manager.list.snapshots().map(\.number) == [1, 3])
+            #expect(manager.queue.snapshots().map(\.number) == [1, 3])
         }
-        let image = try RegistryFixture.open("/registry", calls: disk.calls).list.image
+        let image = try RegistryFixture.open("/registry", calls: disk.calls).list.snapshot
         #expect(image[9]?.number == 2)
         #expect(image.entries.compactMap(\.number).sorted() == [1, 2, 3])
     }
@@ -125,12 +125,12 @@ struct DownloadNumberTests {
                             case 3: try one?.move(to: .index(.random(in: 0..<downloads.count, using: &random)))
                             case 4: await one?.cancel()
                             case 5: one?.setPriority(DownloadPriority(rawValue: .random(in: -9...9, using: &random)))
-                            case 6: try manager.list.flush()
+                            case 6: try manager.queue.flush()
                             default:
                                 await one?.remove()
                                 if let one { known[one.id] = nil }
                             }
-                            let snapshots = manager.list.snapshots()
+                            let snapshots = manager.queue.snapshots()
                             let numbers = snapshots.map { ($0.id, $0.number ?? 0) }
                             #expect(Dictionary(uniqueKeysWithValues: numbers) == known, "seed \(seed)")
                         }
@@ -141,7 +141,7 @@ struct DownloadNumberTests {
                         try list.compact()
                         list.close()
                     }
-                    let image = try RegistryFile.read(path).image
+                    let image = try RegistryFile.read(path).snapshot
                     let numbers = image.entries.map { (Download.ID(rawValue: $0.id), $0.number ?? 0) }
                     #expect(Dictionary(uniqueKeysWithValues: numbers) == known, "seed \(seed)")
                 }

@@ -40,7 +40,7 @@ struct ListTimingTests {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")
             for await progress in download.progress where progress.bytesReceived > 0 { break }
-            _ = try list.manager.list.pause(.all)
+            _ = try list.manager.queue.pause(.all)
             list.manager.resumeAll()
             for await event in download.events {
                 try #require(event != .paused)
@@ -54,7 +54,7 @@ struct ListTimingTests {
             try await list.addSending()
             let waiting = try await list.add("a")
             let paused = try await list.add("b") { $0.startsPaused = true }
-            let stopping = try await list.manager.list.cancel(.all).thoseToStop().map(\.id)
+            let stopping = try await list.manager.queue.cancel(.all).thoseToStop().map(\.id)
             #expect(!stopping.contains(waiting.id))
             #expect(!stopping.contains(paused.id))
             #expect(list.states([waiting, paused]) == [.cancelled, .cancelled])
@@ -67,9 +67,9 @@ struct ListTimingTests {
             let download = try await list.add("silent")
             let other = try await list.add("other") { $0.startsPaused = true }
             for await progress in download.progress where progress.bytesReceived > 0 { break }
-            let claims = list.manager.list.environment.claims
+            let claims = list.manager.queue.environment.claims
             #expect(claims.claim("/folder/name", for: download.record))
-            list.manager.list.publish(download.record, QueueState.StateChange(state: .paused, event: nil, turn: 0))
+            list.manager.queue.publish(download.record, QueueState.StateChange(state: .paused, event: nil, sequence: 0))
             #expect(download.state == .running)
             #expect(!claims.claim("/folder/name", for: other.record))
             await download.pause()
@@ -118,7 +118,7 @@ struct ListTimingTests {
             for await progress in download.progress where progress.bytesReceived > 0 { break }
             if isPaused { await download.pause() }
             await download.cancel()
-            let group = GroupProgress(of: list.manager.list.snapshots(group: "films"))
+            let group = GroupProgress(of: list.manager.queue.snapshots(group: "films"))
             #expect(group.counts == [.cancelled: 1])
             #expect(group.bytesReceived == 0)
             #expect(group.totalBytes == 0)
@@ -132,7 +132,7 @@ struct ListTimingTests {
         try await QueueFixture.with { list in
             let first = try await list.add("silent")
             for await progress in first.progress where progress.bytesReceived > 0 { break }
-            try list.manager.list.apply(.all, skippingUnknown: true) { queue, id, _ in
+            try list.manager.queue.apply(.all, skippingUnknown: true) { queue, id, _ in
                 stop == .cancel ? queue.cancel(id) : queue.remove(id, deletingFile: false)
             }
             let second = try await list.add("silent")
@@ -167,9 +167,9 @@ struct ListTimingTests {
 
     /// A list with a download that is being removed, whose file stays, and its twin, which waits for that.
     private func removing() throws -> (state: QueueState, first: DownloadRecord, second: DownloadRecord) {
-        var state = QueueState(queue: Scheduler(limit: 2), journal: nil)
+        var state = QueueState(scheduler: Scheduler(limit: 2), journal: nil)
         let first = try added(to: &state)
-        _ = state.effects(of: state.queue.remove(first.id, deletingFile: false))
+        _ = state.effects(of: state.scheduler.remove(first.id, deletingFile: false))
         let second = try added(to: &state)
         let follows = state.follow(Latch(), removalFor: second)
         #expect(follows)
@@ -177,13 +177,13 @@ struct ListTimingTests {
     }
 
     @Test func `a download added while its twin is cancelled begins once the partial file is gone`() throws {
-        var state = QueueState(queue: Scheduler(limit: 4), journal: nil)
+        var state = QueueState(scheduler: Scheduler(limit: 4), journal: nil)
         let first = try added(to: &state)
-        _ = state.effects(of: state.queue.cancel(first.id))
+        _ = state.effects(of: state.scheduler.cancel(first.id))
         // Its run may look only now, and must not wait for itself.
         #expect(!state.isRemoving(first))
         let second = try added(to: &state)
-        _ = state.effects(of: state.queue.cancel(second.id))
+        _ = state.effects(of: state.scheduler.cancel(second.id))
         let third = try added(to: &state)
         #expect(second.id != first.id)
         #expect(third.id != second.id)
@@ -218,10 +218,10 @@ struct ListTimingTests {
     }
 
     @Test func `a partial file removed by two downloads is gone when both removals are done`() throws {
-        var state = QueueState(queue: Scheduler(limit: 1), journal: nil)
+        var state = QueueState(scheduler: Scheduler(limit: 1), journal: nil)
         let records = try (0..<2).map { _ in
             let record = try added(to: &state)
-            _ = state.effects(of: state.queue.cancel(record.id))
+            _ = state.effects(of: state.scheduler.cancel(record.id))
             _ = state.ended(record.id, .stopped(keptBytes: true), at: .zero)
             return record
         }

@@ -306,7 +306,7 @@ struct ListVerbsTests {
                 for await progress in download.progress where progress.bytesReceived > 0 { break }
                 await download.pause()
                 async let cancelled: Void = download.cancel()
-                while download.state == .paused, !list.manager.list.isShutDown { await Task.yield() }
+                while download.state == .paused, !list.manager.queue.isShutDown { await Task.yield() }
                 let again = try await list.add("silent")
                 for await progress in again.progress where progress.bytesReceived > 0 { break }
                 await cancelled

@@ -8,9 +8,14 @@ struct QueueNetworkTests {
     private let a = Download.ID(rawValue: 1)
     private let b = Download.ID(rawValue: 2)
     private let c = Download.ID(rawValue: 3)
-    private let up = NetworkPath(isUp: true, origins: ["eth0 192.0.2.2"])
+    private let up = NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.2"])
     private let down = NetworkPath(isUp: false, interface: .loopback)
-    private let mobile = NetworkPath(isUp: true, interface: .cellular, isExpensive: true, origins: ["wwan0 192.0.2.9"])
+    private let mobile = NetworkPath(
+        isUp: true,
+        interface: .cellular,
+        isExpensive: true,
+        localEndpoints: ["wwan0 192.0.2.9"]
+    )
 
     private func item(_ id: Download.ID, _ need: NetworkRequirement = NetworkRequirement()) -> Scheduler.Item {
         Scheduler.Item(id: id, host: "h", need: need)
@@ -69,7 +74,7 @@ struct QueueNetworkTests {
 
     @Test func `a changed local address restarts connections, except those to a loopback host`() {
         var (queue, _) = queue(on: up, [item(a), item(b, NetworkRequirement(isLoopback: true))])
-        expect(queue.setPath(NetworkPath(isUp: true, origins: ["eth0 192.0.2.3"])), [.stop(a, .networkChanged)])
+        expect(queue.setPath(NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.3"])), [.stop(a, .networkChanged)])
         expect(queue.ended(a, .retry(at: .zero), at: .zero), [.enter(a, .waiting), .start(a)])
     }
 

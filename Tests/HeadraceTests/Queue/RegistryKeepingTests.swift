@@ -45,7 +45,7 @@ struct RegistryKeepingTests {
                 #expect(downloads[1].state.kind == .failed)
                 for index in order { await verb.run(on: downloads[index]) }
             }
-            let image = try Fixture.open("/list/registry", calls: disk.calls).list.image
+            let image = try Fixture.open("/list/registry", calls: disk.calls).list.snapshot
             #expect(image.ordered.map(\.state) == (verb == .cancel ? [.cancelled, .cancelled] : []))
         }
     }
@@ -84,7 +84,7 @@ struct RegistryKeepingTests {
             isFull.withLock { $0 = false }
             await downloads[1].remove()
         }
-        let image = try Fixture.open("/registry", calls: disk.calls).list.image
+        let image = try Fixture.open("/registry", calls: disk.calls).list.snapshot
         #expect(image[1] == homeless)
         #expect(image.entries.map(\.id).sorted() == [1, 2])
     }

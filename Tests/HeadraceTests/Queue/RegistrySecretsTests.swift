@@ -203,7 +203,7 @@ struct RegistrySecretsTests {
         let folder = URL(filePath: "/list", directoryHint: .isDirectory)
         let request = try secretRequest(in: folder)
         let kept = RegistryRequest(request, bases: RegistryBaseDirectories(of: folder))
-        var state = QueueState(queue: Scheduler(limit: 1), journal: nil)
+        var state = QueueState(scheduler: Scheduler(limit: 1), journal: nil)
         let observers = QueueObservers()
         let id = Download.ID(rawValue: 1)
         let bare = QueueState.Addition(id: id, request: try lists.request("a", in: folder), withoutSecrets: kept)

@@ -199,12 +199,12 @@ struct RegistryTakingTests {
                 posted.withLock { $0 = disk.changes.count }
                 try await manager.takeCommands()
             }
-            let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.image
+            let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.snapshot
             for count in posted.withLock({ $0 })...disk.changes.count {
                 let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
                 let left = try CommandSpool(in: "/list", calls: MemoryDisk(image).calls).take()
                 guard left.items.isEmpty else { continue }
-                let list = try Fixture.open("/list", calls: MemoryDisk(image).calls).list.image
+                let list = try Fixture.open("/list", calls: MemoryDisk(image).calls).list.snapshot
                 #expect(list == done, "\(crash), \(command), after \(count) changes")
             }
         }
@@ -237,10 +237,10 @@ struct RegistryTakingTests {
                 try await withManager(URL(filePath: "/list"), files: disk.calls, isFirst: false) { manager in
                     try await manager.takeCommands()
                 }
-                let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.image
+                let done = try Fixture.open("/list", calls: MemoryDisk(disk.image).calls).list.snapshot
                 let cut = Crash.cutOfAll.image(after: disk.changes, seed: 0)
                 let left = try CommandSpool(in: "/list", calls: MemoryDisk(cut).calls).take()
-                let list = try Fixture.open("/list", calls: MemoryDisk(cut).calls).list.image
+                let list = try Fixture.open("/list", calls: MemoryDisk(cut).calls).list.snapshot
                 #expect(!left.items.isEmpty || list == done, "\(command), killed after \(kills) changes")
                 kills += 1
             }
@@ -262,9 +262,9 @@ struct RegistryTakingTests {
                 }
                 #expect(try inbox.hasCommands)
                 // For those who wait until all is done.
-                #expect(manager.list.journal?.needsLook == true)
+                #expect(manager.queue.journal?.needsPoll == true)
                 try await manager.takeCommands()
-                #expect(manager.list.journal?.needsLook == false)
+                #expect(manager.queue.journal?.needsPoll == false)
                 #expect(try !inbox.hasCommands)
             }
         }

@@ -344,7 +344,7 @@ struct RegistryTests {
                 #expect(waiting.state == .waiting)
             }
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
-                let progress = try #require(manager.list.snapshots().first).progress
+                let progress = try #require(manager.queue.snapshots().first).progress
                 #expect(progress.bytesReceived == 60_000)
                 #expect(progress.totalBytes == Int64(DiskFixture.size))
             }

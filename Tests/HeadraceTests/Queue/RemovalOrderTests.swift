@@ -129,7 +129,7 @@ struct RemovalOrderTests {
             for count in begun...disk.changes.count {
                 let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
                 guard image.names[path] == nil else { continue }
-                let list = try RegistryFixture.open("/list/registry", calls: MemoryDisk(image).calls).list.image
+                let list = try RegistryFixture.open("/list/registry", calls: MemoryDisk(image).calls).list.snapshot
                 let isWanted = list.entries.contains { $0.state != .cancelled }
                 #expect(!isWanted, "\(crash), after \(count) changes")
             }
@@ -212,7 +212,7 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
-                try manager.list.apply(.all, skippingUnknown: true) { queue, id, _ in queue.cancel(id) }
+                try manager.queue.apply(.all, skippingUnknown: true) { queue, id, _ in queue.cancel(id) }
                 await manager.shutdown()
                 #expect(download.state == .cancelled)
                 #expect(try FileProbe.names(in: folder) == ["registry"])
@@ -230,7 +230,7 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
-                try manager.list.apply(.all, skippingUnknown: true) { queue, id, _ in
+                try manager.queue.apply(.all, skippingUnknown: true) { queue, id, _ in
                     let first = deletesFirst ? queue.remove(id, deletingFile: true) : queue.cancel(id)
                     return first + queue.remove(id, deletingFile: false)
                 }
@@ -246,9 +246,9 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.paused, manager, in: folder)
-                let effects = manager.list.state.withLock { $0.effects(of: $0.queue.cancel(download.id)) }
+                let effects = manager.queue.state.withLock { $0.effects(of: $0.scheduler.cancel(download.id)) }
                 await manager.shutdown()
-                manager.list.perform(effects)
+                manager.queue.perform(effects)
                 #expect(download.state == .cancelled)
                 #expect(FileProbe.size(of: download.partialFile) == 60_000)
             }

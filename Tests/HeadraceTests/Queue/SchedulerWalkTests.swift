@@ -64,8 +64,8 @@ struct SchedulerWalkTests {
 
         private mutating func changePath() {
             let paths: [NetworkPath?] = [
-                NetworkPath(isUp: false), NetworkPath(isUp: true, origins: ["a"]), nil,
-                NetworkPath(isUp: true, interface: .cellular, isExpensive: true, origins: ["b"]),
+                NetworkPath(isUp: false), NetworkPath(isUp: true, localEndpoints: ["a"]), nil,
+                NetworkPath(isUp: true, interface: .cellular, isExpensive: true, localEndpoints: ["b"]),
             ]
             let path = paths.randomElement(using: &random) ?? nil
             _ = gate.update(path)

@@ -52,7 +52,7 @@ struct DescriptorBudgetTests {
         let shares = [
             budget.share(of: a, wanting: 8), budget.share(of: b, wanting: 16), budget.share(of: b, wanting: 16),
         ]
-        budget.left(a)
+        budget.releaseConnections(of: a)
         let larger = budget.share(of: b, wanting: 16)
         #expect(shares == [8, 3, 3])
         #expect(larger == 10)

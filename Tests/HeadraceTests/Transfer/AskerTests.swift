@@ -130,7 +130,7 @@ struct AskerTests {
     @Test func `the fingerprint of a login does not reveal it`() throws {
         var request = DownloadRequest(try #require(URL(string: "http://h/f")), to: .directory(URL(filePath: "/tmp")))
         let configuration = DownloadConfiguration()
-        #expect(request.asker(configuration).isEmpty)
+        #expect(request.requesterFingerprint(configuration).isEmpty)
         request.headers = Self.field("Authorization", "secret")
         let variant = request.variant(configuration, tellingLogins: true)
         #expect(variant.count == "credentials ".count + 4)
@@ -141,16 +141,16 @@ struct AskerTests {
 
     @Test func `logins from netrc files, cookies and certificates identify the requester`() throws {
         let request = DownloadRequest(try #require(URL(string: "https://h/f")), to: .directory(URL(filePath: "/tmp")))
-        var askers: Set<String> = [request.asker(DownloadConfiguration())]
+        var askers: Set<String> = [request.requesterFingerprint(DownloadConfiguration())]
         for user in ["a", "b"] {
             let netrc = try Netrc(parsing: "machine h login \(user) password x".utf8)
-            askers.insert(request.asker(DownloadConfiguration { $0.netrc = netrc }))
+            askers.insert(request.requesterFingerprint(DownloadConfiguration { $0.netrc = netrc }))
             let jar = CookieJar()
             try jar.add(netscapeFile: "h\tFALSE\t/\tFALSE\t0\tu\t\(user)\n".utf8)
-            askers.insert(request.asker(DownloadConfiguration { $0.cookies = jar }))
+            askers.insert(request.requesterFingerprint(DownloadConfiguration { $0.cookies = jar }))
             let file = URL(filePath: "/tmp/\(user).pem")
             let certificate = ClientCertificate(file: file, key: file)
-            askers.insert(request.asker(DownloadConfiguration { $0.clientCertificate = certificate }))
+            askers.insert(request.requesterFingerprint(DownloadConfiguration { $0.clientCertificate = certificate }))
         }
         #expect(askers.count == 7)
     }

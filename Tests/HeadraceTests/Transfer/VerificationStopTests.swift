@@ -53,7 +53,7 @@ struct VerificationStopTests {
         try await resume(over: recorder.fileCalls) { download in
             for await _ in reading { break }
             // The list tells the transfer at once; the verbs of the download return when it has stopped, and it reads.
-            let list = download.manager.list
+            let list = download.manager.queue
             if isPause {
                 _ = try list.pause(.downloads([download.id]))
             } else {

@@ -188,8 +188,8 @@ final class SegmentedFetch: Sendable {
             readers.follow(nil)
             group.cancelAll()
         }
-        for source in sources { hosts.left(transfer.record.id, source.url, at: clock.now()) }
-        environment.descriptors.left(transfer.record.id)
+        for source in sources { hosts.release(transfer.record.id, source.url, at: clock.now()) }
+        environment.descriptors.releaseConnections(of: transfer.record.id)
         let (result, failure) = state.withLock { state in
             let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss

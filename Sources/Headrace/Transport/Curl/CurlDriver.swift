@@ -220,7 +220,7 @@ final class CurlDriver {
     }
 
     fileprivate func recordGoAway(on connection: UnsafeRawPointer) {
-        endingConnections[connection]?.hasGoAway = true
+        endingConnections[connection]?.hasCloseNotify = true
     }
 
     fileprivate func watch(_ socket: Int32, _ what: Int32) {

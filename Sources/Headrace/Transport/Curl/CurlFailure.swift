@@ -76,7 +76,7 @@ struct CurlFailure {
             var error = DownloadError(.protocolViolation, "The response is not valid HTTP: \(detail).")
             // Some failures may not recur: a proxy that was cut off can leave an invalid chunk, and a stream error looks like
             // a reset by the server, which happens on good servers too.
-            error.mayPass = hasHead && (code == HR_E_RECV_ERROR || code == HR_E_HTTP2_STREAM && isResumable)
+            error.isRetryable = hasHead && (code == HR_E_RECV_ERROR || code == HR_E_HTTP2_STREAM && isResumable)
             return error
         case HR_E_GOT_NOTHING:
             return DownloadError(.connectionLost, "The server closed the connection without a response.")

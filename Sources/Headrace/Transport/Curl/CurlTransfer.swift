@@ -30,7 +30,7 @@ final class CurlTransfer {
     /// The TLS connection whose orderly end is the only sign that the body is complete; `nil` if there is another sign.
     private(set) var endingConnection: UnsafeRawPointer?
     /// Whether the server has sent close_notify on ``endingConnection``.
-    var hasGoAway = false
+    var hasCloseNotify = false
     private var lastActivity: SuspendingClock.Instant?
     private var stallWatch: StallWatch
     private var isPaused = false
@@ -211,7 +211,7 @@ final class CurlTransfer {
     /// Finishes the stream according to libcurl's result.
     func end(_ code: hr_code) {
         if code == HR_E_OK, finalHead != nil {
-            guard endingConnection != nil, !hasGoAway else { return stream.finish() }
+            guard endingConnection != nil, !hasCloseNotify else { return stream.finish() }
             return stream.fail(
                 DownloadError(
                     .connectionLost,

@@ -43,8 +43,8 @@ struct RegistryCrashTests {
             let start = disk.changes.count
             let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 2)
             let file = try RegistryFixture.open("/list", syncs: syncs, compaction: compaction, calls: disk.calls).list
-            #expect(possible.contains(file.image))
-            acknowledged = file.image
+            #expect(possible.contains(file.snapshot))
+            acknowledged = file.snapshot
             note(from: start)
             return file
         }
@@ -62,13 +62,13 @@ struct RegistryCrashTests {
             let syncing = !unsynced || Int.random(in: 0..<3, using: &random) == 0
             if (try? file.append(changes, syncing: syncing)) != nil {
                 note(from: start)
-                acknowledged = file.image
+                acknowledged = file.snapshot
                 #expect(acknowledged == possible.last)
                 if syncing || keepsUnsynced { possible = [acknowledged] }
                 history.allowed[disk.changes.count] = possible
             } else {
                 note(from: start)
-                #expect(file.image == acknowledged)
+                #expect(file.snapshot == acknowledged)
             }
             fault.withLock { $0 = nil }
             guard Int.random(in: 0..<10, using: &random) == 0 else { continue }
@@ -98,14 +98,14 @@ struct RegistryCrashTests {
                 let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
                 let (file, report) = try RegistryFixture.open("/list", syncs: syncs, calls: disk.calls)
                 #expect(!report.findings.hasLoss, "\(crash), seed \(seed), after \(count) changes")
-                let found = file.image
+                let found = file.snapshot
                 #expect(allowed.contains(found), "\(crash), seed \(seed), after \(count) changes")
                 try file.append([.added([Fixture.entry(1000)])])
                 file.close()
                 let again = try RegistryFixture.open("/list", syncs: syncs, calls: disk.calls)
                 var expected = found
                 expected.apply(.added([Fixture.entry(1000)]))
-                #expect(again.list.image == expected, "\(crash), seed \(seed), after \(count) changes")
+                #expect(again.list.snapshot == expected, "\(crash), seed \(seed), after \(count) changes")
                 #expect(again.report == RegistryReport(), "\(crash), seed \(seed), after \(count) changes")
                 let names = disk.image.names.keys.sorted()
                 #expect(names == ["/list/registry.journal", "/list/registry.lock"])
@@ -137,11 +137,11 @@ struct RegistryCrashTests {
                 if count > 0 { unsynced.apply(history.changes[count - 1]) }
                 let disk = MemoryDisk(crash.image(of: unsynced, seed: seed &+ UInt64(count)))
                 let file = try RegistryFixture.open("/list", syncs: false, calls: disk.calls).list
-                #expect(file.image.entries.allSatisfy { $0.id < 20 })
-                let before = file.image
+                #expect(file.snapshot.entries.allSatisfy { $0.id < 20 })
+                let before = file.snapshot
                 file.close()
                 let again = try RegistryFixture.open("/list", syncs: false, calls: disk.calls)
-                #expect(again.list.image == before)
+                #expect(again.list.snapshot == before)
                 #expect(!again.report.findings.hasLoss)
             }
         }

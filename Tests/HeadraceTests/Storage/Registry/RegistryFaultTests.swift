@@ -47,7 +47,7 @@ struct RegistryFaultTests {
     private func read(_ folder: URL) throws -> RegistrySnapshot {
         let file = try Fixture.open(folder).list
         defer { file.close() }
-        return file.image
+        return file.snapshot
     }
 
     @Test func `K01 a change that the disk refuses is reported and not recorded`() async throws {
@@ -61,7 +61,7 @@ struct RegistryFaultTests {
                 let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
                 #expect(error?.code == code)
                 #expect(error?.message.contains("\(folder.path)/registry.journal") == true)
-                #expect(file.image.entries.map(\.id).sorted() == [1])
+                #expect(file.snapshot.entries.map(\.id).sorted() == [1])
                 #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
                 fault.disarm()
                 try file.append([.added([Fixture.entry(3)])])
@@ -136,7 +136,7 @@ struct RegistryFaultTests {
             fault.arm(EIO) { $0 == .sync }
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(2)])]) }
             #expect(error?.code == .fileSystem)
-            #expect(file.image.entries.map(\.id).sorted() == [1])
+            #expect(file.snapshot.entries.map(\.id).sorted() == [1])
             fault.disarm()
             let before = recorder.callsExceptStatus.count
             try file.append([.added([Fixture.entry(3)])])
@@ -204,7 +204,7 @@ struct RegistryFaultTests {
             }
             // The lock is free again.
             file = try Fixture.open(folder).list
-            #expect(file.image.entries.count == 1)
+            #expect(file.snapshot.entries.count == 1)
             file.close()
         }
     }
@@ -227,7 +227,7 @@ struct RegistryFaultTests {
             let error = #expect(throws: DownloadError.self) { try file.append([.added([Fixture.entry(1), entry])]) }
             #expect(error?.code == .invalidRequest)
             #expect(error?.message.contains("0000000000000002 takes more than the 512 KiB") == true)
-            #expect(file.image == RegistrySnapshot())
+            #expect(file.snapshot == RegistrySnapshot())
             #expect(try FileProbe.bytes(of: journal(in: folder)) == RegistryJournal.header)
             file.close()
         }

@@ -28,7 +28,7 @@ struct RegistryFileTests {
         return try body(file, report)
     }
 
-    private func image(_ folder: URL) throws -> RegistrySnapshot { try withList(folder) { file, _ in file.image } }
+    private func image(_ folder: URL) throws -> RegistrySnapshot { try withList(folder) { file, _ in file.snapshot } }
 
     /// Regression: it was treated as empty and rewritten.
     @Test func `a registry whose read is short is left unchanged`() async throws {
@@ -51,10 +51,10 @@ struct RegistryFileTests {
             let recorder = FileSystemRecorder(to: .unsynced)
             try withList(folder, calls: recorder.fileCalls) { file, report in
                 #expect(report == RegistryReport())
-                #expect(file.image == RegistrySnapshot())
+                #expect(file.snapshot == RegistrySnapshot())
                 for count in changes.indices {
                     try file.append([changes[count]])
-                    #expect(file.image == Fixture.image(changes[...count]))
+                    #expect(file.snapshot == Fixture.image(changes[...count]))
                 }
                 let before = recorder.callsExceptStatus.count
                 try file.append([])
@@ -65,7 +65,7 @@ struct RegistryFileTests {
             #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal(changes))
             try withList(folder) { file, report in
                 #expect(report == RegistryReport())
-                #expect(file.image == Fixture.image(changes))
+                #expect(file.snapshot == Fixture.image(changes))
             }
         }
     }
@@ -148,7 +148,7 @@ struct RegistryFileTests {
             #expect(try kinds { try list.append([]) } == [.sync])
             #expect(try kinds { try list.append([.state(3, .running)], syncing: false) } == [write])
             #expect(kinds { list.close() }.starts(with: [.sync, .close]))
-            #expect(try image(folder) == list.image)
+            #expect(try image(folder) == list.snapshot)
         }
     }
 
@@ -287,7 +287,9 @@ struct RegistryFileTests {
                 let expected: [Call] = [.sync, .create, .sync, .replace, .syncDirectory, .sync]
                 #expect(order.indices.contains { order[$0...].starts(with: expected) })
                 try file.compact()
-                #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(file.image.ordered)]))
+                #expect(
+                    try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(file.snapshot.ordered)])
+                )
             }
             #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
             #expect(try image(folder).ordered.map(\.id) == [1, 2, 3])
@@ -300,7 +302,7 @@ struct RegistryFileTests {
                 try file.append([.added(entries)] + (0..<100).map { .moved(1, label: $0) })
             }
             let compaction = RegistryStore.Compaction(minBytes: 2000, factor: 4)
-            let image = try withList(folder, compaction: compaction) { file, _ in file.image }
+            let image = try withList(folder, compaction: compaction) { file, _ in file.snapshot }
             #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(image.ordered)]))
             #expect(image[1]?.label == 99)
         }
@@ -322,7 +324,7 @@ struct RegistryFileTests {
             let states = try withList(folder, calls: recorder.fileCalls, compaction: compaction) { file, _ in
                 try file.append([.added(entries)])
                 for round in 0..<150 { try file.append([.moved(1, label: Int64(round))]) }
-                return file.image
+                return file.snapshot
             }
             #expect(creations.withLock { $0 } < 10)
             #expect(try image(folder) == states)
@@ -340,7 +342,7 @@ struct RegistryFileTests {
                 let before = recorder.calls.count { $0 == .replace }
                 try file.append([.relabelled(labels), .state(0, .paused)])
                 #expect(recorder.calls.count { $0 == .replace } == before + 1)
-                #expect(file.image.ordered.map(\.id) == many.map(\.id).reversed())
+                #expect(file.snapshot.ordered.map(\.id) == many.map(\.id).reversed())
             }
             #expect(try image(folder).ordered.map(\.id) == many.map(\.id).reversed())
             #expect(try image(folder)[0]?.state == .paused)
@@ -360,13 +362,13 @@ struct RegistryFileTests {
             try withList(folder) { file, report in
                 #expect(report.unreadCopy == copy.path)
                 #expect(report.findings.list.map(\.description).first?.hasPrefix("Line 5 is damaged") == true)
-                #expect(file.image.ordered.map(\.id) == [1, 3])
+                #expect(file.snapshot.ordered.map(\.id) == [1, 3])
             }
             #expect(try FileProbe.bytes(of: copy) == bytes)
             #expect(FileProbe.permissions(of: copy) == 0o600)
             try withList(folder) { file, report in
                 #expect(report == RegistryReport())
-                #expect(file.image.ordered.map(\.id) == [1, 3])
+                #expect(file.snapshot.ordered.map(\.id) == [1, 3])
             }
         }
     }

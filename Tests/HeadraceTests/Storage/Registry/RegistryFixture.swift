@@ -28,7 +28,7 @@ enum RegistryFixture {
         calls: FileSystem
     ) throws(DownloadError) -> (list: RegistryList, report: RegistryReport) {
         let opened = try RegistryFile.open(folder, syncs: syncs, compaction: compaction, calls: calls)
-        return (RegistryList(opened.file, opened.image), opened.report)
+        return (RegistryList(opened.file, opened.snapshot), opened.report)
     }
 
     static let stamp = FileStamp(size: 5, modified: 1_767_225_600_123_456_789, inode: 7)
@@ -162,27 +162,27 @@ enum RegistryFixture {
 /// A registry file with its entries, as a manager holds them.
 final class RegistryList {
     let file: RegistryFile
-    private(set) var image: RegistrySnapshot
+    private(set) var snapshot: RegistrySnapshot
 
     init(_ file: RegistryFile, _ image: RegistrySnapshot) {
         self.file = file
-        self.image = image
+        self.snapshot = image
     }
 
-    /// Records changes, rewrites the journal if required or due, and then updates the image.
+    /// Records changes, rewrites the journal if required or due, and then updates the snapshot.
     func append(_ changes: [RegistryChange], syncing: Bool = true) throws(DownloadError) {
-        var next = image
+        var next = snapshot
         for change in changes { next.apply(change) }
         switch try file.append(changes, syncing: syncing) {
         case .recorded: break
         case .recordedAndDue: try? file.replace(with: next.entries)
         case .wholeListNeeded: try file.replace(with: next.entries)
         }
-        image = next
+        snapshot = next
     }
 
     func compact() throws(DownloadError) {
-        try file.replace(with: image.ordered)
+        try file.replace(with: snapshot.ordered)
     }
 
     func close() { file.close() }

@@ -54,7 +54,7 @@ struct RegistryJournalTests {
         #expect(CRC32C.checksum(of: "headrace-registry 1".utf8).hexadecimal == "e9d3e7cb")
         for count in 0...changes.count {
             let reader = try Fixture.read(Fixture.journal(changes.prefix(count)))
-            #expect(reader.image == Fixture.image(changes.prefix(count)))
+            #expect(reader.snapshot == Fixture.image(changes.prefix(count)))
             #expect(reader.findings == RegistryDiagnostics())
         }
     }
@@ -100,7 +100,7 @@ struct RegistryJournalTests {
         #expect(lines.count == 1 + 9 + 3)
         #expect(lines.allSatisfy { $0.count <= RegistryJournal.maxLineBytes })
         let reader = try Fixture.read(journal)
-        #expect(reader.image == Fixture.image(changes))
+        #expect(reader.snapshot == Fixture.image(changes))
         #expect(reader.recordCount == 10_009)
     }
 
@@ -114,7 +114,7 @@ struct RegistryJournalTests {
         let rest = payloads.map { $0.dropFirst(start.count).dropLast() }.joined(separator: [UInt8(ascii: ",")])
         let line = RegistryJournal.line(of: start + Array(rest) + [UInt8(ascii: "]")])
         let reader = try Fixture.read(RegistryJournal.header + line)
-        #expect(reader.image == Fixture.image([.added(entries)]))
+        #expect(reader.snapshot == Fixture.image([.added(entries)]))
         #expect(reader.findings == RegistryDiagnostics())
     }
 
@@ -148,7 +148,7 @@ struct RegistryJournalTests {
         var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
         #expect(try snapshot.next() == nil)
-        #expect(try Fixture.read(written).image == Fixture.image(changes))
+        #expect(try Fixture.read(written).snapshot == Fixture.image(changes))
     }
 
     @Test(arguments: [0, 1, 64, 65, 200])
@@ -159,7 +159,7 @@ struct RegistryJournalTests {
         var bytes: [UInt8] = []
         while let piece = try snapshot.next() { bytes += piece }
         let reader = try Fixture.read(bytes)
-        #expect(reader.image == image)
+        #expect(reader.snapshot == image)
         #expect(reader.findings == RegistryDiagnostics())
         #expect(reader.recordCount == count)
     }
@@ -192,7 +192,7 @@ struct RegistryJournalTests {
         third.request.conflictPolicy = .fail
         third.request.networkPolicy = .wifiOrWired
         expected.apply(.added([first, third]))
-        #expect(reader.image == expected)
+        #expect(reader.snapshot == expected)
         #expect(
             reader.findings.list == [
                 .unknown(#"the field "colour" of a download"#, line: 3), .unknown(#"the change "paint""#, line: 5),
@@ -218,7 +218,7 @@ struct RegistryJournalTests {
     ])
     func `an invalid payload loses only its own line`(_ payload: String) throws {
         let reader = try read(entry, payload, #"["move","0000000000000001",6]"#)
-        #expect(reader.image.ordered.map(\.label) == [6])
+        #expect(reader.snapshot.ordered.map(\.label) == [6])
         #expect(reader.findings.list == [.unreadableLine(5)])
     }
 
@@ -233,7 +233,7 @@ struct RegistryJournalTests {
     ])
     func `an invalid download loses only itself`(_ text: String) throws {
         let reader = try read(entry.dropLast() + ",\(text)," + #"["0000000000000003",5,"http://h/a","file","/f"]]"#)
-        #expect(reader.image.entries.map(\.id).sorted() == [1, 3])
+        #expect(reader.snapshot.entries.map(\.id).sorted() == [1, 3])
         #expect(reader.findings.list == [.invalidEntries(line: 3, count: 1)])
     }
 
@@ -248,7 +248,7 @@ struct RegistryJournalTests {
             journal[place.lowerBound] ^= 1
         }
         let reader = try Fixture.read(journal)
-        #expect(reader.image == Fixture.image([.added([Fixture.entry(1, .paused)])]))
+        #expect(reader.snapshot == Fixture.image([.added([Fixture.entry(1, .paused)])]))
         let lengths = try [2, 3].map { try RegistryEncoder.lines(of: [.added([Fixture.entry($0)])]).count - 2 }
         #expect(
             reader.findings.list == [
@@ -272,7 +272,7 @@ struct RegistryJournalTests {
         journal += try RegistryEncoder.lines(of: [.state(1, .paused)])
         for pieceBytes in [1 << 16, 1 << 20, 1 << 24] {
             let reader = try Fixture.read(journal, pieceBytes: pieceBytes)
-            #expect(reader.image == Fixture.image([.added([Fixture.entry(1, .paused)])]))
+            #expect(reader.snapshot == Fixture.image([.added([Fixture.entry(1, .paused)])]))
             #expect(reader.findings.list == [.damagedLine(5, bytes: RegistryJournal.maxLineBytes + 38)])
         }
     }
@@ -305,7 +305,7 @@ struct RegistryJournalTests {
             var flipped = journal
             flipped[bit / 8] ^= 1 << (bit % 8)
             let reader = try Fixture.read(flipped)
-            #expect(reader.image == Fixture.image(changes), "bit \(bit)")
+            #expect(reader.snapshot == Fixture.image(changes), "bit \(bit)")
             #expect(reader.findings.hasLoss, "bit \(bit)")
         }
     }
@@ -313,7 +313,7 @@ struct RegistryJournalTests {
     @Test(arguments: ["x", "x\n", "headrace-registry 1", "headrace-record 1 00000000 0\n\n", "\n", "{}\n", "\u{0}"])
     func `another kind of file has no valid line, and that is reported`(_ text: String) throws {
         let reader = try Fixture.read(Array(text.utf8))
-        #expect(reader.image == RegistrySnapshot())
+        #expect(reader.snapshot == RegistrySnapshot())
         #expect(reader.findings.hasLoss)
     }
 
@@ -335,15 +335,15 @@ struct RegistryJournalTests {
         let journal = try Fixture.journal([.added([started, stopped])])
         #expect(String(decoding: journal, as: UTF8.self).contains(#""background",["resume",1767225600123,"cGxpc3Q="]"#))
         let reader = try Fixture.read(journal)
-        #expect(reader.image[1] == started)
-        #expect(reader.image[2] == stopped)
+        #expect(reader.snapshot[1] == started)
+        #expect(reader.snapshot[2] == stopped)
         for note in [#"["later",1]"#, #"["resume",1,"no base64"]"#] {
             var bytes = RegistryJournal.header
             let entry = #"["0000000000000001",0,"https://example.org/a","file","/a","background",\#(note)]"#
             RegistryJournal.append(Array(#"["add",\#(entry)]"#.utf8), to: &bytes)
             let reader = try Fixture.read(bytes)
-            #expect(reader.image[1] != nil)
-            #expect(reader.image[1]?.background == nil)
+            #expect(reader.snapshot[1] != nil)
+            #expect(reader.snapshot[1]?.background == nil)
             #expect(!reader.findings.list.isEmpty)
         }
     }

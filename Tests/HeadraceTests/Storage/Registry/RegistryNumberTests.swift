@@ -80,8 +80,8 @@ struct RegistryNumberTests {
         let line = #"["add",["0000000000000001",0,"http://h/a","file","/a","number",\#(number),"title","t"]]"#
         RegistryJournal.append(Array(line.utf8), to: &bytes)
         let reader = try Fixture.read(bytes)
-        #expect(reader.image[1]?.number == nil)
-        #expect(reader.image[1]?.request.title == "t")
+        #expect(reader.snapshot[1]?.number == nil)
+        #expect(reader.snapshot[1]?.request.title == "t")
         #expect(reader.findings.list == [.unknown("the number \(number)", line: 3)])
     }
 
@@ -92,14 +92,14 @@ struct RegistryNumberTests {
             let changes: [RegistryChange] = [.added(entries), .moved(4, label: 0), .removed([2])]
             try Data(Fixture.journal(changes)).write(to: journal)
             let expected: [UInt64: Int] = [4: 1, 1: 2, 3: 3]
-            for _ in 0..<2 { #expect(numbers(try RegistryFile.read(folder.path).image) == expected) }
+            for _ in 0..<2 { #expect(numbers(try RegistryFile.read(folder.path).snapshot) == expected) }
             let (list, report) = try Fixture.open(folder)
             #expect(report == RegistryReport())
-            #expect(numbers(list.image) == expected)
-            #expect(numbers(try Fixture.read(FileProbe.bytes(of: journal)).image) == expected)
+            #expect(numbers(list.snapshot) == expected)
+            #expect(numbers(try Fixture.read(FileProbe.bytes(of: journal)).snapshot) == expected)
             try list.append([.moved(3, label: -1)])
             list.close()
-            #expect(numbers(try RegistryFile.read(folder.path).image) == expected)
+            #expect(numbers(try RegistryFile.read(folder.path).snapshot) == expected)
             #expect(try FileProbe.names(in: folder) == ["registry.journal", "registry.lock"])
             let size = FileProbe.size(of: journal)
             try Fixture.open(folder).list.close()
@@ -122,7 +122,7 @@ struct RegistryNumberTests {
         #expect(try list.file.append([move]) == .wholeListNeeded)
         try list.append([move])
         list.close()
-        let image = try Fixture.open("/list", calls: disk.calls).list.image
+        let image = try Fixture.open("/list", calls: disk.calls).list.snapshot
         #expect(image.ordered.map(\.id) == [3, 1, 2])
         #expect(numbers(image) == [1: 1, 2: 2, 3: 3])
     }

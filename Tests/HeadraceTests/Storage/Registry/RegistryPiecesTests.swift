@@ -39,11 +39,11 @@ struct RegistryPiecesTests {
         let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
         let reader = try Fixture.read(Fixture.journal(changes))
         #expect(reader.findings == RegistryDiagnostics())
-        #expect(reader.image[7]?.request == kept.request)
+        #expect(reader.snapshot[7]?.request == kept.request)
         // A rewrite puts the entry and its state in one line.
         var snapshot = RegistryEncoder.journal(of: Fixture.image(changes).ordered)
         let written = try #require(try snapshot.next())
-        #expect(try Fixture.read(written).image == reader.image)
+        #expect(try Fixture.read(written).snapshot == reader.snapshot)
         let command = RegistryCommand.add([entry])
         #expect(try RegistryCommand(decoding: try #require(command.encoded())) == .add([kept]))
     }
@@ -54,7 +54,7 @@ struct RegistryPiecesTests {
             (RegistryEntry.State.finished(file, stamp), false), (.cancelled, false), (.paused, true),
             (.finishing(file, stamp), true), (.failed(code: "c", message: "m"), true),
         ] {
-            let read = try Fixture.read(Fixture.journal([.added([entry(1, pieces: 2)]), .state(1, state)])).image[1]
+            let read = try Fixture.read(Fixture.journal([.added([entry(1, pieces: 2)]), .state(1, state)])).snapshot[1]
             #expect(read?.state == state && (read?.request.expectations.pieces != nil) == isKept)
         }
     }
@@ -82,7 +82,7 @@ struct RegistryPiecesTests {
             bytes += piece
         }
         #expect(longest < 10 << 20 && bytes.count > 2 * longest)
-        #expect(try Fixture.read(bytes).image == Fixture.image([.added(entries)]))
+        #expect(try Fixture.read(bytes).snapshot == Fixture.image([.added(entries)]))
     }
 
     @Test(arguments: [
@@ -94,7 +94,7 @@ struct RegistryPiecesTests {
     func `invalid piece hashes are ignored and reported, and the download is kept`(_ text: String) throws {
         let payload = #"["add",["0000000000000001",5,"http://h/a","file","/f","pieces",\#(text),"title","t"]]"#
         let reader = try Fixture.read(ParserProperty.journal(of: Array(payload.utf8)))
-        let entry = try #require(reader.image[1])
+        let entry = try #require(reader.snapshot[1])
         #expect(entry.request.title == "t")
         let isRight = text.hasPrefix(#"[3,"md5","ABEiM0RVZneImaq7zN3u/w=="]"#)
         #expect((entry.request.expectations.pieces != nil) == (isRight || text.contains("more")))
@@ -105,7 +105,7 @@ struct RegistryPiecesTests {
     func `a negative size is ignored and reported`(_ size: Int64, _ isRight: Bool) throws {
         let payload = #"["add",["0000000000000001",5,"http://h/a","file","/f","size",\#(size)]]"#
         let reader = try Fixture.read(ParserProperty.journal(of: Array(payload.utf8)))
-        #expect(reader.image[1]?.request.expectations.size == (isRight ? size : nil))
+        #expect(reader.snapshot[1]?.request.expectations.size == (isRight ? size : nil))
         #expect(reader.findings.hasLoss == !isRight)
     }
 }

@@ -17,13 +17,13 @@ struct RegistryReadingTests {
             let before = try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName))
             let recorder = FileSystemRecorder()
             let (image, findings) = try RegistryFile.read(folder.path, calls: recorder.fileCalls)
-            #expect(image == list.image)
+            #expect(image == list.snapshot)
             #expect(findings == RegistryDiagnostics())
             #expect(recorder.calls == [.status, .read])
             #expect(try FileProbe.bytes(of: folder.appending(path: RegistryStore.fileName)) == before)
             try list.append([.removed([1])])
             list.close()
-            #expect(try RegistryFile.read(folder.path).image == list.image)
+            #expect(try RegistryFile.read(folder.path).snapshot == list.snapshot)
         }
     }
 
@@ -55,7 +55,7 @@ struct RegistryReadingTests {
                     guard isDone else { throw SystemError(errno: EIO) }
                     return status
                 }
-                let image = try RegistryFile.read(folder.path, calls: calls).image
+                let image = try RegistryFile.read(folder.path, calls: calls).snapshot
                 #expect(image == Fixture.image([.added(entries)]))
             }
             file.close()
@@ -65,7 +65,7 @@ struct RegistryReadingTests {
     @Test func `a missing registry reads as empty`() async throws {
         try await withTemporaryDirectory { folder in
             for path in [folder.path, folder.path + "/missing"] {
-                let image = try RegistryFile.read(path).image
+                let image = try RegistryFile.read(path).snapshot
                 #expect(image == RegistrySnapshot())
             }
             let names = try FileProbe.names(in: folder)

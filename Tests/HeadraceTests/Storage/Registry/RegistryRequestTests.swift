@@ -136,7 +136,7 @@ struct RegistryRequestTests {
         let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
         let written = String(decoding: try RegistryEncoder.lines(of: [.added([entry])]), as: UTF8.self)
         #expect(!written.contains("secret") && !written.contains("word") && !written.contains("@"))
-        let read = try #require(try RegistryFixture.read(RegistryFixture.journal([.added([entry])])).image[1])
+        let read = try #require(try RegistryFixture.read(RegistryFixture.journal([.added([entry])])).snapshot[1])
         #expect(read.request.withholdsUser && read.request.lacksSecrets)
         #expect(read.request.downloadRequest(in: bases)?.url == URL(string: "https://example.org/a"))
     }
@@ -163,7 +163,7 @@ struct RegistryRequestTests {
         let entry = RegistryEntry(id: 1, RegistryRequest(request, bases: bases), label: 0)
         let journal = try RegistryFixture.journal([.added([entry])])
         #expect(!String(decoding: journal, as: UTF8.self).contains("secret"))
-        let read = try #require(try RegistryFixture.read(journal).image[1])
+        let read = try #require(try RegistryFixture.read(journal).snapshot[1])
         #expect(read.request.withheldHeaders == ["X-Key", "AUTHORIZATION", "Cookie", "proxy-authorization"])
         #expect(
             read.request.downloadRequest(in: bases)?.headers == [

@@ -18,7 +18,7 @@ struct RegistryWalkTests {
             let journal = try Fixture.journal(changes)
             for pieceBytes in [Int.random(in: 1...200, using: &random), 1 << 20] {
                 let reader = try Fixture.read(journal, pieceBytes: pieceBytes)
-                #expect(reader.image == image, "seed \(seed)")
+                #expect(reader.snapshot == image, "seed \(seed)")
                 #expect(reader.findings == RegistryDiagnostics(), "seed \(seed)")
                 #expect(reader.goodBytes == journal.count)
                 #expect(reader.recordCount == changes.reduce(0) { $0 + $1.recordCount })
@@ -26,7 +26,7 @@ struct RegistryWalkTests {
             var snapshot = RegistryEncoder.journal(of: image.ordered)
             var written: [UInt8] = []
             while let piece = try snapshot.next() { written += piece }
-            #expect(try Fixture.read(written).image == image, "seed \(seed)")
+            #expect(try Fixture.read(written).snapshot == image, "seed \(seed)")
         }
     }
 
@@ -40,14 +40,14 @@ struct RegistryWalkTests {
                 let reader = try Fixture.read(Array(journal.prefix(length)))
                 // A line that lacks only its line end is complete.
                 let whole = ends.lastIndex { $0 - 1 <= length } ?? 0
-                #expect(reader.image == Fixture.image(changes.prefix(whole)), "seed \(seed), cut at \(length)")
+                #expect(reader.snapshot == Fixture.image(changes.prefix(whole)), "seed \(seed), cut at \(length)")
                 guard length >= ends[0] else { continue }
                 #expect(!reader.findings.hasLoss)
                 #expect(reader.findings.list.isEmpty == (reader.goodBytes == length))
                 let later = RegistryChange.added([Fixture.entry(77)])
                 let longer = journal.prefix(Int(reader.goodBytes)) + (try RegistryEncoder.lines(of: [later]))
                 let again = try Fixture.read(Array(longer))
-                #expect(again.image == Fixture.image(changes.prefix(whole) + [later]))
+                #expect(again.snapshot == Fixture.image(changes.prefix(whole) + [later]))
                 #expect(again.findings == RegistryDiagnostics())
             }
         }
@@ -72,7 +72,7 @@ struct RegistryWalkTests {
             }
             let intact = changes.enumerated().filter { !damaged.contains($0.offset + 1) }.map(\.element)
             let reader = try Fixture.read(journal, pieceBytes: Int.random(in: 1...500, using: &random))
-            #expect(reader.image == Fixture.image(intact), "seed \(seed)")
+            #expect(reader.snapshot == Fixture.image(intact), "seed \(seed)")
             #expect(!reader.findings.list.isEmpty, "seed \(seed)")
         }
     }
@@ -84,7 +84,7 @@ struct RegistryWalkTests {
             var bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
             #expect(ParserProperty.registry.violation(of: bytes) == nil, "seed \(seed)")
             bytes = try Fixture.journal([.added([Fixture.fullEntry(1)])]) + bytes
-            #expect(try Fixture.read(bytes).image.entries.count == 1, "seed \(seed)")
+            #expect(try Fixture.read(bytes).snapshot.entries.count == 1, "seed \(seed)")
         }
     }
 }

@@ -41,7 +41,7 @@ struct HostConnectionLimitsTests {
         expect(limits.share(of: ids[2], on: "b", wanting: 8, at: .zero), 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 4)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 4)
-        limits.left(ids[0], "a", at: .zero)
+        limits.release(ids[0], "a", at: .zero)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 8)
     }
 
@@ -66,23 +66,23 @@ struct HostConnectionLimitsTests {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 2, at: .zero), 2)
         limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero)
-        limits.left(ids[0], "a", at: .zero)
+        limits.release(ids[0], "a", at: .zero)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(1)), 1)
     }
 
     @Test func `a host is forgotten when its limit and its Retry-After have expired`() {
         var limits = HostConnectionLimits(maximum: 8)
         limits.refused(ids[0], on: "a", retryAfter: .seconds(40), at: .zero)
-        limits.left(ids[0], "a", at: .seconds(39))
+        limits.release(ids[0], "a", at: .seconds(39))
         #expect(!limits.isUntroubled)
-        limits.left(ids[0], "a", at: .seconds(40))
+        limits.release(ids[0], "a", at: .seconds(40))
         #expect(limits.isUntroubled)
     }
 
     @Test func `hosts that refused once are eventually forgotten`() {
         var limits = HostConnectionLimits(maximum: 8)
         for host in 0..<100 { limits.refused(ids[0], on: "\(host)", retryAfter: nil, at: .zero) }
-        limits.left(ids[0], "a", at: .seconds(30))
+        limits.release(ids[0], "a", at: .seconds(30))
         #expect(limits.isUntroubled)
     }
 
@@ -95,7 +95,7 @@ struct HostConnectionLimitsTests {
         // The limit has recovered, but until then nobody gets more than it has.
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(119)), 2)
         expect(limits.share(of: ids[2], on: "a", wanting: 8, at: .seconds(119)), 1)
-        limits.left(ids[2], "a", at: .seconds(119))
+        limits.release(ids[2], "a", at: .seconds(119))
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(120)), 3)
         #expect(limits.notBefore("a") == nil)
     }
@@ -112,7 +112,7 @@ struct HostConnectionLimitsTests {
             let index = Int.random(in: 0..<6, using: &random)
             switch Int.random(in: 0..<10, using: &random) {
             case 0:
-                limits.left(ids[index], "a", at: now)
+                limits.release(ids[index], "a", at: now)
                 granted[index] = nil
             case 1 where granted[index] != nil:
                 limits.refused(ids[index], on: "a", retryAfter: nil, at: now)
