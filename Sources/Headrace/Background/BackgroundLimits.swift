@@ -36,30 +36,23 @@ enum BackgroundLimits {
         }
     }
 
-    /// Returns a sentence for each requested feature that a background session ignores.
-    static func unmet(_ request: DownloadRequest, _ configuration: DownloadConfiguration) -> [String] {
-        let isLimited =
-            configuration.rateLimit != nil || configuration.rateSchedule != nil || request.rateLimit != nil
-            || request.group.map { configuration.groupRateLimits[$0] != nil } ?? false
-        let unmet: [(Bool, String)] = [
-            (
-                configuration.maxConnectionsPerDownload ?? 1 > 1,
-                "A background session downloads each file over a single connection."
-            ),
-            (isLimited, "A background session does not support rate limits."),
-            (
-                configuration.minimumSpeed != nil,
-                "A background session has no minimum speed: the system decides how long it waits for a slow server."
-            ),
-            (
-                configuration.credentials != nil || configuration.netrc != nil || configuration.cookies != nil,
-                "A background session sends no credentials or cookies: the app may not be running to supply them."
-            ),
-            (
-                request.refetchPolicy != .always && request.checksums.isEmpty && request.pieceHashes == nil,
-                "A background session does not check whether the file has changed, and downloads it again."
-            ),
-        ]
-        return unmet.filter(\.0).map(\.1)
+    /// Returns the requested settings that a background session ignores.
+    static func limitations(
+        _ request: DownloadRequest,
+        _ configuration: DownloadConfiguration
+    ) -> [DownloadEvent.BackgroundLimitation] {
+        DownloadEvent.BackgroundLimitation.allCases.filter { limitation in
+            switch limitation {
+            case .severalConnections: configuration.maxConnectionsPerDownload ?? 1 > 1
+            case .rateLimits:
+                configuration.rateLimit != nil || configuration.rateSchedule != nil || request.rateLimit != nil
+                    || request.group.map { configuration.groupRateLimits[$0] != nil } ?? false
+            case .minimumSpeed: configuration.minimumSpeed != nil
+            case .credentials:
+                configuration.credentials != nil || configuration.netrc != nil || configuration.cookies != nil
+            case .refetchPolicy:
+                request.refetchPolicy != .always && request.checksums.isEmpty && request.pieceHashes == nil
+            }
+        }
     }
 }

@@ -22,7 +22,9 @@ extension DownloadTransfer {
             .request(with: [], environment.configuration)
         try BackgroundLimits.check(requested.fields)
         if attempts.count == 0, record.backgroundNote == nil {
-            for sentence in BackgroundLimits.unmet(request, environment.configuration) { publish(.fellBack(sentence)) }
+            for limitation in BackgroundLimits.limitations(request, environment.configuration) {
+                publish(.notice(.unsupportedInBackground(limitation)))
+            }
         }
         let outcome = await background.fetch(
             record,

@@ -29,12 +29,9 @@ extension DownloadTransfer {
         publish(.responded(status: response.head.status, totalBytes: accepted.totalBytes, file: file))
         if let coding = accepted.representation.contentCoding, !attempts.hasReportedCoding {
             attempts.hasReportedCoding = true
-            let name = String(coding.prefix(100)).printable
-            publish(.fellBack("The server encoded the file as \(name); it is saved encoded."))
+            publish(.notice(.encoded(coding: String(coding.prefix(100)).printable)))
         }
-        if response.head.status == 203 {
-            publish(.fellBack("A proxy changed the file in transit; it is saved as changed."))
-        }
+        if response.head.status == 203 { publish(.notice(.transformed)) }
         // An overlapping response is not trusted until its bytes have been compared.
         if accepted.overlapBytes == 0 { try session.begin(accepted, for: path) }
         attempts.meter.totalBytes = accepted.totalBytes ?? expectedSize

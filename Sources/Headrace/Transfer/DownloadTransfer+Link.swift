@@ -12,9 +12,9 @@ extension DownloadTransfer {
         switch try await link(of: provider) {
         case .success(let link):
             attempts.renewSource(link)
-            publish(.fellBack("The link has expired; a new one is used."))
+            publish(.notice(.linkRenewed))
         case .failure(let cause):
-            publish(.fellBack("The link has expired, and no new one could be obtained: \(Self.reason(cause))"))
+            publish(.notice(.linkNotRenewed(reason: Self.reason(cause))))
         }
     }
 

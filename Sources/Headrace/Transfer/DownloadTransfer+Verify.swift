@@ -104,11 +104,14 @@ extension DownloadTransfer {
         let lost = try session.releaseLostBytes()
         guard lost > 0 else { return true }
         attempts.meter.correct(to: session.held.count)
-        let what = "Another program truncated \(session.path), or the disk lost a part of it"
         guard attempts.mayRepairDisk() else {
-            throw DownloadError(.fileSystem, "\(what), for the third time: \(lost.inBytes). Start again.")
+            throw DownloadError(
+                .fileSystem,
+                "Another program truncated \(session.path), or the disk lost a part of it, for the third time: "
+                    + "\(lost.inBytes). Start again."
+            )
         }
-        publish(.fellBack("\(what): \(lost.inBytes) are downloaded again."))
+        publish(.notice(.fileTruncated(path: session.path, bytesLost: lost)))
         return false
     }
 

@@ -74,11 +74,7 @@ extension DownloadTransfer {
         }
         if let current = kept.last(where: { isCurrent($0, for: requester) }) { return unchanged(current.path, session) }
         // If there is none, another process has changed or removed it since the request.
-        if !kept.isEmpty {
-            publish(
-                .fellBack("The existing file was downloaded with another login; it is downloaded again for this one.")
-            )
-        }
+        if !kept.isEmpty { publish(.notice(.otherLogin)) }
         attempts.resume.stopSendingCondition()
         return nil
     }

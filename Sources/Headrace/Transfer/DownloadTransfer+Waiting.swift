@@ -36,12 +36,12 @@ extension DownloadTransfer {
             let now = environment.clock.now()
             guard time > now else { return }
             let source = attempts.sources.current
-            let wait = "The host asked for a wait of \((time - now).inSeconds), which also applies to its other files."
+            let notice = DownloadEvent.Notice.waitingForHost(time - now)
             guard let next = attempts.postponeSource() else {
-                publish(.fellBack(wait))
+                publish(.notice(notice))
                 throw Retry(attempts: attempts, time: time)
             }
-            publish(.sourceFailed(DownloadError(.httpStatus, wait).about(source), next: next.withoutCredentials))
+            publish(.sourceFailed(DownloadError(.httpStatus, "\(notice)").about(source), next: next.withoutCredentials))
         }
     }
 
@@ -66,7 +66,7 @@ extension DownloadTransfer {
     /// It does not count as a failure of the source. Returns `nil` for other errors, or if no other transfer is running.
     func retryAfterOthers(_ attempts: TransferState, after error: DownloadError) -> Retry? {
         guard error.isOutOfDescriptors, environment.descriptors.ranOut() else { return nil }
-        publish(.fellBack("\(error.message) Another download must finish first."))
+        publish(.notice(.waitingForDescriptors(error)))
         return Retry(attempts: attempts, time: environment.clock.now())
     }
 }

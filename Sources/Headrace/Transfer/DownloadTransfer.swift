@@ -60,10 +60,7 @@ final class DownloadTransfer: Sendable {
         var named: String?
         switch try open(&session) {
         case .nothing: break
-        case .bytes(let lost) where lost > 0:
-            publish(
-                .fellBack("\(lost.inBytes) of the received bytes are no longer on the disk and are downloaded again.")
-            )
+        case .bytes(let lost) where lost > 0: publish(.notice(.bytesLost(lost)))
         case .bytes: break
         case .complete(let path): named = path
         case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
@@ -92,7 +89,7 @@ final class DownloadTransfer: Sendable {
             } else if reason != .cancelled {
                 session.keep(leaving: reason != .networkChanged && !(error is Retry))
                 // Published now, because the next run finds nothing left to report.
-                if session.held.isEmpty { publish(.fellBack(session.syncFailure.message)) }
+                if session.held.isEmpty { publish(.notice(.notSynced(session.syncFailure))) }
             }
             let keepsBytes = !session.held.isEmpty
             guard reason != nil || error is CancellationError else { throw error }
@@ -284,14 +281,14 @@ final class DownloadTransfer: Sendable {
             try requestAgain(&attempts, reason)
             return nil
         case .retryWithoutIfRange:
-            publish(.fellBack("The server sends the whole file if a request has If-Range; it is omitted from now on."))
+            publish(.notice(.omitsIfRange))
             attempts.resume.stopSendingIfRange()
             return nil
         case .unchanged:
             await body.drain(of: head)
             return unchanged(since: rangeRequest.condition, head, named: plan.plannedPath, session, &attempts)
         case .retryWithoutPrecondition:
-            publish(.fellBack("The server sent \"not modified\" for another version; the condition is omitted."))
+            publish(.notice(.omitsPrecondition))
             attempts.resume.stopSendingCondition()
             return nil
         case .complete:

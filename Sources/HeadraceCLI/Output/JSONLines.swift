@@ -85,7 +85,7 @@ enum JSONLines {
         case .piecesVerified(let count): return object("piecesVerified", item, ["pieces": .integer(Int64(count))]).text
         case .repairing(let pieces, let bytes):
             return object("repairing", item, ["pieces": .integer(Int64(pieces)), "bytesWasted": .integer(bytes)]).text
-        case .fellBack(let what): return object("fellBack", item, ["message": .string(what)]).text
+        case .notice(let notice): return object("fellBack", item, ["message": .string("\(notice)")]).text
         case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
         case .unchanged(let file): return object("unchanged", item, ["file": path(file)]).text
         case .finished(let summary): return finished(summary, item)

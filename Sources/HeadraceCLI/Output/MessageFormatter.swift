@@ -86,7 +86,7 @@ struct MessageFormatter: Sendable {
         case .repairing(let pieces, let bytes):
             "\(item.name): \(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
                 + "downloading \(Format.size(bytes))"
-        case .fellBack(let what) where verbosity == .verbose: "\(item.name): \(what.withoutFullStop)"
+        case .notice(let notice) where verbosity == .verbose: "\(item.name): \(notice.description.withoutFullStop)"
         case .paused: "\(item.name): paused"
         case .skipped: "\(item.name): already exists, skipped"
         case .unchanged(let file):

@@ -69,7 +69,7 @@ struct ProgressRenderer: Sendable {
         case .started: totals.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
             .connectionOpened, .connectionClosed, .fellBackToOneConnection, .sourceFailed, .verifying, .verified,
-            .piecesVerified, .repairing, .fellBack:
+            .piecesVerified, .repairing, .notice:
             break
         case .skipped, .unchanged:
             close(id)

@@ -256,9 +256,9 @@ struct BackgroundDownloadTests {
                 let download = try await manager.download(Daemon.request(in: folder))
                 try await daemon.runs(1)
                 try daemon.finish(0, bytes, in: folder)
-                var notices: [String] = []
-                for await event in download.events { if case .fellBack(let what) = event { notices.append(what) } }
-                #expect(notices == ["A background session does not support rate limits."])
+                var notices: [DownloadEvent.Notice] = []
+                for await event in download.events { if case .notice(let notice) = event { notices.append(notice) } }
+                #expect(notices == [.unsupportedInBackground(.rateLimits)])
                 var request = try Daemon.request(in: folder, "b.bin")
                 request.headers = [HeaderField(name: "X-Key", value: "secret", isSecret: true)]
                 let refused = try await manager.download(request)

@@ -52,7 +52,7 @@ struct ListVerbsTests {
             #expect((59...120).contains(wait), "the wall's clock goes on while the test's stands")
             // The host's wish holds for this one, which has not failed.
             let other = try await list.add("busy-too")
-            for await event in other.events { if case .fellBack = event { break } }
+            for await event in other.events { if case .notice = event { break } }
             for await state in other.states where state == .waiting { break }
             let held = try await snapshot(of: other)
             #expect(held.lastFailure == nil)
@@ -102,7 +102,7 @@ struct ListVerbsTests {
             try await list.add("busy")
             try await list.clock.sleeperArmed(for: .seconds(60))
             let other = try await list.add("busy-too")
-            for await event in other.events { if case .fellBack = event { break } }
+            for await event in other.events { if case .notice = event { break } }
             for await state in other.states where state == .waiting { break }
             #expect(list.requests() == ["/busy"])
             await other.resume()

@@ -130,7 +130,7 @@ struct HolesTests {
         #expect(outcome.error == nil)
         #expect(outcome.starts.sorted() == Self.starts)
         let notices = outcome.events.filter {
-            if case .fellBack(let what) = $0 { what.contains("no longer on the disk") } else { false }
+            if case .notice(.bytesLost) = $0 { true } else { false }
         }
         #expect(notices.count == 1)
         expectExact(disk)

@@ -40,7 +40,7 @@ struct LostBytesTests {
     }
 
     private static func notices(_ outcome: DiskOutcome) -> Int {
-        outcome.events.count { if case .fellBack(let what) = $0 { what.contains("program truncated") } else { false } }
+        outcome.events.count { if case .notice(.fileTruncated) = $0 { true } else { false } }
     }
 
     struct Cut: Sendable {

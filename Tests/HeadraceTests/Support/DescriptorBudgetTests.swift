@@ -126,8 +126,8 @@ struct DescriptorBudgetTests {
             try await list.addSending()
             let second = try await list.add("second")
             for await event in second.events {
-                guard case .fellBack(let sentence) = event else { continue }
-                #expect(sentence.hasSuffix("Another download must finish first."))
+                guard case .notice(.waitingForDescriptors(let error)) = event else { continue }
+                #expect(error.isOutOfDescriptors)
                 break
             }
             await list.manager.downloads[0].cancel()

@@ -144,8 +144,7 @@ struct FramingTests {
         let coded = Response.file(file).header("Content-Encoding", coding)
         let outcome = try await run(coded.truncated(after: Fixture.cut), then: coded)
         #expect(outcome.isExact)
-        let told = "The server encoded the file as \(coding); it is saved encoded."
-        #expect(outcome.events.count { $0 == .fellBack(told) } == 1)
+        #expect(outcome.events.count { $0 == .notice(.encoded(coding: coding)) } == 1)
     }
 
     @Test func `E04 encoded bytes with the decoded length are not a success`() async throws {

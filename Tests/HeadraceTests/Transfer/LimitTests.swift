@@ -192,7 +192,7 @@ struct LimitTests {
             let downloads = try await manager.download(
                 ["a", "b"].map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
             )
-            for await event in downloads[1].events { if case .fellBack = event { break } }
+            for await event in downloads[1].events { if case .notice = event { break } }
             for await state in downloads[1].states where state == .waiting { break }
             try await clock.sleeperArmed(for: .seconds(2))
             clock.advance(by: .seconds(2))

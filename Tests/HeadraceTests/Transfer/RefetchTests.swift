@@ -192,7 +192,7 @@ struct RefetchTests {
             _ = try await fixture.fetch()
             let second = try await fixture.fetch()
             #expect(second.isFinished)
-            #expect(second.events.contains { if case .fellBack = $0 { true } else { false } })
+            #expect(second.events.contains { if case .notice = $0 { true } else { false } })
             #expect(fixture.server.requests.map { $0["If-None-Match"] } == [nil, "\"v1\"", nil])
             #expect(fixture.holds(Fixture.new))
         }

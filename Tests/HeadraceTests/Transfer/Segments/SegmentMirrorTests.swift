@@ -35,7 +35,7 @@ struct SegmentMirrorTests {
     }
 
     private func notUsed(_ outcome: ResumeOutcome) -> [String] {
-        outcome.events.compactMap { if case .fellBack(let reason) = $0 { reason } else { nil } }
+        outcome.events.compactMap { if case .notice(let notice) = $0 { notice.description } else { nil } }
     }
 
     @Test func `mirrors deliver parts of one file in parallel`() async throws {

@@ -1,0 +1,89 @@
+extension DownloadEvent {
+    /// Something that a user may want to know although the download continues.
+    ///
+    ///     for await event in download.events {
+    ///         if case .notice(let notice) = event { print(notice) }
+    ///     }
+    public enum Notice: Sendable, Equatable {
+        /// The link had expired, and the link provider supplied a new one.
+        case linkRenewed
+        /// The link has expired, and the link provider could not supply a new one.
+        case linkNotRenewed(reason: String)
+        /// The existing file was downloaded with another login, so it is downloaded again for this one.
+        case otherLogin
+        /// This number of received bytes was no longer on the disk when the download resumed.
+        case bytesLost(Int64)
+        /// Another program truncated the partial file, or the disk lost a part of it, while it was being downloaded.
+        case fileTruncated(path: String, bytesLost: Int64)
+        /// The received bytes could not be synced to the disk, so a later run cannot resume from them.
+        case notSynced(DownloadError)
+        /// The server sends the whole file if a request has `If-Range`, so requests no longer contain it.
+        case omitsIfRange
+        /// The server sent a 304 response for another version, so requests no longer contain a condition.
+        case omitsPrecondition
+        /// The server encoded the file although no content coding was requested; it is saved encoded.
+        case encoded(coding: String)
+        /// A proxy changed the file in transit (status 203; RFC 9110, section 15.3.4).
+        case transformed
+        /// The host of the download sent `Retry-After` for another file, and this download waits as well.
+        case waitingForHost(Duration)
+        /// The process has too many open files, and the download waits until another one is finished.
+        case waitingForDescriptors(DownloadError)
+        /// A background session does not support a setting of the manager or the request.
+        case unsupportedInBackground(BackgroundLimitation)
+    }
+
+    /// A setting that a background session ignores, because the system sends its requests.
+    public enum BackgroundLimitation: Sendable, Hashable, CaseIterable {
+        /// Several connections for one file.
+        case severalConnections
+        /// Rate limits and rate schedules.
+        case rateLimits
+        /// A minimum speed.
+        case minimumSpeed
+        /// Credentials, netrc files and cookies.
+        case credentials
+        /// A refetch policy: the file is downloaded again even if it has not changed.
+        case refetchPolicy
+    }
+}
+
+extension DownloadEvent.Notice: CustomStringConvertible {
+    /// A sentence for the user.
+    public var description: String {
+        switch self {
+        case .linkRenewed: "The link has expired; a new one is used."
+        case .linkNotRenewed(let reason): "The link has expired, and no new one could be obtained: \(reason)"
+        case .otherLogin: "The existing file was downloaded with another login; it is downloaded again for this one."
+        case .bytesLost(let bytes):
+            "\(bytes.inBytes) of the received bytes are no longer on the disk and are downloaded again."
+        case .fileTruncated(let path, let bytes):
+            "Another program truncated \(path), or the disk lost a part of it: \(bytes.inBytes) are downloaded again."
+        case .notSynced(let error): error.message
+        case .omitsIfRange: "The server sends the whole file if a request has If-Range; it is omitted from now on."
+        case .omitsPrecondition: "The server sent \"not modified\" for another version; the condition is omitted."
+        case .encoded(let coding): "The server encoded the file as \(coding); it is saved encoded."
+        case .transformed: "A proxy changed the file in transit; it is saved as changed."
+        case .waitingForHost(let wait):
+            "The host asked for a wait of \(wait.inSeconds), which also applies to its other files."
+        case .waitingForDescriptors(let error): "\(error.message) Another download must finish first."
+        case .unsupportedInBackground(let limitation): limitation.description
+        }
+    }
+}
+
+extension DownloadEvent.BackgroundLimitation: CustomStringConvertible {
+    /// A sentence for the user.
+    public var description: String {
+        switch self {
+        case .severalConnections: "A background session downloads each file over a single connection."
+        case .rateLimits: "A background session does not support rate limits."
+        case .minimumSpeed:
+            "A background session has no minimum speed: the system decides how long it waits for a slow server."
+        case .credentials:
+            "A background session sends no credentials or cookies: the app may not be running to supply them."
+        case .refetchPolicy:
+            "A background session does not check whether the file has changed, and downloads it again."
+        }
+    }
+}
