@@ -70,7 +70,7 @@ public actor DownloadManager {
     ) async throws(DownloadError) {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
-        // The other half of the cores is for the network.
+        // Half of the cores are for files, the other half for the network.
         let executor = try BlockingExecutor.forFiles(
             "headrace-file",
             maxThreads: Self.maxFileThreads,
@@ -164,7 +164,7 @@ public actor DownloadManager {
         environment.background?.release()
     }
 
-    /// All downloads, in queue order: the order of adding, until one is moved.
+    /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
     public var downloads: [Download] {
         list.records.map { Download(manager: self, record: $0) }
     }
@@ -290,7 +290,7 @@ private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environm
     }
 }
 
-/// Calls ``DownloadQueue/tick()`` at each of the given times, until the stream finishes.
+/// Calls ``DownloadQueue/tick()`` at each time that the stream yields, until the stream finishes.
 private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {
@@ -312,7 +312,7 @@ private func follow(
 ) async {
     var gate = gate
     for await path in paths where path != gate.path {
-        // Before any transfer starts on the new path.
+        // Recorded before any transfer starts on the new path.
         environment.recordPathChange()
         if gate.update(path) { environment.transport.dropIdleConnections() }
         list.setPath(path)

@@ -1,4 +1,4 @@
-/// Checks settings that a background session does not support, because the system sends its requests.
+/// Checks settings and requests for features that a background session lacks, because the system sends its requests.
 enum BackgroundLimits {
     /// Throws `invalidRequest` for security settings that a background session would ignore.
     static func check(_ configuration: DownloadConfiguration) throws(DownloadError) {

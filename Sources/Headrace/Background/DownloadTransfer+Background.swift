@@ -64,7 +64,7 @@ extension DownloadTransfer {
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 
-    /// Makes the system start over; throws if that happened too often.
+    /// Returns `nil` to request the file again; throws `connectionLost` if that happened too often.
     private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
         guard attempts.mayRequestAgain() else {
             throw DownloadError(.connectionLost, "The system has stopped the download repeatedly.")

@@ -22,7 +22,7 @@ struct BodyEvaluation {
         }
     }
 
-    /// Accepts the usable bytes of a range, which may be shorter or longer than requested and may begin earlier.
+    /// Returns where to write the body, whose range may be shorter or longer than requested and may begin earlier.
     func accept(
         _ range: Range<Int64>,
         of total: Int64?,

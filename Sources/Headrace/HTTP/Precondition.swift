@@ -1,5 +1,5 @@
-/// A condition for downloading a file again: the server's version must differ from the existing file's (RFC 9110,
-/// section 13.1).
+/// A condition for downloading a file again: the server's version must differ from the version of the existing file
+/// (RFC 9110, section 13.1).
 ///
 /// The file is kept or replaced as a whole, so a weak tag suffices.
 enum Precondition: Sendable, Hashable {
@@ -42,7 +42,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether only a date identifies the version; other files may have the same date.
+    /// Whether the condition relies on a date, which other files may share.
     var isDate: Bool {
         if case .modifiedSince = self { true } else { false }
     }
@@ -54,7 +54,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a 304 response is about another version than that of the condition (section 15.4.5).
+    /// Whether a 304 response names another version than the condition does (section 15.4.5).
     ///
     /// A server that compares dates by order also sends a 304 for an older version, and for another file.
     func isContradicted(by response: RepresentationMetadata) -> Bool {
@@ -64,8 +64,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a response with a body is of the version in the condition, because the server does not support
-    /// conditions.
+    /// Whether a response with a body has the version of the existing file, because the server ignored the condition.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):
