@@ -272,8 +272,7 @@ public actor DownloadManager {
     }
 }
 
-/// Runs a transfer, and then the transfers of the downloads that get its slot, without leaving the blocking executor in
-/// between.
+/// Runs a transfer and then, on the same task, the transfer of each download that gets its slot.
 private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environment: TransferEnvironment) async {
     var next: DownloadQueue.Run? = first
     while let run = next {
@@ -290,7 +289,7 @@ private func run(_ first: DownloadQueue.Run, of list: DownloadQueue, in environm
     }
 }
 
-/// Calls ``DownloadQueue/tick()`` at each time that the stream yields, until the stream finishes.
+/// Calls ``DownloadQueue/tick()`` after each delay that the stream yields, until the stream finishes.
 private func ring(_ alarms: AsyncStream<Duration>, for list: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {

@@ -16,7 +16,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         case pause([DownloadID])
         /// Queues downloads again, as ``Download/resume()`` does.
         case resume([DownloadID])
-        /// Retries the failed downloads among these.
+        /// Queues downloads again if they have failed.
         case retry([DownloadID])
         /// Cancels downloads and deletes their partial files.
         case cancel([DownloadID])
@@ -259,7 +259,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return done != nil
     }
 
-    /// Runs `body` with a manager of the queue; returns `nil` if a manager in another process uses the registry.
+    /// Runs `body` with a temporary manager; returns `nil` if a manager in another process uses the registry.
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {

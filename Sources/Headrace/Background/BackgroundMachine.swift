@@ -79,13 +79,13 @@ struct BackgroundMachine: Sendable {
         return entry.task == nil && isListed ? start(id, at: now) : []
     }
 
-    /// Records that a task was created, and resumes it.
+    /// Records that a task was created for a fetch, and starts the task.
     mutating func made(_ task: BackgroundTask) -> [Effect] {
         entries[task.download]?.task = task
         return [.resume(task)]
     }
 
-    /// Stops the fetch of a download; ignored if no run awaits its outcome.
+    /// Stops the fetch of a download; does nothing if no run awaits the outcome.
     mutating func stop(_ id: ID, _ stop: Stop) -> [Effect] {
         guard var entry = entries[id], entry.isAwaited else { return [] }
         switch (stop, entry.task) {
@@ -222,7 +222,7 @@ struct BackgroundMachine: Sendable {
         return save(data, of: id, at: now) + endPause(id, at: now)
     }
 
-    /// Records that a task has completed; ignored after ``finished(_:_:hasFile:)``.
+    /// Records that a task has completed; does nothing if ``finished(_:_:hasFile:)`` was called for the task.
     mutating func completed(_ task: BackgroundTask, _ standing: Standing, _ end: End, at now: Int64) -> [Effect] {
         let id = task.download
         guard mayEnd(task, standing) else {

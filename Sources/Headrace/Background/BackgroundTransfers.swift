@@ -147,7 +147,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         change { $0.machine.wrote(task, receivedBytes: receivedBytes, totalBytes: totalBytes) }
     }
 
-    /// Handles a task that continues at an offset, after the bytes of an earlier task.
+    /// Handles a task that resumes the download at an offset, after the bytes that an earlier task received.
     func resumed(_ task: BackgroundTask, from offset: Int64) {
         change { $0.machine.resumed(task, from: offset) }
     }

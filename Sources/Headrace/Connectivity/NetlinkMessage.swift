@@ -160,7 +160,7 @@ struct NetlinkBytes: Sendable {
         self.bytes = bytes
     }
 
-    /// Returns the integer at an offset, in this machine's byte order; `nil` beyond the end.
+    /// Returns the integer at an offset, in this machine's byte order; `nil` if it would extend beyond the end.
     func integer<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset + MemoryLayout<Number>.size <= bytes.count else { return nil }
@@ -183,7 +183,7 @@ struct NetlinkBytes: Sendable {
     /// The text up to the first NUL.
     var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
 
-    /// Returns the attributes by number; if a number is repeated, the last attribute is used.
+    /// Parses the bytes as netlink attributes, by type number; if a number is repeated, the last attribute is used.
     func attributes() -> [UInt16: NetlinkBytes] {
         var attributes: [UInt16: NetlinkBytes] = [:]
         var rest = self
@@ -197,7 +197,7 @@ struct NetlinkBytes: Sendable {
         return attributes
     }
 
-    /// The links of a multipath route.
+    /// Returns the interface indices of a multipath route's next hops.
     fileprivate func hops() -> [Int32] {
         var links: [Int32] = []
         var rest = self

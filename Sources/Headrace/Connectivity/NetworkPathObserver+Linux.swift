@@ -12,7 +12,7 @@ final class NetworkPathObserver: Sendable {
 
     /// The state of the thread; separate, so that the thread does not keep the observer alive.
     private final class Core: Sendable {
-        /// The maximum size of the messages that the kernel sends at once.
+        /// The size of the receive buffer in bytes: the most that the kernel sends at once.
         private static let bufferBytes = 32 << 10
 
         let poller: hr_poller
@@ -49,7 +49,7 @@ final class NetworkPathObserver: Sendable {
             withUnsafePointer(to: poller) { hr_poller_wake($0) }
         }
 
-        /// Waits for messages; returns `false` if there will be no more.
+        /// Blocks until the kernel sends messages; returns `false` if observation has stopped.
         func wait() -> Bool {
             var ready = hr_ready()
             _ = withUnsafePointer(to: poller) { hr_poller_wait($0, &ready, 1, -1) }

@@ -8,8 +8,9 @@ enum Precondition: Sendable, Hashable {
     /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; returns `nil` if another version might not be recognized, because a date
-    /// that is not strong may be shared by a second change.
+    /// Creates the condition for a version; returns `nil` if its tag is unusable or, without a tag, its date weak.
+    ///
+    /// A later change may share a weak date.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }

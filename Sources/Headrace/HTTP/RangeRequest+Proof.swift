@@ -63,7 +63,7 @@ extension RangeRequest {
         }
     }
 
-    /// Whether a part omits the date that was sent as `If-Range`, as section 15.3.7 allows, and has the right size.
+    /// Whether a part has the known total size but omits the date sent as `If-Range`, as section 15.3.7 allows.
     private func isDateOmitted(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
         guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
             return false
