@@ -54,7 +54,7 @@ public struct DownloadBytes: AsyncSequence, Sendable {
         return Iterator(reader: reader)
     }
 
-    /// Reads one chunk of the file at a time.
+    /// An iterator that reads one chunk of the file at a time.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: FileReader
 

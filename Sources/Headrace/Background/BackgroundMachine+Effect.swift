@@ -4,7 +4,7 @@ extension BackgroundMachine {
     enum Standing: Sendable {
         /// The download is running, and its run has called or will call ``fetch(_:note:at:)``.
         case running
-        /// The download is queued and waits for a slot.
+        /// The download is queued but not running.
         case waiting
         /// The download is paused or has failed, and its bytes are saved for later.
         case kept

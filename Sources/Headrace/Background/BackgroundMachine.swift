@@ -175,7 +175,7 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that a task resumes from an offset.
+    /// Records that a task continues from an offset, as it was created from resume data.
     mutating func resumed(_ task: BackgroundTask, from offset: Int64) -> [Effect] {
         guard entries[task.download]?.task == task else { return [] }
         entries[task.download]?.receivedBytes = offset

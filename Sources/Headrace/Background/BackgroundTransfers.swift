@@ -132,7 +132,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     // MARK: System events
 
-    /// Handles the list of existing tasks and their received bytes.
+    /// Handles the system's list of existing tasks, with the number of bytes received by each.
     func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in

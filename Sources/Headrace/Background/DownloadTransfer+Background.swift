@@ -39,7 +39,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Finishes with the delivered file, which has replaced any partial file.
+    /// Verifies and renames the delivered file, which has replaced any partial file.
     private func finish(
         _ file: DeliveredFile,
         _ session: inout PartialDownload,

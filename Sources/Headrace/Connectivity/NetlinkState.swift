@@ -1,7 +1,6 @@
 /// The links, addresses and default routes that the kernel has reported, and the network path they form.
 struct NetlinkState: Sendable {
-    /// The kinds of data to request from the kernel; requested one after the other, since the kernel handles one
-    /// request at a time.
+    /// The kinds of data to request from the kernel, one after the other, since it handles one request at a time.
     enum Kind: UInt16, Sendable, CaseIterable {
         case links = 18  // RTM_GETLINK
         case addresses = 22  // RTM_GETADDR

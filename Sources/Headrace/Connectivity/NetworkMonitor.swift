@@ -32,7 +32,7 @@ public final class NetworkMonitor: Sendable {
     private let cell: Cell
     private let observer: NetworkPathObserver?
 
-    /// Starts to observe the path, which stays `nil` if the system does not report it.
+    /// Starts to observe the network path; ``path`` stays `nil` if the system does not report it.
     public init() {
         let cell = Cell(nil)
         self.cell = cell

@@ -2,7 +2,7 @@
 import Dispatch
 import Network
 
-/// Publishes the paths that the system's monitor reports.
+/// Observes the network path with the system's `NWPathMonitor`.
 final class NetworkPathObserver: Sendable {
     private let monitor = NWPathMonitor()
 

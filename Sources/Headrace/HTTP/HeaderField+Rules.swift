@@ -16,7 +16,7 @@ extension HeaderField {
     /// Last words of names whose values are secrets, as in `X-Api-Key` or `X-JFrog-Art-Api`.
     private static let secretLastWords: Set<String> = ["key", "auth", "api"]
 
-    /// Fields whose name ends in `key` although the value is not a secret.
+    /// Names of fields that end in `key` although the value is not a secret.
     private static let harmlessKeys: Set<String> = ["idempotency-key", "sec-websocket-key", "surrogate-key"]
 
     /// Names of fields without secrets that must not follow a redirect to another origin (RFC 9110, section 15.4).

@@ -4,7 +4,7 @@ struct RangeRequest: Sendable, Hashable {
     enum DeferredVerification: Sendable, Hashable {
         /// The caller supplied a checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
         case checksum
-        /// The range begins with received bytes, which the transfer compares.
+        /// The range begins with bytes already received, which the transfer compares with the new ones.
         case overlap
     }
 
