@@ -5,8 +5,8 @@ extension Download {
     ///
     ///     for try await bytes in download.bytes(in: 1_000_000...) { play(bytes) }
     ///
-    /// If the server supports range requests, missing bytes of the range are downloaded before the rest of the file; the latest
-    /// of several readers comes first. See <doc:Reading>.
+    /// If the server supports range requests, missing bytes of the range are downloaded before the rest of the file.
+    /// With several readers, the range of the latest reader is downloaded first. See <doc:Reading>.
     /// - Parameter range: The offsets to read, from zero, clipped to the file.
     /// - Returns: A sequence that can be iterated more than once, each time from the start of the range.
     public func bytes(in range: some RangeExpression<Int64> = 0...) -> DownloadBytes {
@@ -39,13 +39,13 @@ extension Download {
 /// - `fileSystem` or `permission` if the file cannot be read, or was changed by another process;
 /// - `CancellationError` if the iterating task is cancelled, which does not affect the download.
 ///
-/// The range loses its precedence when the iterator finishes, throws or is released.
+/// When the iterator finishes, throws or is released, the download returns to its usual order.
 public struct DownloadBytes: AsyncSequence, Sendable {
     let download: Download
     let range: Range<Int64>
 
-    /// Starts to read at the start of the range.
-    /// - Returns: An iterator for use in one task.
+    /// Creates an iterator that reads from the start of the range.
+    /// - Returns: A new iterator, for use in one task.
     public func makeAsyncIterator() -> Iterator {
         let (manager, id) = (download.manager, download.id)
         let reader = FileReader(of: download.record, range, manager.environment.files, manager.executor) {
@@ -54,13 +54,13 @@ public struct DownloadBytes: AsyncSequence, Sendable {
         return Iterator(reader: reader)
     }
 
-    /// Reads one chunk of the file at a time.
+    /// An iterator that reads one chunk of the file at a time.
     public struct Iterator: AsyncIteratorProtocol {
         let reader: FileReader
 
         /// Waits for the next bytes and reads them.
         /// - Returns: Between 1 byte and 256 KiB; `nil` at the end of the range or of the file.
-        /// - Throws: The errors that ``DownloadBytes`` describes; the iteration is over then.
+        /// - Throws: The errors that ``DownloadBytes`` describes; an error ends the iteration.
         public mutating func next() async throws -> Data? {
             try await reader.next()
         }

@@ -18,7 +18,7 @@ public struct Download: Sendable, Identifiable {
     /// The current state.
     public var state: DownloadState { record.status.state }
 
-    /// The current priority: the request's, until it is changed.
+    /// The current priority: the request's priority until ``setPriority(_:)`` changes it.
     public var priority: DownloadPriority {
         manager.queue.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
     }
@@ -49,8 +49,8 @@ public struct Download: Sendable, Identifiable {
     /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination resumes it.
     public var partialFile: URL { URL(filePath: record.names.partialPath) }
 
-    /// Whether a stopped or failed download can be resumed, according to its responses; `nil` if this manager has saved
-    /// no bytes of it.
+    /// Whether a stopped or failed download can be resumed, according to the server's responses; `nil` if this manager
+    /// has saved no bytes of the file.
     ///
     /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the
     /// file on the server may change meanwhile.
@@ -94,7 +94,7 @@ extension Download {
         }
     }
 
-    /// Pauses the download until ``resume()``.
+    /// Pauses the download until ``resume()`` is called.
     ///
     /// The download retains its position in the queue and its bytes.
     ///
@@ -128,7 +128,7 @@ extension Download {
 
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
     ///
-    /// The running download with the lowest priority is chosen; of several, the newest. Returns immediately. Does
+    /// The running download with the lowest priority, or the newest of several, is chosen. Returns immediately. Does
     /// nothing if this download is not waiting for a slot, or if no running download has a lower priority.
     public func preempt() {
         manager.queue.preempt(for: id)
@@ -163,7 +163,7 @@ extension Download {
         try manager.queue.move(id, to: position)
     }
 
-    /// Changes the priority: waiting downloads start in order of priority, then of position in the queue.
+    /// Changes the priority: waiting downloads start in order of priority; equal ones in queue order.
     /// - Parameter priority: The new priority; higher ones start first.
     public func setPriority(_ priority: DownloadPriority) {
         manager.queue.setPriority(priority, of: id)
@@ -171,7 +171,7 @@ extension Download {
 }
 
 extension Download: Hashable {
-    /// Compares the identities of two handles.
+    /// Compares the managers and identities of two handles.
     /// - Parameters:
     ///   - lhs: A handle.
     ///   - rhs: Another handle.

@@ -43,7 +43,7 @@ extension DownloadManager {
         }
     }
 
-    /// Carries out commands as they arrive, until the manager is shut down or the task is cancelled.
+    /// Carries out other processes' commands as they arrive, until the manager is shut down or the task is cancelled.
     ///
     /// Also polls twice a second, since not every file system reports new files. After a failure, polls less often
     /// until a poll succeeds; of several failures in a row, only the first is published.
@@ -93,7 +93,7 @@ extension DownloadManager {
             do throws(DownloadError) {
                 end = try await apply(item.command, skippingUnknown: true)
             } catch  where error.code == .invalidRequest {
-                // It can never succeed, and must not block the commands after it.
+                // This command can never succeed, and must not block the commands after it.
                 let path = await queueExecutor.run { journal.spool.quarantine(item.path) }
                 queue.observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
                 continue
@@ -114,7 +114,7 @@ extension DownloadManager {
         let carriedOut = contents.items.filter(journal.isCarriedOut)
         guard !carriedOut.isEmpty || journal.isBehind else { return }
         try await queueExecutor.run { [queue] () throws(DownloadError) in
-            // Before their files are deleted: a kill or power failure in between would lose them.
+            // The queue is written before the files are deleted, since a kill in between would lose the commands.
             try queue.flush(always: true)
             try journal.done(carriedOut)
         }

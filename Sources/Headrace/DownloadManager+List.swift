@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// Operations on many downloads. Each is atomic: no selected download starts while it is applied.
+/// Operations on many downloads. Each is atomic: no selected download starts while the operation is applied.
 ///
-/// Operations that stop downloads return only when these have stopped, even if the calling task is cancelled.
+/// Operations that stop downloads return only when those downloads have stopped, even if the calling task is cancelled.
 /// Exception: called from a download's own hook, such as ``RetryPolicy/decide``, or from a task that the hook started,
 /// they do not wait for that download; if it is itself stopped, they stop waiting for the others too.
 extension DownloadManager {
@@ -33,7 +33,7 @@ extension DownloadManager {
         try queue.resume(selection, only: .paused)
     }
 
-    /// Queues the failed downloads of a selection again; they retain their positions and their bytes.
+    /// Retries the failed downloads of a selection; they retain their positions and their bytes.
     /// - Parameter selection: The downloads to retry; those that have not failed do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public nonisolated func retry(_ selection: DownloadSelection) throws(DownloadError) {
@@ -60,23 +60,23 @@ extension DownloadManager {
         try await queue.remove(selection, deletingFiles: deletingFiles).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
     }
 
-    /// Whether to wait even if the task is cancelled: `false` inside a hook, since the hooks of two downloads could
-    /// wait for each other.
+    /// Whether an operation waits even if its task is cancelled; `false` inside a hook, since the hooks of two
+    /// downloads could wait for each other.
     private static var waitsEvenIfCancelled: Bool { DownloadQueue.transferring == nil }
 
-    /// Pauses all waiting and running downloads; returns once none is running.
+    /// Pauses all waiting and running downloads; returns once they have stopped.
     public nonisolated func pauseAll() async { try? await pause(.all) }
 
-    /// Queues all paused downloads again.
+    /// Resumes all paused downloads, as soon as the limits allow.
     public nonisolated func resumeAll() { try? resume(.all) }
 
-    /// Cancels all unfinished downloads, including failed ones; returns once none is running.
+    /// Cancels all unfinished downloads, including failed ones; returns once they have stopped.
     public nonisolated func cancelAll() async { try? await cancel(.all) }
 
     /// Removes the finished downloads from the queue; their files remain.
     public nonisolated func removeFinished() async { try? await remove(.state(.finished)) }
 
-    /// Queues all failed downloads again.
+    /// Retries all failed downloads, at their old positions in the queue.
     public nonisolated func retryFailed() { try? retry(.all) }
 }
 

@@ -1,5 +1,5 @@
 extension DownloadManager {
-    /// Loads the HTTP library before the first manager is created, in parallel with other preparations.
+    /// Loads the HTTP library early, so that creating the first manager does not wait for it.
     package static func loadTransport() async {
         #if os(Linux)
         await CurlTransport.load()

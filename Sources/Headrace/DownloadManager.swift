@@ -70,7 +70,7 @@ public actor DownloadManager {
     ) async throws(DownloadError) {
         var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
-        // The other half of the cores is for the network.
+        // Half of the cores are for files, the other half for the network.
         let executor = try BlockingExecutor.forFiles(
             "headrace-file",
             maxThreads: Self.maxFileThreads,
@@ -164,7 +164,7 @@ public actor DownloadManager {
         environment.background?.release()
     }
 
-    /// All downloads, in queue order: the order of adding, until one is moved.
+    /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
     public var downloads: [Download] {
         queue.records.map { Download(manager: self, record: $0) }
     }
@@ -272,8 +272,7 @@ public actor DownloadManager {
     }
 }
 
-/// Runs a transfer, and then the transfers of the downloads that get its slot, without leaving the blocking executor in
-/// between.
+/// Runs a transfer and then, on the same task, the transfer of each download that gets its slot.
 private func run(_ first: DownloadQueue.Run, of queue: DownloadQueue, in environment: TransferEnvironment) async {
     var next: DownloadQueue.Run? = first
     while let run = next {
@@ -290,7 +289,7 @@ private func run(_ first: DownloadQueue.Run, of queue: DownloadQueue, in environ
     }
 }
 
-/// Calls ``DownloadQueue/tick()`` at each of the given times, until the stream finishes.
+/// Calls ``DownloadQueue/tick()`` after each delay that the stream yields, until the stream finishes.
 private func ring(_ alarms: AsyncStream<Duration>, for queue: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {
@@ -312,7 +311,7 @@ private func follow(
 ) async {
     var gate = gate
     for await path in paths where path != gate.path {
-        // Before any transfer starts on the new path.
+        // Recorded before any transfer starts on the new path.
         environment.recordPathChange()
         if gate.update(path) { environment.transport.dropIdleConnections() }
         queue.setPath(path)

@@ -16,7 +16,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         case pause([DownloadID])
         /// Queues downloads again, as ``Download/resume()`` does.
         case resume([DownloadID])
-        /// Queues those of the downloads again that have failed.
+        /// Queues downloads again if they have failed.
         case retry([DownloadID])
         /// Cancels downloads and deletes their partial files.
         case cancel([DownloadID])
@@ -53,9 +53,9 @@ public struct DownloadRegistry: Sendable, Hashable {
         try await read().downloads
     }
 
-    /// Carries out pending commands as ``takeCommands()`` does, ignoring its errors, and reads the queue.
+    /// Carries out pending commands as ``takeCommands()`` does, but ignores errors, and then reads the queue.
     /// - Returns: The downloads in queue order, and a sentence about each damage found in the registry.
-    /// - Throws: As ``downloads()``.
+    /// - Throws: The same errors as ``downloads()``.
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         var earlier: Reading?
         if (try? await hasCommands) == true {
@@ -158,7 +158,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return if let ids { (ids, true) } else { try await post(requests) }
     }
 
-    /// Leaves the downloads as a command for the manager that uses the registry.
+    /// Writes a command to add the downloads, for the manager that uses the registry.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await active()
@@ -170,7 +170,7 @@ public struct DownloadRegistry: Sendable, Hashable {
             let expectations = try known.adding(request.expectations, of: request.url)
             active[path] = (id, expectations)
             ids.append(id)
-            // An active download adopts only the expected size and checksums.
+            // An active download adopts only the expected size and checksums of a new request.
             guard existing == nil || expectations != known else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
@@ -259,7 +259,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return done != nil
     }
 
-    /// Runs `body` with a manager of the queue; returns `nil` if a manager in another process uses the registry.
+    /// Runs `body` with a temporary manager; returns `nil` if a manager in another process uses the registry.
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {

@@ -19,12 +19,12 @@ struct BackgroundClaims: Sendable {
         claimed.remove(identifier)
     }
 
-    /// Stores the completion of a wake-up for a session without a manager.
+    /// Stores the system's completion handler of a wake-up until the session has a manager.
     mutating func woken(_ identifier: String, _ completion: @escaping Completion) {
         wakes[identifier, default: []].append(completion)
     }
 
-    /// Removes and returns the wake-up completions of a session that now has a manager.
+    /// Removes and returns the stored wake-up completions of a session, for its new manager.
     mutating func takeWakes(of identifier: String) -> [Completion] {
         wakes.removeValue(forKey: identifier) ?? []
     }

@@ -1,6 +1,6 @@
 /// The reason why a task of a background session completed without a file.
 enum BackgroundFailure: Sendable, Hashable {
-    /// The system stopped the task; neither the network nor the server failed.
+    /// The system or the user stopped the task; neither the network nor the server failed.
     case interrupted
     /// The system could not open or write the file of the received bytes.
     case file(DownloadError)
@@ -16,7 +16,7 @@ enum BackgroundFailure: Sendable, Hashable {
 }
 
 extension BackgroundFailure {
-    /// Converts the error of a task.
+    /// Classifies the `NSError` with which a task of the system completed.
     ///
     /// - Parameters:
     ///   - domain: The domain of the error.
@@ -24,7 +24,7 @@ extension BackgroundFailure {
     ///   - text: The localized description.
     init(domain: String, code: Int, text: String) {
         let what = "The system could not download the file: \(text.printable.withoutFullStop)."
-        // Connection errors: CFNetwork uses its own codes, POSIX those of sockets.
+        // Connection errors have CFNetwork codes in one domain and socket `errno` codes in the other.
         let isNetwork =
             domain == "kCFErrorDomainCFNetwork" && code > 0
             || domain == "NSPOSIXErrorDomain" && (50...65).contains(code)
@@ -32,7 +32,7 @@ extension BackgroundFailure {
             self = .failed(DownloadError(.connectionLost, what))
             return
         }
-        // CFNetwork's other codes are those of URLSession.
+        // CFNetwork's other codes are the same as the codes of URLSession.
         guard domain == "NSURLErrorDomain" || domain == "kCFErrorDomainCFNetwork" else {
             let isFull = domain == "NSPOSIXErrorDomain" && code == 28 || domain == "NSCocoaErrorDomain" && code == 640
             self = .file(DownloadError(isFull ? .diskFull : .fileSystem, isFull ? "\(what) Free some space." : what))

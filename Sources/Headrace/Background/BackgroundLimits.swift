@@ -1,6 +1,6 @@
-/// Checks settings that a background session does not support, because the system sends its requests.
+/// Checks settings and requests for features that a background session lacks, because the system sends its requests.
 enum BackgroundLimits {
-    /// Throws `invalidRequest` for security settings that a background session would ignore.
+    /// Throws `invalidRequest` if the configuration has security settings that a background session would ignore.
     static func check(_ configuration: DownloadConfiguration) throws(DownloadError) {
         guard configuration.registryDirectory != nil else {
             throw DownloadError(
@@ -23,7 +23,7 @@ enum BackgroundLimits {
         )
     }
 
-    /// Throws `invalidRequest` for secret fields, which the system would store on disk and send to redirect targets.
+    /// Throws `invalidRequest` if a field is secret: the system would save it on disk and send it to redirect targets.
     static func check(_ fields: [HeaderField]) throws(DownloadError) {
         let secrets = fields.filter(\.isCredential).map(\.name)
         guard secrets.isEmpty else {

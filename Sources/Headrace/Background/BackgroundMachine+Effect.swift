@@ -1,25 +1,25 @@
 /// The inputs and outputs of the state machine.
 extension BackgroundMachine {
-    /// The status of a download in the queue.
+    /// The status of a download in the queue, reduced to what the state machine distinguishes.
     enum Status: Sendable {
         /// The download is running, and its run has called or will call ``fetch(_:note:at:)``.
         case running
-        /// The download waits to run.
+        /// The download is queued but not running.
         case waiting
-        /// The download is paused or has failed, so that its bytes are saved for later.
+        /// The download is paused or has failed, and its bytes are saved for later.
         case kept
         /// The download has finished or is not in the queue.
         case unwanted
     }
 
-    /// An existing task of the system.
+    /// A task that the system lists as existing when the session starts.
     struct Listed: Sendable {
         var task: BackgroundTask
         var status: Status
         var receivedBytes: Int64
     }
 
-    /// The result of a task that has no file.
+    /// The result of a task that completed without delivering a file.
     struct End: Sendable {
         /// The failure; `nil` if the system reports success.
         var failure: BackgroundFailure?
@@ -29,7 +29,7 @@ extension BackgroundMachine {
 
     /// The result of a fetch, for the run that awaits it.
     enum Outcome: Sendable, Equatable {
-        /// The file is the complete partial file of the download.
+        /// The system delivered the file, which is now the download's partial file.
         case file(DeliveredFile)
         /// The run must request the file again, for a reason other than a server failure.
         case again
@@ -46,15 +46,15 @@ extension BackgroundMachine {
         case leaving
     }
 
-    /// An action for the caller, performed in order; all but ``takeOver(_:)`` are quick.
+    /// An action that the caller of the state machine performs, in the order returned.
     enum Effect: Sendable, Equatable {
-        /// Create a task and call ``made(_:)``.
+        /// Create a suspended task and call ``made(_:)``.
         case make(ID, from: ResumeData?)
         case resume(BackgroundTask)
         case cancel(BackgroundTask)
         /// Cancel the task and pass its resume data to ``receivedResumeData(_:_:at:)``.
         case cancelForData(BackgroundTask)
-        /// Move the task's file to the partial file before the callback returns, and call ``movedFile(_:_:_:)``.
+        /// Move the delivered file to the partial file within the system's callback, then call ``movedFile(_:_:_:)``.
         case takeOver(BackgroundTask)
         case save(ID, BackgroundTaskState?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)

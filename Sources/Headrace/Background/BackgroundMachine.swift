@@ -12,8 +12,8 @@ struct BackgroundMachine: Sendable {
 
     private enum Phase {
         case fetching
-        /// The task is being stopped for its resume data: whether it has completed, and whether the system has returned
-        /// the data.
+        /// The task is being cancelled for its resume data. The values say whether the task has completed and whether
+        /// the system has returned its resume data, or none.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -24,16 +24,16 @@ struct BackgroundMachine: Sendable {
         /// Whether the run that awaits the outcome has requested a stop.
         var isStopping = false
         var receivedBytes: Int64 = 0
-        /// Whether the task continues from the bytes of an earlier task.
+        /// Whether the task was created from resume data, so that it continues an earlier task.
         var isResumed = false
-        /// The saved state of the task: that of the queue when the run started, or a later one.
+        /// The task's state as last saved in the queue.
         var note: BackgroundTaskState?
         /// The outcome, if no run has taken it yet.
         var outcome: Outcome?
 
         mutating func beginPause() {
             phase = .pausing(hasEnded: false, hasResponded: false)
-            // The data that the task was created from is consumed.
+            // The resume data from which the task was created cannot be used twice.
             note = nil
         }
     }
@@ -47,12 +47,12 @@ struct BackgroundMachine: Sendable {
     private var stale: Set<BackgroundTask> = []
     /// The tasks that completed before the system listed its tasks, so that the list may still contain them.
     private var ended: Set<BackgroundTask> = []
-    /// The downloads whose file was delivered and has not been found to be wrong.
+    /// The downloads whose file was delivered and has not been rejected since.
     private var taken: Set<ID> = []
-    /// The downloads in ``taken`` whose run is verifying and renaming the file, or is about to.
+    /// The downloads in ``taken`` whose run is verifying and renaming the file, or will do so next.
     private var naming: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of the last wake-up; the app's handler may arrive only after that.
+    /// Whether the system has reported all events of the last wake-up; the app may pass its handler only afterwards.
     private var hasReportedAll = false
     private var hadHandler = false
 
@@ -62,7 +62,7 @@ struct BackgroundMachine: Sendable {
 
     // MARK: Runs
 
-    /// Starts a fetch for a run, which receives ``Effect/end(_:_:)`` once.
+    /// Starts a fetch for a run of a download; the run receives one ``Effect/end(_:_:)``.
     mutating func fetch(_ id: ID, note: BackgroundTaskState?, at now: Int64) -> [Effect] {
         guard !isInvalid else { return [.end(id, .failed(.sessionInvalid))] }
         var entry = entries[id] ?? Entry()
@@ -79,13 +79,13 @@ struct BackgroundMachine: Sendable {
         return entry.task == nil && isListed ? start(id, at: now) : []
     }
 
-    /// Records that a task was created, and resumes it.
+    /// Records that a task was created for a fetch, and starts the task.
     mutating func made(_ task: BackgroundTask) -> [Effect] {
         entries[task.download]?.task = task
         return [.resume(task)]
     }
 
-    /// Stops the fetch of a download; ignored if no run awaits its outcome.
+    /// Stops the fetch of a download; does nothing if no run awaits the outcome.
     mutating func stop(_ id: ID, _ stop: Stop) -> [Effect] {
         guard var entry = entries[id], entry.isAwaited else { return [] }
         switch (stop, entry.task) {
@@ -99,7 +99,7 @@ struct BackgroundMachine: Sendable {
             entries[id] = entry
             return effects
         case (.leaving, .some):
-            // A pause in progress is awaited, because its result is not reported again.
+            // The fetch waits for a pause in progress, because the result of the pause is not reported again.
             guard !entry.isStopping else { return [] }
             entry.isAwaited = false
             entries[id] = entry
@@ -122,9 +122,9 @@ struct BackgroundMachine: Sendable {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
-    /// Records that the queue has processed the end of a run.
+    /// Records that the queue has processed the end of a download's run.
     ///
-    /// If the download runs again, that run receives a pending outcome.
+    /// If the download runs again, its next run receives a pending outcome.
     mutating func ended(_ id: ID, _ status: Status) -> [Effect] {
         guard status != .running else { return [] }
         naming.remove(id)
@@ -175,15 +175,16 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that a task resumes from an offset.
+    /// Records that a task continues from an offset, as it was created from resume data.
     mutating func resumed(_ task: BackgroundTask, from offset: Int64) -> [Effect] {
         guard entries[task.download]?.task == task else { return [] }
         entries[task.download]?.receivedBytes = offset
         return [.resumed(task.download, from: offset)]
     }
 
-    /// Records that a task has delivered its file, which exists until the callback returns, unless the system has
-    /// purged it.
+    /// Records that a task has delivered its file, which exists only until the system's callback returns.
+    ///
+    /// `hasFile` is `false` if the system has purged the file.
     mutating func finished(_ task: BackgroundTask, _ status: Status, hasFile: Bool) -> [Effect] {
         let id = task.download
         guard mayEnd(task, status) else { return [] }
@@ -193,7 +194,7 @@ struct BackgroundMachine: Sendable {
             + [.save(id, nil), .restarted(id, .filePurged, wastedBytes: wasted)] + conclude(id, .again, status)
     }
 
-    /// Records that the file of a task was moved to the partial file, or rejected.
+    /// Records whether the file of a task was moved to the partial file (success) or rejected (failure).
     mutating func movedFile(
         _ task: BackgroundTask,
         _ result: Result<DeliveredFile, DownloadError>,
@@ -211,7 +212,7 @@ struct BackgroundMachine: Sendable {
 
     /// Records the resume data of a cancelled task; `nil` if the system has none.
     ///
-    /// The task may complete before or after that.
+    /// The task may complete before or after this call.
     mutating func receivedResumeData(_ task: BackgroundTask, _ data: ResumeData?, at now: Int64) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task, case .pausing(let hasEnded, _) = entry.phase else {
@@ -221,7 +222,7 @@ struct BackgroundMachine: Sendable {
         return save(data, of: id, at: now) + endPause(id, at: now)
     }
 
-    /// Records that a task has completed; ignored after ``finished(_:_:hasFile:)``.
+    /// Records that a task has completed; does nothing if ``finished(_:_:hasFile:)`` was called for the task.
     mutating func completed(_ task: BackgroundTask, _ status: Status, _ end: End, at now: Int64) -> [Effect] {
         let id = task.download
         guard mayEnd(task, status) else {
@@ -237,7 +238,7 @@ struct BackgroundMachine: Sendable {
         let received = max(end.receivedBytes, entries[id]?.receivedBytes ?? 0)
         let data = end.resumeData.flatMap { $0.problem(at: now) == nil ? $0 : nil }
         if let current = entries[id]?.task, current != task {
-            // The current task was created before this one was known, and this one has more bytes.
+            // The task of an earlier process became known only after the current one was created, and has more bytes.
             guard let data, let entry = entries[id], end.receivedBytes > entry.receivedBytes, entry.isAwaited,
                 case .fetching = entry.phase
             else { return [] }
@@ -246,7 +247,7 @@ struct BackgroundMachine: Sendable {
             return [.cancel(current), .save(id, .resumable(data))] + start(id, at: now)
         }
         if entries[id]?.isAwaited == true, entries[id]?.task == nil {
-            // It is started once all tasks are listed.
+            // The fetch starts once the system has listed all tasks.
             guard let data else { return [] }
             entries[id]?.note = .resumable(data)
             return [.save(id, .resumable(data))]
@@ -260,7 +261,7 @@ struct BackgroundMachine: Sendable {
 
     // MARK: The app's wakes
 
-    /// Stores the handler to call when all events of a wake-up are processed.
+    /// Stores the app's completion handler, to be called when all events of a wake-up are processed.
     mutating func woken(_ handler: BackgroundHandler) -> [Effect] {
         handlers.append(handler)
         if hadHandler { hasReportedAll = false }
@@ -313,7 +314,7 @@ struct BackgroundMachine: Sendable {
         return effects + [.make(id, from: data)]
     }
 
-    /// Whether the completion of a task must be handled; the task may be unknown.
+    /// Whether the end of a task, which may be of an earlier process, concerns a download that still needs it.
     private func mayEnd(_ task: BackgroundTask, _ status: Status) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
@@ -321,7 +322,7 @@ struct BackgroundMachine: Sendable {
         return status != .unwanted && !taken.contains(id)
     }
 
-    /// Ignores all further events of a task, and cancels another task of the same download.
+    /// Ignores all further events of a task, and cancels any other task of the same download.
     private mutating func settle(_ task: BackgroundTask) -> [Effect] {
         stale.insert(task)
         guard let other = entries[task.download]?.task, other != task else { return [] }
@@ -329,7 +330,7 @@ struct BackgroundMachine: Sendable {
         return [.cancel(other)]
     }
 
-    /// Handles a task that ended without a file or resume data.
+    /// Handles a task that completed without a file or resume data, so its bytes are lost.
     private mutating func lost(
         _ id: ID,
         _ status: Status,
@@ -379,7 +380,7 @@ struct BackgroundMachine: Sendable {
         guard let entry = entries.removeValue(forKey: id), entry.isAwaited else {
             guard outcome != .again, status == .running || status == .waiting else { return [] }
             entries[id] = Entry(outcome: outcome)
-            // A download that waits to run may do so for days; the system must not wait for that.
+            // A queued download may wait for days, and the system's wake-up must not last until it runs.
             if case .file = outcome, status == .running { naming.insert(id) }
             return []
         }

@@ -3,7 +3,7 @@ import Foundation
 
 /// A background `URLSession`, which lives as long as the process.
 ///
-/// Only forwards calls and callbacks, and makes no decisions.
+/// It only forwards calls and callbacks; ``BackgroundMachine`` makes the decisions.
 final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDelegate, Sendable {
     private struct Shared {
         var claims = BackgroundClaims()
@@ -45,7 +45,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         }
     }
 
-    /// Records that the app was woken for a session, which may have no manager yet.
+    /// Records that the system woke the app for a session, which may have no manager yet.
     static func woken(_ identifier: String, _ completion: @escaping @Sendable () -> Void) {
         let transfers = shared.withLock { shared in
             let transfers = shared.sessions[identifier]?.state.withLock { $0.isConnected ? $0.transfers : nil }
@@ -124,7 +124,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         state.withLock { state in
             for task in tasks { state.tasks[task.taskIdentifier] = task }
         }
-        // Tasks without a download identity are useless.
+        // A task without a download identity cannot be assigned to a download.
         for task in tasks where BackgroundTask(task) == nil { task.cancel() }
         transfers?.listed(
             tasks.compactMap { task in BackgroundTask(task).map { ($0, task.countOfBytesReceived) } }

@@ -1,11 +1,11 @@
 /// A task of the system, identified by its download and its number in the session.
 struct BackgroundTask: Sendable, Hashable {
-    /// The download.
+    /// The download that the task fetches.
     let download: DownloadID
     /// The task's number in its session.
     let number: Int
 
-    /// Creates a task from the system's description of it; returns `nil` if it belongs to no download.
+    /// Creates a task from its number and the description stored in it; returns `nil` if that names no download.
     init?(_ number: Int, description: String?) {
         guard let download = description.flatMap({ DownloadID($0) }) else { return nil }
         self.init(download, number)

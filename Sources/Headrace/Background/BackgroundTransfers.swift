@@ -1,19 +1,22 @@
 import HeadracePlatform
 
-/// The system's background session: creates tasks, and calls ``BackgroundTransfers`` for their events, but never during
-/// a call to this protocol.
+/// The system's background session, which creates tasks and reports their events to ``BackgroundTransfers``.
+///
+/// It never reports an event during a call to this protocol.
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
-    /// Starts to report events of the tasks, after listing the existing ones once.
+    /// Lists the existing tasks once, then reports the events of all tasks.
     func connect(to transfers: BackgroundTransfers)
-    /// Lets another manager claim the session; its tasks continue, and their events are still reported until then.
+    /// Lets another manager claim the session.
+    ///
+    /// Tasks continue, and their events are still reported until another manager claims the session.
     ///
     /// The name is not `release`, because every `NSObject` has a method of that name.
     func leave()
     /// Creates a suspended task and returns its number.
     func makeTask(_ request: BackgroundRequest, description: String, from resumeData: [UInt8]?) -> Int
-    /// Starts a task.
+    /// Starts or continues a suspended task.
     func resume(_ number: Int)
     /// Cancels a task.
     func cancel(_ number: Int)
@@ -27,7 +30,7 @@ struct BackgroundRequest: Sendable, Hashable {
     let url: URL
     /// The header fields, in order.
     let fields: [HeaderField]
-    /// The networks over which the system may send it.
+    /// The networks over which the system may send the request.
     let networkPolicy: DownloadRequest.NetworkPolicy
 }
 
@@ -39,7 +42,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
-        /// The progress meter; `nil` before the first bytes are reported, which may be those of an earlier process.
+        /// The progress meter, created when the system first reports bytes, which may be those of an earlier process.
         var meter: ProgressMeter?
     }
 
@@ -51,7 +54,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         var isReleased = false
     }
 
-    /// A file that the system delivers, valid during its callback.
+    /// A file that the system delivers; it exists only during the system's callback.
     private struct Delivery {
         let path: String
         let head: ResponseHead
@@ -92,7 +95,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     // MARK: Runs
 
-    /// Makes the system fetch a download, or waits for an existing task.
+    /// Returns the outcome of a download's task, which is created if the system has none.
     func fetch(
         _ record: DownloadRecord,
         _ request: BackgroundRequest,
@@ -129,7 +132,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     // MARK: System events
 
-    /// Handles the list of existing tasks and their received bytes.
+    /// Handles the system's list of existing tasks, with the number of bytes received by each.
     func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in
@@ -144,7 +147,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         change { $0.machine.wrote(task, receivedBytes: receivedBytes, totalBytes: totalBytes) }
     }
 
-    /// Handles a task that resumes from an offset with the bytes of an earlier one.
+    /// Handles a task that resumes the download at an offset, after the bytes that an earlier task received.
     func resumed(_ task: BackgroundTask, from offset: Int64) {
         change { $0.machine.resumed(task, from: offset) }
     }
@@ -283,7 +286,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     }
 
     private func status(of id: DownloadID) -> BackgroundMachine.Status {
-        // Uses the scheduler's decision; the published state follows later.
+        // The scheduler's phase is newer than the published state of the download.
         switch queue.phase(of: id) {
         case .running: .running
         case .waiting: .waiting
@@ -292,7 +295,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// The time in milliseconds since 1970.
+    /// Returns the current time in milliseconds since 1970.
     private static func now() -> Int64 { Int64(WallTime.nanoseconds() / 1_000_000) }
 }
 

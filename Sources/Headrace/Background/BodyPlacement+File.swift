@@ -41,7 +41,7 @@ extension BodyPlacement {
 }
 
 extension DownloadError {
-    /// The error for a file that is incomplete although the system reports success.
+    /// Returns the error for a file whose size differs from the advertised one although the system reports success.
     fileprivate static func wrongSize(_ size: Int64, announced: Int64) -> DownloadError {
         DownloadError(.connectionLost, "The server announced \(announced) bytes, but the system's file has \(size).")
     }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A file from the system that is the complete partial file of its download; it remains to be verified and renamed.
+/// A file that the system delivered and that is now the partial file of its download, not yet verified and renamed.
 struct DeliveredFile: Sendable, Hashable {
     let head: ResponseHead
     let body: BodyPlacement
@@ -88,7 +88,7 @@ extension DeliveredFile {
 }
 
 extension FileSystem {
-    /// Copies a file and replaces an existing one.
+    /// Copies a file, replacing any file at the new path.
     fileprivate func copy(_ path: String, to newPath: String) throws(SystemError) {
         try? remove(newPath)
         let source = try openForReading(path)

@@ -41,7 +41,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Finishes with the delivered file, which has replaced any partial file.
+    /// Verifies and renames the delivered file, which has replaced any partial file.
     private func finish(
         _ file: DeliveredFile,
         _ session: inout PartialDownload,
@@ -66,7 +66,7 @@ extension DownloadTransfer {
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 
-    /// Makes the system start over; throws if that happened too often.
+    /// Returns `nil` to request the file again; throws `connectionLost` if that happened too often.
     private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
         guard attempts.mayRequestAgain() else {
             throw DownloadError(.connectionLost, "The system has stopped the download repeatedly.")

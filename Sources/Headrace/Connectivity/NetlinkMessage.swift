@@ -1,10 +1,10 @@
-/// A message of the kernel about links, addresses or routes (rtnetlink(7)), parsed from untrusted bytes.
+/// A message from the kernel about links, addresses or routes (rtnetlink(7)), parsed from untrusted bytes.
 ///
 /// Only default routes of the main table are represented.
 enum NetlinkMessage: Sendable, Hashable {
     struct Link: Sendable, Hashable {
         var index: Int32
-        /// The name, which is safe as a path component.
+        /// The name of the interface, which is safe as a path component.
         var name: String
         /// Whether the interface is enabled.
         var isUp: Bool
@@ -19,7 +19,7 @@ enum NetlinkMessage: Sendable, Hashable {
     struct Address: Sendable, Hashable {
         var index: Int32
         var address: IPAddress
-        /// `false` while duplicate address detection is running, or if it has failed.
+        /// Whether the address is usable: duplicate address detection is not running and has not failed.
         var isUsable: Bool
     }
 
@@ -38,8 +38,8 @@ enum NetlinkMessage: Sendable, Hashable {
     /// A route; `replaces` is `true` if it replaces the route with the same metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
-    /// The response to the request with this number is complete; `isWhole` is `false` if something changed in the
-    /// meantime.
+    /// The response to the request with this number is complete; `isWhole` is `false` if the data changed while the
+    /// kernel sent it.
     case done(UInt32, isWhole: Bool)
     /// The request with this number failed with this `errno`.
     case refused(UInt32, errno: Int32)
@@ -105,7 +105,7 @@ extension NetlinkMessage.Link {
         isBridge = attributes[18]?.attributes()[1]?.text == "bridge"
     }
 
-    /// Applies the kernel's rule for names (dev_valid_name).
+    /// Whether the text is a valid interface name by the kernel's rule (`dev_valid_name`).
     static func isName(_ name: String) -> Bool {
         (1...15).contains(name.utf8.count) && name != "." && name != ".."
             && name.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "/") }
@@ -160,7 +160,7 @@ struct NetlinkBytes: Sendable {
         self.bytes = bytes
     }
 
-    /// Returns the integer at an offset, in this machine's byte order; `nil` beyond the end.
+    /// Returns the integer at an offset, in this machine's byte order; `nil` if it would extend beyond the end.
     func integer<Number: FixedWidthInteger & BitwiseCopyable>(_ type: Number.Type, at offset: Int) -> Number? {
         bytes.withUnsafeBytes { bytes in
             guard offset >= 0, offset + MemoryLayout<Number>.size <= bytes.count else { return nil }
@@ -175,7 +175,7 @@ struct NetlinkBytes: Sendable {
         return NetlinkBytes(bytes[start..<start + count])
     }
 
-    /// Returns what follows the first `count` bytes and their padding to a multiple of four.
+    /// Returns the bytes after the first `count` and their padding to a multiple of four.
     func dropping(_ count: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.dropFirst((count + 3) & ~3))
     }
@@ -183,7 +183,7 @@ struct NetlinkBytes: Sendable {
     /// The text up to the first NUL.
     var text: String { String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self) }
 
-    /// Returns the attributes by number; if a number is repeated, the last attribute is used.
+    /// Parses the bytes as netlink attributes, by type number; if a number is repeated, the last attribute is used.
     func attributes() -> [UInt16: NetlinkBytes] {
         var attributes: [UInt16: NetlinkBytes] = [:]
         var rest = self
@@ -197,7 +197,7 @@ struct NetlinkBytes: Sendable {
         return attributes
     }
 
-    /// The links of a multipath route.
+    /// Returns the interface indices of a multipath route's next hops.
     fileprivate func hops() -> [Int32] {
         var links: [Int32] = []
         var rest = self

@@ -1,7 +1,6 @@
 /// The links, addresses and default routes that the kernel has reported, and the network path they form.
 struct NetlinkState: Sendable {
-    /// The kinds of data to request from the kernel; requested one after the other, since the kernel handles one
-    /// request at a time.
+    /// The kinds of data to request from the kernel, one after the other, since it handles one request at a time.
     enum Kind: UInt16, Sendable, CaseIterable {
         case links = 18  // RTM_GETLINK
         case addresses = 22  // RTM_GETADDR
@@ -10,7 +9,7 @@ struct NetlinkState: Sendable {
 
     struct Question: Sendable, Hashable {
         var kind: Kind
-        /// The number by which the response is recognized.
+        /// The number that the kernel's responses repeat.
         var sequence: UInt32
     }
 
@@ -36,7 +35,7 @@ struct NetlinkState: Sendable {
     /// The request to send as soon as no messages are left to read.
     private var postponed: Question?
 
-    /// Discards all data because messages were lost, and schedules another request for it.
+    /// Discards all data because messages were lost, and schedules a request for all of it.
     ///
     /// The request is not sent at once: the kernel rejects a request while it handles another one, and drops the
     /// rejection if there is no room for it.
@@ -118,7 +117,7 @@ struct NetlinkState: Sendable {
         )
     }
 
-    /// The usable links of the preferred default routes, of IPv4 and IPv6.
+    /// The usable links of the preferred default route of IPv4, then of IPv6.
     private var defaultWays: [Link] {
         [false, true].flatMap { isIPv6 in
             let ways = routes.filter { $0.isIPv6 == isIPv6 }.sorted { $0.metric < $1.metric }.lazy.map { route in
@@ -128,9 +127,9 @@ struct NetlinkState: Sendable {
         }
     }
 
-    /// The usable links to neighbors, in order of preference.
+    /// The usable links with an address that is not link-local, in order of preference; used without a default route.
     ///
-    /// Without bridges: alone, a bridge leads only to guests on this machine.
+    /// Bridges are excluded, since without a default route a bridge leads only to guests on this machine.
     private var localWays: [Link] {
         let order: [NetworkPath.Interface] = [.wired, .wifi, .cellular, .other]
         let ways = links.values.filter { way in

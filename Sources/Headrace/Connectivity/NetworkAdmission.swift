@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The network requirements of a download.
+/// The networks that a download may use, and whether it needs one.
 struct NetworkRequirement: Sendable, Hashable {
     var policy = DownloadRequest.NetworkPolicy.any
     /// Whether the download's host is this machine, which is reachable without a network.
@@ -14,7 +14,7 @@ extension NetworkRequirement {
 
     /// Whether a host is this machine: a `localhost` name (RFC 6761, section 6.3) or a loopback address.
     ///
-    /// Resolves no names.
+    /// Other names are not resolved.
     static func isLoopback(_ host: String) -> Bool {
         let name = host.lowercased()
         if name == "localhost" || name.hasSuffix(".localhost") { return true }
@@ -22,9 +22,9 @@ extension NetworkRequirement {
     }
 }
 
-/// Decides which downloads may run on the current network, and when connections must be renewed.
+/// Decides which downloads may run on the current network path, and when connections must be renewed.
 ///
-/// If the path is unknown, all downloads may run.
+/// While the path is unknown, all downloads may run.
 struct NetworkAdmission: Sendable {
     /// The time after a network change in which other hosts may be unreachable: neighbor discovery, routing and DNS
     /// take a moment.
@@ -32,7 +32,7 @@ struct NetworkAdmission: Sendable {
 
     private let waitsForConnectivity: Bool
     private(set) var path: NetworkPath?
-    /// The latest path on which connections were possible.
+    /// The latest path that was up.
     private var lastUp: NetworkPath?
 
     init(waitsForConnectivity: Bool = true, path: NetworkPath? = nil) {

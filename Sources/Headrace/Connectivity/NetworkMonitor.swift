@@ -32,32 +32,32 @@ public final class NetworkMonitor: Sendable {
     private let cell: Cell
     private let observer: NetworkPathObserver?
 
-    /// Starts to observe the path, which stays `nil` if the system does not report it.
+    /// Starts to observe the network path; ``path`` stays `nil` if the system does not report it.
     public init() {
         let cell = Cell(nil)
         self.cell = cell
         observer = NetworkPathObserver { cell.update($0) }
     }
 
-    /// Creates a monitor of a path that only the caller changes.
+    /// Creates a monitor whose path changes only when the caller calls ``update(_:)``.
     /// - Parameter path: The path; `nil` if it is unknown.
     init(fixed path: NetworkPath?) {
         cell = Cell(path)
         observer = nil
     }
 
-    /// The current path; `nil` if it is unknown, at the start or permanently.
+    /// The current path; `nil` before the system first reports it, or always if the system does not report paths.
     public var path: NetworkPath? {
         observer?.refresh()
         return cell.state.withLock { $0.path }
     }
 
-    /// A new stream of the path, which starts with the current value.
+    /// A new stream of network paths, which starts with the current one.
     ///
     /// A slow reader misses intermediate paths, but never the last one. The stream ends when the reading task is cancelled.
     public var paths: AsyncStream<NetworkPath?> { follow().paths }
 
-    /// Observes the path until the continuation is finished.
+    /// Returns a stream of paths and its continuation, with which the caller ends the observation.
     func follow() -> (paths: AsyncStream<NetworkPath?>, end: AsyncStream<NetworkPath?>.Continuation) {
         let (paths, continuation) = AsyncStream.makeStream(of: NetworkPath?.self, bufferingPolicy: .bufferingNewest(1))
         let follower = cell.state.withLock { state in
@@ -69,12 +69,12 @@ public final class NetworkMonitor: Sendable {
         return (paths, continuation)
     }
 
-    /// Stops the observer and returns when its thread has finished; for the last owner of the monitor.
+    /// Stops observing the path, for all users of the monitor; returns when the observer's thread has finished.
     package func close() async {
         await observer?.end()
     }
 
-    /// Changes the path of a monitor created with a fixed one.
+    /// Changes the path of a monitor created with ``init(fixed:)``.
     /// - Parameter path: The new path.
     func update(_ path: NetworkPath?) {
         cell.update(path)

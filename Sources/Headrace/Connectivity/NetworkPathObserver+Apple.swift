@@ -2,11 +2,11 @@
 import Dispatch
 import Network
 
-/// Publishes the paths that the system's monitor reports.
+/// Observes the network path with the system's `NWPathMonitor`.
 final class NetworkPathObserver: Sendable {
     private let monitor = NWPathMonitor()
 
-    /// Starts watching and publishes each path.
+    /// Starts to observe the network path and passes each path to `update`.
     init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
         monitor.pathUpdateHandler = { update(NetworkPath($0)) }
         monitor.start(queue: DispatchQueue(label: "headrace-path"))
@@ -16,7 +16,7 @@ final class NetworkPathObserver: Sendable {
         monitor.cancel()
     }
 
-    /// Stops publishing.
+    /// Stops passing paths to the closure.
     func end() async {
         monitor.cancel()
     }

@@ -2,17 +2,17 @@
 import CHeadrace
 import HeadracePlatform
 
-/// Publishes the network paths that the kernel reports, from a thread of its own.
+/// Observes the network path through the kernel's messages, on a dedicated thread.
 final class NetworkPathObserver: Sendable {
     private struct State {
         var netlink = NetlinkState()
-        /// Whether watching has stopped, by ``end()`` or by an error.
+        /// Whether observation has stopped, because of ``end()`` or an error.
         var isOver = false
     }
 
     /// The state of the thread; separate, so that the thread does not keep the observer alive.
     private final class Core: Sendable {
-        /// The maximum size of the messages that the kernel sends at once.
+        /// The size of the receive buffer in bytes: the most that the kernel sends at once.
         private static let bufferBytes = 32 << 10
 
         let poller: hr_poller
@@ -49,7 +49,7 @@ final class NetworkPathObserver: Sendable {
             withUnsafePointer(to: poller) { hr_poller_wake($0) }
         }
 
-        /// Waits for messages; returns `false` if there will be no more.
+        /// Blocks until the kernel sends messages; returns `false` if observation has stopped.
         func wait() -> Bool {
             var ready = hr_ready()
             _ = withUnsafePointer(to: poller) { hr_poller_wait($0, &ready, 1, -1) }
@@ -104,7 +104,8 @@ final class NetworkPathObserver: Sendable {
     private let core: Core
     private let thread: WorkerThread
 
-    /// Starts watching and publishes each path; returns `nil` if the system does not support it.
+    /// Starts to observe the network path and passes each path to `update`; returns `nil` if the system does not
+    /// support it.
     init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
         guard let core = Core(update) else { return nil }
         self.core = core
@@ -120,7 +121,7 @@ final class NetworkPathObserver: Sendable {
         self.thread = thread
     }
 
-    /// Stops publishing; returns when the thread has finished.
+    /// Stops passing paths to the closure; returns when the thread has finished.
     func end() async {
         core.end()
         await thread.join()

@@ -1,5 +1,5 @@
 extension BodyEvaluation {
-    /// Evaluates a 200 or 203 response (RFC 9110, section 15.3.1).
+    /// Evaluates a 200 or 203 response, whose body should be the whole file (RFC 9110, sections 15.3.1 and 15.3.4).
     func whole() -> ResponseVerdict {
         if let verdict = unlabelledPart() { return verdict }
         let new = RepresentationMetadata(of: head, totalBytes: framing.length)
@@ -23,7 +23,7 @@ extension BodyEvaluation {
 
     /// Evaluates a 200 response whose fields describe a part of the file.
     ///
-    /// HTTP does not define that, but some servers send it.
+    /// HTTP does not define such a response, but some servers send one.
     ///
     /// Returns `nil` if the body appears to be the whole file.
     private func unlabelledPart() -> ResponseVerdict? {
@@ -53,8 +53,7 @@ extension BodyEvaluation {
 }
 
 extension RangeRequest {
-    /// Returns why the response is, or may be, of another version than the received bytes; `nil` if it is of the same
-    /// version.
+    /// Returns the reason why the response may be of another version than the received bytes; `nil` if they match.
     fileprivate func change(from known: RepresentationMetadata, to new: RepresentationMetadata) -> RestartReason? {
         do throws(RestartReason) {
             try compareShape(of: new, with: known)
@@ -65,16 +64,14 @@ extension RangeRequest {
         }
     }
 
-    /// Whether the response must not replace the received bytes, because its type differs and it is shorter or a web
-    /// page.
+    /// Whether the response must not replace the received bytes: it has another media type, and is a page or shorter.
     fileprivate func isUnexpected(_ new: RepresentationMetadata) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
         if let expectedSize, new.totalBytes == expectedSize { return false }
         return new.isPage || new.totalBytes.map { $0 < heldBytes } ?? false
     }
 
-    /// Whether the server may have sent the whole file only because of `If-Range`, although its version may be the
-    /// same.
+    /// Whether the server may have sent the whole file only because of `If-Range`, although the version is unchanged.
     fileprivate func mayBeCausedByIfRange(
         _ new: RepresentationMetadata,
         _ change: RestartReason?,

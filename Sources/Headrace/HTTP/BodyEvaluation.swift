@@ -4,7 +4,7 @@ struct BodyEvaluation {
     let framing: BodyFraming
     let rangeRequest: RangeRequest
 
-    /// Evaluates a 206 response (RFC 9110, section 15.3.7).
+    /// Evaluates a 206 response, whose body is a part of the file (RFC 9110, section 15.3.7).
     func part() -> ResponseVerdict {
         guard let requested = rangeRequest.range else { return .retry(.unrequestedRange, after: nil) }
         do throws(RestartReason) {
@@ -22,7 +22,7 @@ struct BodyEvaluation {
         }
     }
 
-    /// Accepts the usable bytes of a range, which may be shorter or longer than requested and may begin earlier.
+    /// Returns where to write the body, whose range may be shorter or longer than requested and may begin earlier.
     func accept(
         _ range: Range<Int64>,
         of total: Int64?,

@@ -31,8 +31,8 @@ package enum BodyFraming: Sendable, Hashable {
         }
     }
 
-    /// Combines the values of all `Content-Length` fields; RFC 9110, section 8.6, allows repetition, but not
-    /// contradiction.
+    /// Returns the length that all `Content-Length` fields agree on; they may repeat, but not contradict, each other
+    /// (RFC 9110, section 8.6).
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
         for value in values {

@@ -41,7 +41,7 @@ extension FieldScanner {
 
     private mutating func token() -> Substring { take(while: HeaderField.isTokenCharacter) }
 
-    /// Skips a value without a name, as in `Negotiate YII=`, if nothing else precedes the next comma.
+    /// Skips a `token68` value, as in `Negotiate YII=`, if nothing else precedes the next comma.
     private mutating func skipToken68() {
         var ahead = self
         let isLetter: (UInt8) -> Bool = { HeaderField.isTokenCharacter($0) || $0 == UInt8(ascii: "/") }
@@ -51,7 +51,7 @@ extension FieldScanner {
         if ahead.isAtEnd || ahead.next == UInt8(ascii: ",") { self = ahead }
     }
 
-    /// Reads the parameters up to the next scheme, which is a name without a value.
+    /// Reads the parameters of one challenge, up to the next scheme: a name without a value.
     private mutating func parameters() -> [String: String] {
         var parameters: [String: String] = [:]
         while true {

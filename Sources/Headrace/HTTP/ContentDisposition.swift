@@ -31,7 +31,7 @@ struct ContentDisposition: Sendable, Hashable {
         fileNames = head.values("content-disposition").flatMap { ContentDisposition(parsing: $0).fileNames }
     }
 
-    /// Consumes a value, quoted or not, and everything up to the next parameter.
+    /// Returns the quoted or unquoted value at the start of `rest`, and consumes everything up to the next parameter.
     private static func value(at rest: inout Substring.UTF8View) -> [UInt8] {
         rest = rest.drop(while: \.isBlank)
         let isEnd: (UInt8) -> Bool = { $0 == UInt8(ascii: ";") }

@@ -20,7 +20,7 @@ struct EntityTag: Sendable, Hashable {
 
     private static let weakness = "W/"
 
-    /// Whether two versions may share the tag.
+    /// Whether the tag is weak, so that two versions with different bytes may share it.
     var isWeak: Bool { text.hasPrefix(Self.weakness) }
 
     /// Compares tags by the strong comparison of section 8.8.3.2, the only one that guarantees identical bytes.

@@ -4,12 +4,12 @@ enum EntityValidator: Sendable, Hashable {
     /// The date as received, since servers compare it exactly.
     case lastModified(String)
 
-    /// The number of seconds by which a date must precede the response, so that no later change can share it.
+    /// The number of seconds by which `Last-Modified` must precede `Date`, so that no later change has the same date.
     private static let dateMargin: Int64 = 60
 
-    /// Creates the validator of a representation; returns `nil` if it has no strong one.
+    /// Creates the validator of a representation; returns `nil` if none of its validators is strong.
     ///
-    /// The date is not used if the tag is weak or malformed (section 13.1.5).
+    /// If the entity tag is weak or malformed, the date is not used either (section 13.1.5).
     init?(of representation: RepresentationMetadata) {
         // An encoded body may be encoded differently the next time.
         guard representation.contentCoding == nil else { return nil }

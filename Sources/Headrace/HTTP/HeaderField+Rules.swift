@@ -1,5 +1,5 @@
 extension HeaderField {
-    /// Fields that a caller cannot set, since the library relies on its own values for them.
+    /// Names of fields that a caller cannot set, since the library relies on its own values for them.
     private static let reserved: Set<String> = [
         "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",
     ]
@@ -16,10 +16,10 @@ extension HeaderField {
     /// Last words of names whose values are secrets, as in `X-Api-Key` or `X-JFrog-Art-Api`.
     private static let secretLastWords: Set<String> = ["key", "auth", "api"]
 
-    /// Fields whose name ends in `key` although the value is not a secret.
+    /// Names of fields that end in `key` although the value is not a secret.
     private static let harmlessKeys: Set<String> = ["idempotency-key", "sec-websocket-key", "surrogate-key"]
 
-    /// Other fields that must not follow a redirect to another origin (RFC 9110, section 15.4).
+    /// Names of fields without secrets that must not follow a redirect to another origin (RFC 9110, section 15.4).
     private static let bound: Set<String> = ["origin", "referer"]
 
     static let authorization = "Authorization"
@@ -63,7 +63,7 @@ extension HeaderField {
 }
 
 extension [HeaderField] {
-    /// The scheme of the login in lower case; `nil` if there is no login.
+    /// The scheme of the first `Authorization` field in lower case; `nil` if there is no such field.
     var loginScheme: String? {
         first(where: \.isAuthorization).map { $0.value.prefix { $0 != " " }.lowercased() }
     }

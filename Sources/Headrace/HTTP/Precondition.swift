@@ -1,5 +1,5 @@
-/// A condition for downloading a file again: the server's version must differ from the existing file's (RFC 9110,
-/// section 13.1).
+/// A condition for downloading a file again: the server's version must differ from the version of the existing file
+/// (RFC 9110, section 13.1).
 ///
 /// The file is kept or replaced as a whole, so a weak tag suffices.
 enum Precondition: Sendable, Hashable {
@@ -8,8 +8,9 @@ enum Precondition: Sendable, Hashable {
     /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; returns `nil` if another version might not be recognized, because a date
-    /// that is not strong may be shared by a second change.
+    /// Creates the condition for a version; returns `nil` if its tag is unusable or, without a tag, its date weak.
+    ///
+    /// A later change may share a weak date.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
@@ -42,7 +43,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether only a date identifies the version; other files may have the same date.
+    /// Whether the condition relies on a date, which other files may share.
     var isDate: Bool {
         if case .modifiedSince = self { true } else { false }
     }
@@ -54,7 +55,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a 304 response is about another version than that of the condition (section 15.4.5).
+    /// Whether a 304 response names another version than the condition does (section 15.4.5).
     ///
     /// A server that compares dates by order also sends a 304 for an older version, and for another file.
     func isContradicted(by response: RepresentationMetadata) -> Bool {
@@ -65,8 +66,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a response with a body is of the version in the condition, because the server does not support
-    /// conditions.
+    /// Whether a response with a body has the version of the existing file, because the server ignored the condition.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):

@@ -1,16 +1,16 @@
 extension RangeRequest {
     /// The reason why the bytes of a response may be combined with those already received.
     enum Proof: Sendable, Hashable {
-        /// No bytes have been received, so nothing can be mixed.
+        /// No bytes have been received, so there is no other version to mix with.
         case nothingHeld
         case entityTag
         case lastModified
-        /// Not verified yet; a mismatch at the end may mean that two versions were mixed.
+        /// A checksum or overlap will verify the bytes later; a mismatch then may mean that two versions were mixed.
         case later(DeferredVerification)
     }
 
-    /// Returns the reason why a part is of the version already received (RFC 9110, section 15.3.7.3); throws if it is
-    /// not, or may not be.
+    /// Returns the reason why a part may be combined with the received bytes (RFC 9110, section 15.3.7.3); throws if it
+    /// may be of another version.
     func prove(_ part: RepresentationMetadata) throws(RestartReason) -> Proof {
         guard let known else {
             guard heldBytes == 0 else { throw .noValidator }
@@ -27,7 +27,7 @@ extension RangeRequest {
         }
     }
 
-    /// Compares the properties that must match even if a checksum verifies the file.
+    /// Throws if a property differs that must match even if a checksum will verify the file.
     func compareShape(of new: RepresentationMetadata, with known: RepresentationMetadata) throws(RestartReason) {
         guard known.contentCoding == nil, new.contentCoding == nil else { throw .contentCoding }
         if let old = known.totalBytes, let new = new.totalBytes, old != new {
@@ -63,7 +63,7 @@ extension RangeRequest {
         }
     }
 
-    /// Whether a part omits the date that was sent as `If-Range`, as section 15.3.7 allows, and has the right size.
+    /// Whether a part has the known total size but omits the date sent as `If-Range`, as section 15.3.7 allows.
     private func isDateOmitted(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
         guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
             return false
@@ -71,7 +71,7 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Whether the received bytes are the whole file, according to the size in the response's `totalBytes`.
+    /// Whether the received bytes are the whole file: the response has the same total size and no other version.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {
         guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
             return false
@@ -86,8 +86,9 @@ extension RangeRequest {
     /// The number of received bytes at the beginning of the range.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
-    /// Whether the bytes can be verified later: a checksum always suffices, but an equal overlap does not if a
-    /// validator has changed.
+    /// Whether the bytes can be verified later.
+    ///
+    /// A checksum always suffices; an overlap does not if there is a strong validator or if a validator has changed.
     private func isVerifiable(
         by proof: DeferredVerification,
         _ part: RepresentationMetadata,

@@ -4,15 +4,15 @@ struct RangeRequest: Sendable, Hashable {
     enum DeferredVerification: Sendable, Hashable {
         /// The caller supplied a checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
         case checksum
-        /// The range begins with received bytes, which the transfer compares.
+        /// The range begins with bytes already received, which the transfer compares with the new ones.
         case overlap
     }
 
     /// The requested range; `nil` for the whole file.
     var range: ByteRange?
-    /// The validator sent as `If-Range`.
+    /// The validator sent as `If-Range`; `nil` to send none.
     var ifRange: EntityValidator?
-    /// The metadata of the version that the received bytes belong to.
+    /// The metadata of the version that the received bytes belong to; `nil` if no version is known.
     var known: RepresentationMetadata?
     /// The number of bytes received, anywhere in the file; for a request with an overlap, those before the end of the
     /// overlap.
@@ -62,7 +62,7 @@ extension RangeRequest {
         return rangeRequest
     }
 
-    /// Whether the response contains the range only if the entity tag still matches.
+    /// Whether `If-Range` has an entity tag, so that the server sends the range only if the tag still matches.
     var isForOneTag: Bool {
         if case .strong? = ifRange { true } else { false }
     }

@@ -12,7 +12,7 @@ struct RedirectPolicy: Sendable {
     ///   - head: The response.
     ///   - count: The number of redirects already followed.
     /// - Returns: An absolute http or https URL, or `nil`.
-    /// - Throws: `redirect` if it must not be followed, `protocolViolation` if the response is ambiguous.
+    /// - Throws: `redirect` if the target must not be followed, `protocolViolation` if the response is ambiguous.
     func target(of head: ResponseHead, after count: Int) throws(DownloadError) -> URL? {
         guard [300, 301, 302, 303, 307, 308].contains(head.status) else { return nil }
         guard let location = try head.value("location") else { return nil }
@@ -88,7 +88,7 @@ struct RedirectChain: Sendable {
         enter(source)
     }
 
-    /// Follows a redirect.
+    /// Continues the chain at the target of a redirect.
     ///
     /// Credentials that an earlier redirect removed are not restored, even if this one leads back to their origin.
     mutating func follow(_ target: URL) {
@@ -97,7 +97,7 @@ struct RedirectChain: Sendable {
         count += 1
     }
 
-    /// Converts a login in the URL to a field that is sent only to its origin, unless there is such a field already.
+    /// Moves a login from the URL to an `Authorization` field, unless the fields already contain one.
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }
