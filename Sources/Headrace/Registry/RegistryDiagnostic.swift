@@ -48,7 +48,7 @@ extension RegistryDiagnostic: CustomStringConvertible {
     }
 }
 
-/// The problems found while a journal was read: the first ones, up to a limit, and the number of others.
+/// The problems found while a journal was read: a limited list, and the number of problems omitted from it.
 struct RegistryDiagnostics: Sendable, Equatable {
     static let maxCount = 100
 
@@ -62,7 +62,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
     /// Whether information is lost, or would be lost if the journal were rewritten.
     var hasLoss: Bool { list.contains(where: \.isLoss) }
 
-    /// One sentence for each problem in ``list``, and one for the number of others.
+    /// One sentence for each problem in ``list``, and one for the number of omitted problems.
     var sentences: [String] {
         list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
@@ -93,7 +93,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
         for id in ids where missing.count < Self.maxCount { missing.insert(id) }
     }
 
-    /// Removes downloads that were added or removed after all from the missing ones.
+    /// Stops reporting downloads as missing, because a later line adds or removes them.
     mutating func forgetMissing(_ ids: some Sequence<UInt64>) {
         guard !missing.isEmpty else { return }
         missing.subtract(ids)

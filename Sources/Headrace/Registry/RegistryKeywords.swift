@@ -34,7 +34,7 @@ enum RegistryBackground: String {
     case resume
 }
 
-/// The properties that few downloads have; defaults are omitted.
+/// The names of a request's optional properties, which are written only if they differ from the default.
 enum RegistryOption: String {
     case mirrors
     case conflict

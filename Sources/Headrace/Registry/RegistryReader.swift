@@ -1,6 +1,6 @@
 /// Reads a journal from its start, piece by piece, without trusting its bytes.
 ///
-/// A damaged line loses its own changes and no others. Takes time linear in the number of bytes.
+/// If a line is damaged, only its changes are lost. Takes time linear in the number of bytes.
 struct RegistryReader {
     /// The journal was written by a later release and must not be changed.
     struct TooNew: Error, Hashable {

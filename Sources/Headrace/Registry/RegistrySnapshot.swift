@@ -1,4 +1,4 @@
-/// A queue, built from its changes.
+/// The state of a queue, built by applying the changes of its journal.
 struct RegistrySnapshot: Sendable {
     /// The downloads, in no particular order.
     private(set) var entries: [RegistryEntry] = []

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// An open journal.
+/// An open journal: appends changes to it and rewrites it.
 ///
 /// The caller maintains the queue itself; the store only counts records, to determine how much of the journal is dead.
 /// All calls block; make them one at a time.
 struct RegistryStore: Sendable {
-    /// How changes were recorded without an error.
+    /// The result of an append that did not throw.
     enum Outcome: Sendable, Hashable {
         /// The changes are in the journal.
         case recorded
@@ -151,7 +151,7 @@ struct RegistryStore: Sendable {
         (file, size, hasTornTail) = (new, newSize, false)
         liveCount = lines.growth
         recordCount = liveCount
-        // After a power cut the name may refer to the old journal, which lacks later changes.
+        // After a power cut, the name may refer to the old journal, which lacks the changes appended to the new one.
         needsRewrite = true
         do throws(SystemError) {
             try calls.syncNames(in: directory)
@@ -253,7 +253,7 @@ struct RegistryStore: Sendable {
                 try replace(with: image.ordered)
             }
         } catch  where size > 0 {
-            // It is readable as it is, and can be appended to.
+            // The rewrite failed. The existing journal remains in use, since it is readable and can be appended to.
         }
         return copy
     }

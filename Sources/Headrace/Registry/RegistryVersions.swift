@@ -69,7 +69,7 @@ struct VersionIndex: Sendable {
     private struct Entry {
         /// The part of the line after its key.
         var text: Substring
-        /// The order of the lines; higher is newer.
+        /// The sequence number of the line; a newer line has a higher number.
         var sequence: Int
     }
 
@@ -96,7 +96,7 @@ struct VersionIndex: Sendable {
         }
     }
 
-    /// Drops the oldest lines, so that the rest has at most this size.
+    /// Drops the oldest lines until the remaining lines have at most this many bytes.
     mutating func keepNewest(maxBytes: Int) {
         var size = 0
         let kept = entries.sorted { $0.value.sequence > $1.value.sequence }.prefix { key, entry in

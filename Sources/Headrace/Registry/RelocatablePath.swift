@@ -1,4 +1,4 @@
-/// The base directories of a registry's paths, as they are in this process.
+/// The directories that a registry's paths are relative to, with their paths in this process.
 struct RegistryBaseDirectories: Sendable, Hashable {
     private let home: String
     private let registry: String
@@ -11,7 +11,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
     ///   - home: The user's home directory.
     ///   - registry: The parent of the registry's directory.
     ///   - temporary: The directory for temporary files.
-    ///   - used: The bases for new paths; the others serve to read the paths of an earlier run.
+    ///   - used: The bases for new paths; all bases are used to resolve paths from an earlier run.
     init(
         home: String,
         registry: String,

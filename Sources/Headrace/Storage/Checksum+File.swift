@@ -29,7 +29,7 @@ extension PieceHashes {
     /// - Parameters:
     ///   - file: A file URL; symbolic links are followed.
     ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
-    /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if the file is right. Without a ``fileSize``,
+    /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. Without a ``fileSize``,
     ///   the length of the last piece is unknown, so only its first byte counts as missing.
     /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the file
     ///   cannot be read, is not a regular file, or was changed while it was read.

@@ -49,7 +49,7 @@ struct DestinationPaths: Sendable {
 
     /// Returns the final path for a response.
     ///
-    /// The name is the caller's, else the one that the server proposes, else one from the URLs.
+    /// The name is chosen by the caller, else proposed by the server, else derived from the URLs.
     func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
 
     /// Returns the final path for a response if it may differ from ``plannedPath``, else `nil`.

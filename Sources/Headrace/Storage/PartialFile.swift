@@ -46,7 +46,7 @@ final class PartialFile: Sendable {
                         try? shared.calls.close(file)
                         continue
                     }
-                    // It got its final name, but the process was killed before it removed this one.
+                    // The file was linked to its final name, but the process was killed before it removed this name.
                     try shared.calls.remove(path)
                     try? shared.calls.close(file)
                     return nil
@@ -252,7 +252,7 @@ final class PartialFile: Sendable {
             try shared.calls.setGroup(file, old.group)
             return mode
         } catch {
-            // The group gets no more than all users, and those no more than the old group, because they may be its members.
+            // The new file has another group: group and others get only the permissions that `mode` grants both.
             let common = mode & mode >> 3 & 0o007
             return mode & 0o700 | common << 3 | common
         }
@@ -260,7 +260,7 @@ final class PartialFile: Sendable {
 
     /// Copies the access control list of the replaced file, if that file has one.
     ///
-    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to others.
+    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to other users.
     private func copyAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
@@ -271,7 +271,7 @@ final class PartialFile: Sendable {
         try? shared.calls.attribute(path, Self.accessList, Self.maxListBytes)
     }
 
-    /// Sets the mode and renames the file; if the rename fails, the file is private to its owner again.
+    /// Sets the mode and renames the file; if the rename fails, restores the private mode.
     private func name(_ mode: UInt32, _ rename: () throws(SystemError) -> Void) throws(SystemError) {
         try shared.setModeWherePossible(file, mode)
         do throws(SystemError) {

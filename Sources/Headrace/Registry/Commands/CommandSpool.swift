@@ -6,7 +6,7 @@ import HeadracePlatform
 /// A command is either complete or absent. It is executed at least once: if a process ends after executing a command
 /// and before ``done(_:)``, the next process repeats it. All calls block.
 struct CommandSpool: Sendable {
-    /// A command and its file.
+    /// A posted command and the path of its file.
     struct Item: Sendable, Hashable {
         let command: RegistryCommand
         let path: String
