@@ -1,8 +1,8 @@
 /// The short numbers by which users refer to the downloads in a queue, like the job numbers of a shell.
 ///
-/// A download keeps its number until it is removed. The next number is one more than the highest in use, so that numbers are
-/// not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Consecutive numbers are
-/// stored as one range.
+/// A download keeps its number until it is removed. The next number is one more than the highest in use. Therefore, a
+/// number is not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Consecutive
+/// numbers are stored as one range.
 struct DownloadNumbers: Sendable {
     /// The greatest number, short enough to type.
     static let greatest = 999_999_999

@@ -170,7 +170,7 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the common fields, then each option's name and value: an array is read several times faster than an object.
+    /// Writes the common fields, then each option's name and value, as an array: it is read faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)

@@ -34,7 +34,7 @@ enum RegistryBackground: String {
     case resume
 }
 
-/// The names of a request's optional properties, which are written only if they differ from the default.
+/// The names of an entry's optional properties, which are written only if they differ from the default.
 enum RegistryOption: String {
     case mirrors
     case conflict

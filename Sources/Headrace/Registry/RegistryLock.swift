@@ -100,7 +100,7 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
-    /// Returns the living process that runs the queue of a directory, according to its lock file; does not take the lock.
+    /// Returns the ID of the living process that runs a directory's queue, as recorded in the lock file.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),

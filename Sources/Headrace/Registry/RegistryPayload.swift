@@ -153,7 +153,7 @@ extension RegistryScanner {
         case .network:
             let word = try text()
             let policy = DownloadRequest.NetworkPolicy(rawValue: word)
-            // An unknown policy becomes `wifiOrWired`, which uses no metered cellular network.
+            // An unknown policy becomes `wifiOrWired`, which uses no mobile network.
             entry.request.networkPolicy = policy ?? .wifiOrWired
             if policy == nil { unknown.append("the network policy \"\(word)\"") }
         case .number:

@@ -44,7 +44,7 @@ struct RegistrySnapshot: Sendable {
 
     /// Assigns a number to each download that has none or a duplicate.
     ///
-    /// The journals of earlier releases have no numbers. The result depends on the entries alone, so that all processes that
+    /// The journals of earlier releases have no numbers. The result depends on the entries alone: all processes that
     /// read the same journal see the same numbers.
     /// - Returns: Whether a number was assigned.
     mutating func numberEntries() -> Bool {

@@ -58,7 +58,7 @@ struct CheckpointPolicy: Sendable {
     /// - Parameters:
     ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
     ///   - written: The trusted ranges of an earlier record; if not empty, a record is on disk.
-    ///   - durable: The durable ranges of that record.
+    ///   - durable: The durable ranges of the earlier record.
     ///   - now: The start of the transfer.
     init(
         _ durability: Durability,
@@ -143,13 +143,13 @@ struct CheckpointPolicy: Sendable {
     }
 
     private mutating func finish(_ stop: Stop, at now: Duration) -> [Action] {
-        // An existing record must name the final file before the rename. If there is none, the rename does not need one.
+        // An existing record must name the final file before the rename. Without a record, the rename needs none.
         let isRecordDue = stop == .finishing ? hasRecord : isRecordOutdated && (hasRecord || !written.isEmpty)
         // After a failed sync, both sets are equal.
         if written != durable, !isWithoutSync {
             if durability == .full { return startSync() }
-            // After a reboot it is unknown whether unsynced bytes reached the disk. The record is written before the sync as
-            // well, because the process may be killed during the sync.
+            // After a reboot, it is unknown whether unsynced bytes reached the disk. The record is also written before the
+            // sync, because the process may be killed during the sync.
             if stop == .leaving { return (isRecordDue ? writeRecord(at: now) : []) + startSync() }
         }
         phase = .stopped

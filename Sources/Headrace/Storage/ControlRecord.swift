@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// The resume record beside a partial file, which lets another process continue the download.
 ///
-/// This type performs no I/O. A record claims only what its writer knew; ``trusted(bootID:fileSize:file:)`` decides how much
-/// of that is still valid.
+/// This type performs no I/O. A record claims only what its writer knew; ``trusted(bootID:fileSize:file:)`` decides
+/// how much of that is still valid.
 struct ControlRecord: Sendable, Equatable {
     /// The requested URL without user and password; the final URL is not stored, because it may be signed.
     let url: URL

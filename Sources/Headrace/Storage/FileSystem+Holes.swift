@@ -7,7 +7,7 @@ import CHeadrace
 /// Detects lost writes. If a disk is unplugged, or a file system fails and is mounted again, writes can be lost without
 /// a reboot; the files are then too short or have holes.
 extension FileSystem {
-    /// Returns the ranges of an open file that are not holes, or the whole file if its file system does not report holes.
+    /// Returns the ranges of an open file that are not holes; the whole file if the file system does not report holes.
     func dataRanges(_ file: Int32, size: Int64) throws(SystemError) -> ByteRangeSet {
         do throws(SystemError) {
             var data = ByteRangeSet()

@@ -24,8 +24,8 @@ func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRaw
 }
 
 func syncData(_ file: Int32) -> Int32 {
-    // F_FULLFSYNC flushes the drive's cache, and fsync does not, but not every file system supports F_FULLFSYNC. After any
-    // other error, fsync is not called: it may succeed although bytes were lost.
+    // Only F_FULLFSYNC flushes the drive's cache, but some file systems do not support it. After any other error, fsync
+    // is not called: it may succeed although bytes were lost.
     let result = fcntl(file, F_FULLFSYNC)
     return result == -1 && [ENOTSUP, ENOTTY, EINVAL, ENODEV].contains(errno) ? fsync(file) : result
 }

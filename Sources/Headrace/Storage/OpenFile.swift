@@ -1,4 +1,4 @@
-/// An existing file that is read sequentially.
+/// An existing regular file, opened to verify its contents.
 ///
 /// All calls block.
 struct OpenFile: ~Copyable {

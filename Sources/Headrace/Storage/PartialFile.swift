@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// The locked file beside the destination that receives a download's bytes.
 ///
-/// It gets its final name through ``move(to:)`` or ``replace(_:)`` only. All calls block: run them on the blocking executor.
+/// Only ``move(to:)`` and ``replace(_:)`` give it its final name. All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
     /// The maximum size of an extended attribute on Linux.
@@ -25,8 +25,8 @@ final class PartialFile: Sendable {
 
     /// Opens the partial file of an earlier attempt, or returns `nil` if there is none.
     ///
-    /// Throws `busy` if another process or download is writing to it. Files that are not regular or belong to an untrusted
-    /// user cause an error and are not modified.
+    /// Throws `busy` if another process or download is writing to it. A file that is not regular or belongs to an
+    /// untrusted user causes an error and is not modified.
     static func existing(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
