@@ -4,7 +4,7 @@
 /// number is not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Consecutive
 /// numbers are stored as one range.
 struct DownloadNumbers: Sendable {
-    /// The greatest number, short enough to type.
+    /// The greatest number that a download can get; nine digits are short enough to type.
     static let greatest = 999_999_999
     static let valid = 1...greatest
 

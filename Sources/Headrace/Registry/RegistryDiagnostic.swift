@@ -4,7 +4,7 @@ enum RegistryDiagnostic: Sendable, Hashable {
     case damagedLine(Int, bytes: Int)
     /// A line with a correct checksum that is not a change.
     case unreadableLine(Int)
-    /// The number of invalid downloads in a line.
+    /// A line adds this many downloads with invalid values; they are skipped.
     case invalidEntries(line: Int, count: Int)
     /// A part of a line that a later release has written.
     case unknown(String, line: Int)
@@ -67,7 +67,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
         list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
 
-    /// The problems except for an incomplete last line, which another process may be writing.
+    /// The problems to report to a process that only reads: an incomplete last line may still be in progress.
     var ofReader: RegistryDiagnostics {
         var findings = self
         findings.list.removeAll { !$0.isLoss }

@@ -5,11 +5,11 @@ enum RegistryEncoder {
     enum Failure: Error, Hashable {
         /// A download takes more bytes than an entry may have.
         case tooLarge(UInt64)
-        /// A change that must be written as one line is longer than a line may be.
+        /// A change is too long for one line, and must not be split.
         case indivisible
     }
 
-    /// The number of bytes collected for one write.
+    /// The number of bytes of encoded lines to collect before each write.
     static let pieceBytes = 64 << 10
 
     /// Encodes changes as lines, in order.
@@ -53,7 +53,7 @@ enum RegistryEncoder {
 struct RegistryLines<Changes: Sequence<RegistryChange>> {
     private static var idsPerLine: Int { 4096 }
 
-    /// The number of records in the pieces so far, which determines the cost of reading them.
+    /// The number of records encoded so far, which determines the cost of reading the lines.
     private(set) var recordCount = 0
     /// The number of downloads that the changes add to the queue, minus the number that they remove.
     private(set) var growth = 0

@@ -39,7 +39,7 @@ enum RegistryOption: String {
     case mirrors
     case conflict
     case resume
-    /// The expected size of the file.
+    /// The expected size of the file in bytes.
     case size
     case checksums
     /// The length of a piece, the hash function, all digests in base64, and the size of the file if known.

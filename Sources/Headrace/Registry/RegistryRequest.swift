@@ -14,7 +14,7 @@ struct RegistryRequest: Sendable, Hashable {
     let url: String
     /// Other URLs of the file; those with a user or a password are not saved.
     var mirrors: [String] = []
-    /// Whether the URL had a user or a password, which is not saved.
+    /// Whether the requested URL had a user or password; neither is saved.
     private(set) var withholdsUser: Bool
     /// The destination of the finished file.
     let destination: Destination
@@ -177,8 +177,7 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    /// The field without the user and password in the URL of a `Referer` (RFC 9110, section 10.1.3); other fields are
-    /// unchanged.
+    /// The field; a `Referer` without the user and password of its URL (RFC 9110, section 10.1.3).
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
         return HeaderField(name: name, value: value.withoutUserInfo)

@@ -16,9 +16,9 @@ struct RegistrySnapshot: Sendable {
 
     /// Applies a change.
     ///
-    /// A change contains the new value, so applying it again, alone or with all later changes, results in the same
-    /// queue.
-    /// - Returns: The changed downloads that are not in the queue, except those to be removed.
+    /// Changes are idempotent: applying one again, alone or followed by all later changes, results in the same queue.
+    /// - Returns: The identities of downloads that the change refers to but the queue does not contain; empty for
+    ///   additions and removals.
     @discardableResult
     mutating func apply(_ change: RegistryChange) -> [UInt64] {
         switch change {

@@ -9,7 +9,7 @@ struct RegistryStore: Sendable {
     enum Outcome: Sendable, Hashable {
         /// The changes are in the journal.
         case recorded
-        /// The changes are in the journal, which is mostly dead and should be rewritten.
+        /// The changes are in the journal, most of whose records are dead: the caller should rewrite it.
         case recordedAndDue
         /// The changes are not in the journal: the caller must write the whole queue.
         case wholeListNeeded
@@ -30,7 +30,7 @@ struct RegistryStore: Sendable {
     private var size: Int64 = 0
     /// Whether there are bytes after the complete lines, which have to be truncated first.
     private var hasTornTail = false
-    /// The number of records in the lines.
+    /// The number of records in the journal, including dead ones.
     private var recordCount = 0
     /// The number of downloads in the queue; a download that was added twice counts twice until the journal is
     /// rewritten.
@@ -42,7 +42,7 @@ struct RegistryStore: Sendable {
     /// After a failed sync, the kernel may have dropped bytes or the file's name, and a later sync would not report
     /// that. The journal of an earlier release may lack the numbers of downloads.
     private var needsRewrite = false
-    /// The record count at which to try a compaction again after a failed one.
+    /// The record count at which to retry a failed compaction.
     private var postponedCount = 0
 
     /// Opens the journal of a locked directory, or creates one.
@@ -166,7 +166,7 @@ struct RegistryStore: Sendable {
         recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
     }
 
-    /// A failure to write lines.
+    /// The reason why lines could not be written.
     fileprivate enum WriteFailure: Error {
         case encoding(RegistryEncoder.Failure)
         case disk(SystemError)

@@ -12,7 +12,7 @@ final class RegistryVersions: Sendable {
 
     private let path: String
     private let calls: FileSystem
-    /// The lines; read on first use, since few file systems lack extended attributes.
+    /// The lines of the file; `nil` until the first use, because most file systems have extended attributes.
     private let index = Locked<VersionIndex?>(nil)
 
     init(in directory: String, calls: FileSystem) {
@@ -64,7 +64,7 @@ final class RegistryVersions: Sendable {
     }
 }
 
-/// The lines of a validator file.
+/// The lines of the file of ``RegistryVersions``, by key.
 struct VersionIndex: Sendable {
     private struct Entry {
         /// The part of the line after its key.

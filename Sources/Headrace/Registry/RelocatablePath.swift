@@ -24,7 +24,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
         self.temporary = RelocatablePath.normalized(temporary)
     }
 
-    /// The path of a base without leading and trailing slashes; empty if there is none.
+    /// The path of a base directory without leading and trailing slashes; empty if the base is unknown.
     fileprivate subscript(base: RelocatablePath.Base) -> String {
         switch base {
         case .home: home

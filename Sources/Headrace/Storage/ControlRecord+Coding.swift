@@ -31,7 +31,7 @@ extension ControlRecord {
         case contents
     }
 
-    /// Decodes and validates untrusted bytes.
+    /// Decodes the contents of a record file, and validates them, since the file is untrusted.
     init(decoding bytes: [UInt8]) throws(DecodingFailure) {
         let payload = try Self.payload(of: bytes)
         guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(payload)),

@@ -1,7 +1,8 @@
 import HeadracePlatform
 
-/// Commands posted to the process that owns the registry: a folder with one file for each command, named by the time of
-/// posting.
+/// A folder of commands that other processes post to the owner of the registry.
+///
+/// Each command is a file, named by the time of posting.
 ///
 /// A command is either complete or absent. It is executed at least once: if a process ends after executing a command
 /// and before ``done(_:)``, the next process repeats it. All calls block.
