@@ -28,7 +28,7 @@ struct RegistryStore: Sendable {
     private var file: Int32?
     /// The total length of the complete lines; the next line is written at this offset.
     private var size: Int64 = 0
-    /// Whether there are bytes after the complete lines, which have to be truncated first.
+    /// Whether a torn line follows the complete lines, which must be truncated before the next append.
     private var hasTornTail = false
     /// The number of records in the journal, including dead ones.
     private var recordCount = 0

@@ -97,7 +97,7 @@ extension RelocatablePath: LosslessStringConvertible {
     /// The path as it is written in a journal.
     var description: String { base.map { "\($0.rawValue):\(path)" } ?? "/" + path }
 
-    /// Parses a path; returns `nil` if it is malformed or leads out of its base.
+    /// Parses a path in the form of ``description``; returns `nil` if it is malformed or leads out of its base.
     init?(_ description: String) {
         let text = description.utf8
         if text.first == Self.slash {

@@ -73,7 +73,7 @@ private func withOpenFile<Value: Sendable>(
     return try result.get()
 }
 
-/// Opens a file and passes it to `body`; blocks the executor's thread.
+/// Opens a file and passes it to `body`; blocks the thread on which it runs.
 @concurrent
 private func open<Value: Sendable>(
     _ path: String,

@@ -91,7 +91,7 @@ extension ByteRangeSet {
     }
 }
 
-/// Returns the result of a seek, or `nil` if it found nothing.
+/// Returns the offset that a seek call returned; `nil` if the call found no data or hole (`ENXIO`).
 private func position(_ result: Int64) throws(SystemError) -> Int64? {
     guard result < 0 else { return result }
     guard errno == ENXIO else { throw SystemError(errno: errno) }

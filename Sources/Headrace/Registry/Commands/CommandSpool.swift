@@ -132,7 +132,7 @@ struct CommandSpool: Sendable {
         return FolderWatch(path)
     }
 
-    /// Whether a command is waiting.
+    /// Whether the folder contains commands that have not been executed.
     /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
     var hasCommands: Bool {
         get throws(DownloadError) { try names().contains { $0.hasSuffix(Self.suffix) } }
@@ -173,8 +173,9 @@ struct CommandSpool: Sendable {
         }
     }
 
-    /// Renames the file of a command that will not be executed, so that it is not read again and the process that
-    /// posted it is notified.
+    /// Renames the file of a command that will not be executed.
+    ///
+    /// The file is then not read again, and ``isDone(_:)`` throws in the process that posted the command.
     /// - Parameter path: The path of the file.
     /// - Returns: The new path, or the old one if the file could not be renamed.
     func quarantine(_ path: String) -> String {
