@@ -1,6 +1,6 @@
-/// The saved state of a system background task, with which the next process continues.
+/// The saved state of a system background task, from which the next process continues the download.
 enum BackgroundTaskState: Sendable, Hashable {
-    /// The system has, or had, a task that started at the first byte.
+    /// The system was given a task that started at the first byte; there is no resume data.
     case started
     /// The system stopped the task and returned data to resume it.
     case resumable(ResumeData)
@@ -20,7 +20,7 @@ struct ResumeData: Sendable, Hashable {
     /// Returns the reason why the data cannot be used at the given time; `nil` if it may be used.
     func problem(at now: Int64) -> BackgroundRestart? {
         guard !bytes.isEmpty, bytes.count <= Self.maxBytes else { return .resumeDataInvalid }
-        // If the clock was set back, the age is unknown.
+        // If the clock was set back, the age is unknown and may be negative; the data is then used.
         return now.subtractingReportingOverflow(time).partialValue > Self.maxAge ? .resumeDataTooOld : nil
     }
 }

@@ -1,10 +1,10 @@
-/// The numbers of the downloads in a queue, as a shell numbers its jobs.
+/// The short numbers by which users refer to the downloads in a queue, like the job numbers of a shell.
 ///
-/// A download keeps its number until it is removed. The next number is one more than the highest in use, so that numbers are
-/// not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Downloads that were added together
-/// take a few bytes, however many they are.
+/// A download keeps its number until it is removed. The next number is one more than the highest in use. Therefore, a
+/// number is not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Consecutive
+/// numbers are stored as one range.
 struct DownloadNumbers: Sendable {
-    /// The greatest number, short enough to type.
+    /// The greatest number that a download can get; nine digits are short enough to type.
     static let greatest = 999_999_999
     static let valid = 1...greatest
 

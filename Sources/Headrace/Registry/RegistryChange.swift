@@ -1,12 +1,12 @@
 /// A change of a queue; a change of a download that is not in the queue has no effect.
 enum RegistryChange: Sendable, Equatable {
-    /// Downloads were added; an existing one is replaced.
+    /// Downloads were added; an existing entry of the same identity is replaced.
     case added([RegistryEntry])
     /// The state of a download changed.
     case state(UInt64, RegistryEntry.State)
-    /// The position of a download changed.
+    /// The label of a download, which determines its position in the queue, changed.
     case moved(UInt64, label: Int64)
-    /// All labels changed in one step, so that a crash cannot leave only a part of the change.
+    /// All position labels changed; they are written as one line, so a crash leaves all or none of them.
     case relabelled([UInt64: Int64])
     /// The priority of a download changed.
     case priority(UInt64, Int)

@@ -1,10 +1,10 @@
 /// A problem found while a journal was read: damage, or something that this release does not know.
 enum RegistryDiagnostic: Sendable, Hashable {
-    /// A line of the given length with a wrong checksum: its changes are lost.
+    /// The line of this number and length is damaged; its changes are lost.
     case damagedLine(Int, bytes: Int)
     /// A line with a correct checksum that is not a change.
     case unreadableLine(Int)
-    /// The number of invalid downloads in a line.
+    /// A line adds this many downloads with invalid values; they are skipped.
     case invalidEntries(line: Int, count: Int)
     /// A part of a line that a later release has written.
     case unknown(String, line: Int)
@@ -48,7 +48,7 @@ extension RegistryDiagnostic: CustomStringConvertible {
     }
 }
 
-/// The problems found while a journal was read: the first ones, up to a limit, and the number of others.
+/// The problems found while a journal was read: a limited list, and the number of problems omitted from it.
 struct RegistryDiagnostics: Sendable, Equatable {
     static let maxCount = 100
 
@@ -62,12 +62,12 @@ struct RegistryDiagnostics: Sendable, Equatable {
     /// Whether information is lost, or would be lost if the journal were rewritten.
     var hasLoss: Bool { list.contains(where: \.isLoss) }
 
-    /// One sentence for each problem in ``list``, and one for the number of others.
+    /// One sentence for each problem in ``list``, and one for the number of omitted problems.
     var sentences: [String] {
         list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
 
-    /// The problems except for an incomplete last line, which another process may be writing.
+    /// The problems to report to a process that only reads: an incomplete last line may still be in progress.
     var ofReader: RegistryDiagnostics {
         var findings = self
         findings.list.removeAll { !$0.isLoss }
@@ -93,7 +93,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
         for id in ids where missing.count < Self.maxCount { missing.insert(id) }
     }
 
-    /// Removes downloads that were added or removed after all from the missing ones.
+    /// Stops reporting downloads as missing, because a later line adds or removes them.
     mutating func forgetMissing(_ ids: some Sequence<UInt64>) {
         guard !missing.isEmpty else { return }
         missing.subtract(ids)

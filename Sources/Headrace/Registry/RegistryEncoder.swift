@@ -5,11 +5,11 @@ enum RegistryEncoder {
     enum Failure: Error, Hashable {
         /// A download takes more bytes than an entry may have.
         case tooLarge(UInt64)
-        /// A change that must be written as one line is longer than a line may be.
+        /// A change is too long for one line, and must not be split.
         case indivisible
     }
 
-    /// The number of bytes collected for one write.
+    /// The number of bytes of encoded lines to collect before each write.
     static let pieceBytes = 64 << 10
 
     /// Encodes changes as lines, in order.
@@ -18,7 +18,7 @@ enum RegistryEncoder {
         return try lines.next() ?? []
     }
 
-    /// Encodes a freshly compacted journal.
+    /// Encodes a complete journal that contains only the current entries.
     static func journal<Entries: Sequence<RegistryEntry>>(
         of entries: Entries,
         pieceBytes: Int = pieceBytes
@@ -31,8 +31,8 @@ enum RegistryEncoder {
         )
     }
 
-    /// The total number of bytes of a request's texts up to which no check is needed: escaping a byte takes at most six
-    /// bytes.
+    /// The number of text bytes up to which a request needs no check: even if each byte is escaped as six bytes, the
+    /// entry fits.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
     /// Throws `invalidRequest` if a request takes more bytes than an entry may have.
@@ -49,11 +49,11 @@ enum RegistryEncoder {
     }
 }
 
-/// The lines of changes, in order and in pieces, so that the lines of a long queue are not all in memory at once.
+/// Encodes changes as lines, piece by piece, so that a long queue is never in memory as a whole.
 struct RegistryLines<Changes: Sequence<RegistryChange>> {
     private static var idsPerLine: Int { 4096 }
 
-    /// The number of records in the pieces so far, which determines the cost of reading them.
+    /// The number of records encoded so far, which determines the cost of reading the lines.
     private(set) var recordCount = 0
     /// The number of downloads that the changes add to the queue, minus the number that they remove.
     private(set) var growth = 0
@@ -87,7 +87,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         switch change {
         case .added(let entries):
             growth += entries.count
-            // One line for each, so that a damaged line loses no other download.
+            // Each download gets its own line, so that a damaged line loses only one download.
             for entry in entries { try append(.added([entry]), maxEntryBytes, .tooLarge(entry.id)) }
         case .removed(let ids):
             growth -= ids.count
@@ -170,7 +170,7 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the common fields, then each option's name and value: an array is read several times faster than an object.
+    /// Writes the common fields, then each option's name and value, as an array: it is read faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)

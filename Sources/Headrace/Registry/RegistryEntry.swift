@@ -12,7 +12,7 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         case paused
         /// Verified, and about to be renamed to this path.
         ///
-        /// If the file at this path has the stamp, it was renamed.
+        /// If the file at this path has this stamp, the rename had completed before the process ended.
         case finishing(RelocatablePath, FileStamp)
         /// Finished, with the path of the file.
         case finished(RelocatablePath, FileStamp)
@@ -44,7 +44,7 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
     var label: Int64
     /// The number that the user sees; `nil` in commands, and in the journals of earlier releases.
     var number: Int?
-    /// The state of the system's background task.
+    /// The state of the system's background task; `nil` if the download has none.
     var background: BackgroundTaskState?
 
     /// Creates an entry.

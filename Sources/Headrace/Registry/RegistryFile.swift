@@ -11,15 +11,14 @@ final class RegistryFile: Sendable {
 
     /// Takes the lock of the registry in a directory, which is created if it is missing, and reads the queue.
     ///
-    /// A journal that consists mostly of dead records is rewritten; so is a damaged one, after it was copied.
+    /// The journal is rewritten if most of its records are dead. A damaged journal is copied, then rewritten.
     /// - Parameters:
     ///   - directory: The registry's directory; its parent must exist.
     ///   - syncs: Whether each change survives a power cut; otherwise only compactions are synced.
     ///   - isRun: Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
     ///   - compaction: When the journal is rewritten.
     ///   - calls: The file system.
-    /// - Returns: The registry's file, the queue that was read, which the caller maintains from now on, and the
-    ///   problems found.
+    /// - Returns: The registry's file, the queue as read, and the problems found. The caller maintains the queue.
     /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`,
     ///   `permission` or `diskFull` if the registry cannot be read or created, or was written by a later release, whose
     ///   files are left unchanged.
@@ -66,8 +65,8 @@ final class RegistryFile: Sendable {
     ///   - changes: The changes, in order.
     ///   - syncing: Whether to sync.
     ///   - always: Whether to sync even if the queue does not.
-    /// - Returns: Whether the caller should pass the whole queue to ``replace(with:)``, or must because the changes are
-    ///   not recorded, as after a failed sync.
+    /// - Returns: Whether the changes were recorded, and whether the caller should pass the whole queue to
+    ///   ``replace(with:)``. If they were not recorded, for example after a failed sync, the caller must do so.
     /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails, `invalidRequest` if a download takes more
     ///   bytes than an entry may have, and the errors of ``check()``.
     func append(
@@ -84,7 +83,7 @@ final class RegistryFile: Sendable {
 
     /// Rewrites the journal, and always syncs it.
     ///
-    /// The entries may include changes that have not been recorded yet: recording them later has no effect.
+    /// The entries may include changes that have not been appended yet; appending them later does no harm.
     /// - Parameter entries: All downloads of the queue, in any order.
     /// - Throws: The errors of ``append(_:syncing:always:)``; the old journal or the new one remains in use.
     func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {

@@ -4,8 +4,8 @@
 ///
 ///     <CRC-32C of the payload, 8 hexadecimal digits> ["add",…]
 ///
-/// An empty line precedes each change, so that a corrupted newline damages no other line. The header has the same form in all
-/// versions.
+/// An empty line precedes each change: if the newline before it is corrupted, the change is still intact. The header
+/// has the same form in all versions.
 enum RegistryJournal {
     static let version = 1
     /// The maximum length of a line, which limits the cost of reading a damaged one.
@@ -13,7 +13,7 @@ enum RegistryJournal {
     static let maxPayloadBytes = maxLineBytes - 9
     /// The maximum length of the payload of an added download; leaves room in the line for any later state.
     static let maxEntryBytes = maxLineBytes / 2
-    /// The maximum length of a download with its piece hashes and without its state; beyond it, the piece hashes are
+    /// The maximum length of a download with its piece hashes, not counting its state; piece hashes that do not fit are
     /// omitted.
     static let maxEntryBytesWithPieces = maxEntryBytes / 2
     /// The maximum length of the payload of a state.

@@ -34,12 +34,12 @@ enum RegistryBackground: String {
     case resume
 }
 
-/// The properties that few downloads have; defaults are omitted.
+/// The names of an entry's optional properties, which are written only if they differ from the default.
 enum RegistryOption: String {
     case mirrors
     case conflict
     case resume
-    /// The expected size of the file.
+    /// The expected size of the file in bytes.
     case size
     case checksums
     /// The length of a piece, the hash function, all digests in base64, and the size of the file if known.

@@ -6,7 +6,7 @@ struct RegistryOwner: Error, Hashable {
     let processID: Int32?
 }
 
-/// The registry's directory has been replaced; the cause of the errors that its former manager gets from then on.
+/// The cause of a manager's errors after the directory of its registry was replaced.
 struct RegistryLoss: Error, Hashable {}
 
 /// A registry's lock: a file that is locked through one open descriptor, so that it is released even if the process is
@@ -15,7 +15,7 @@ struct RegistryLoss: Error, Hashable {}
 /// The file is never removed: otherwise, two processes could lock two files of the same name.
 struct RegistryLock: Sendable {
     static let fileName = ReservedFileNames.registryLock
-    /// The maximum number of attempts; another attempt is needed only if another process removes the file meanwhile.
+    /// The maximum number of attempts to lock; an attempt is repeated only if another process removed the file.
     private static let maxRounds = 100
 
     private enum Attempt {
@@ -100,7 +100,7 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
-    /// Returns the living process that runs the queue of a directory, according to its lock file; does not take the lock.
+    /// Returns the ID of the living process that runs a directory's queue, as recorded in the lock file.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),
@@ -109,7 +109,9 @@ struct RegistryLock: Sendable {
         return holder
     }
 
-    /// Whether the process has the file open, or that cannot be determined; a process without it only has a reused ID.
+    /// Whether the process has the file open; `true` if this process may not look.
+    ///
+    /// A process that does not have the file open only reuses the ID of a former owner.
     private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
         #if os(Linux)
         guard let wanted = try? calls.status(path) else { return false }
@@ -155,7 +157,7 @@ extension DownloadError {
         }
     }
 
-    /// Whether a manager has lost its registry for good.
+    /// Whether a manager has lost its registry for good, because the registry's directory was replaced.
     package var isRegistryLost: Bool { cause is RegistryLoss }
 
     fileprivate static func registryLost(_ lock: String) -> DownloadError {

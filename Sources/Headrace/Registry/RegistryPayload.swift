@@ -105,7 +105,7 @@ extension RegistryScanner {
         case .conflict:
             let word = try text()
             let policy = DownloadRequest.ConflictPolicy(rawValue: word)
-            // An unknown policy becomes the one that loses no file.
+            // An unknown policy becomes `fail`, which overwrites no file.
             entry.request.conflictPolicy = policy ?? .fail
             if policy == nil { unknown.append("the conflict policy \"\(word)\"") }
         case .resume:
@@ -153,12 +153,12 @@ extension RegistryScanner {
         case .network:
             let word = try text()
             let policy = DownloadRequest.NetworkPolicy(rawValue: word)
-            // An unknown policy becomes the one that costs nothing.
+            // An unknown policy becomes `wifiOrWired`, which uses no mobile network.
             entry.request.networkPolicy = policy ?? .wifiOrWired
             if policy == nil { unknown.append("the network policy \"\(word)\"") }
         case .number:
             let number: Int64 = try integer()
-            // Without a valid number, the download gets a new one, like those of earlier releases.
+            // If the number is invalid, the download gets a new number.
             entry.number = Int(exactly: number).flatMap { DownloadNumbers.valid.contains($0) ? $0 : nil }
             if entry.number == nil { unknown.append("the number \(number)") }
         case .background: entry.background = try background(&unknown)
@@ -168,7 +168,7 @@ extension RegistryScanner {
 
     /// Reads piece hashes; returns `nil` if the hash function is unknown.
     ///
-    /// Bytes that only they could verify are downloaded again.
+    /// Without them, bytes that nothing else can verify are downloaded again.
     private mutating func pieces(_ unknown: inout [String]) throws(Failure) -> PieceHashes? {
         try beginList()
         let (length, name, text): (Int64, String, String) = (try integer(), try self.text(), try self.text())

@@ -1,6 +1,6 @@
 /// Reads a journal from its start, piece by piece, without trusting its bytes.
 ///
-/// A damaged line loses its own changes and no others. Takes time linear in the number of bytes.
+/// If a line is damaged, only its changes are lost. Takes time linear in the number of bytes.
 struct RegistryReader {
     /// The journal was written by a later release and must not be changed.
     struct TooNew: Error, Hashable {
@@ -11,7 +11,7 @@ struct RegistryReader {
     private(set) var findings = RegistryDiagnostics()
     /// The length of the complete lines from the start; the bytes after them are torn.
     private(set) var goodBytes: Int64 = 0
-    /// The number of records in the lines; records that are not in the snapshot are dead.
+    /// The number of records in the lines read so far, including dead records, which later ones have replaced.
     private(set) var recordCount = 0
 
     private var bytesRead: Int64 = 0
@@ -42,7 +42,7 @@ struct RegistryReader {
         bytesRead += Int64(bytes.count)
     }
 
-    /// Reads the bytes after the last newline: a line that lacks only its newline, or the start of a torn line.
+    /// Finishes reading; the bytes after the last newline are a complete line without its newline, or a torn line.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

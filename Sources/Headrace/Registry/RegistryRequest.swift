@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The part of a request that is saved: everything but its secrets, and the names of the missing secrets.
+/// A download request as it is saved: without its secrets, but with the names of the omitted header fields.
 struct RegistryRequest: Sendable, Hashable {
     /// The destination of the finished file.
     enum Destination: Sendable, Hashable {
@@ -14,7 +14,7 @@ struct RegistryRequest: Sendable, Hashable {
     let url: String
     /// Other URLs of the file; those with a user or a password are not saved.
     var mirrors: [String] = []
-    /// Whether the URL had a user or a password, which is not saved.
+    /// Whether the requested URL had a user or password; neither is saved.
     private(set) var withholdsUser: Bool
     /// The destination of the finished file.
     let destination: Destination
@@ -32,13 +32,13 @@ struct RegistryRequest: Sendable, Hashable {
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     /// Whether an existing file is downloaded again.
     var refetchPolicy = DownloadRequest.RefetchPolicy.always
-    /// The group of the download.
+    /// The group of the download; `nil` if it is in none.
     var group: String?
-    /// The maximum bytes per second.
+    /// The rate limit in bytes per second; `nil` if unlimited.
     var rateLimit: Int64?
     /// The display title.
     var title: String?
-    /// The caller's own notes, saved as they are.
+    /// The caller's own keys and values, which the registry stores unchanged.
     var userInfo: [String: String] = [:]
     /// The priority; higher is more urgent.
     var priority = 0
@@ -74,7 +74,7 @@ struct RegistryRequest: Sendable, Hashable {
         keep(headers)
     }
 
-    /// Adds header fields; of secret ones, only the names.
+    /// Adds header fields; only the name of a secret field is stored, not its value.
     mutating func keep(_ fields: [HeaderField]) {
         for field in fields {
             if field.isCredential { withheldHeaders.append(field.name) } else { headers.append(field.withoutUserInfo) }
@@ -177,8 +177,7 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    /// The field without the user and password in the URL of a `Referer` (RFC 9110, section 10.1.3); other fields are
-    /// unchanged.
+    /// The field; a `Referer` without the user and password of its URL (RFC 9110, section 10.1.3).
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
         return HeaderField(name: name, value: value.withoutUserInfo)
@@ -186,7 +185,7 @@ extension HeaderField {
 }
 
 extension RegistryRequest {
-    /// The names of the header fields that were not saved because they are secrets; "user and password" for those of
-    /// the URL.
+    /// The names of the header fields that were not saved because they are secret, and "user and password" if the URL
+    /// had them.
     var withheldNames: [String] { withheldHeaders + (withholdsUser ? ["user and password"] : []) }
 }

@@ -12,7 +12,7 @@ struct RegistryScanner {
     private var index: Int
     /// Whether a value was read in the innermost array or object, so that a comma precedes the next one.
     private var needsComma = false
-    /// The last path, cached because most downloads of a line have the same folder.
+    /// The last path that was read, cached because consecutive downloads often have the same folder.
     private var lastPath: (text: ArraySlice<UInt8>, path: RelocatablePath)?
 
     init(_ bytes: ArraySlice<UInt8>) {

@@ -1,4 +1,4 @@
-/// A queue, built from its changes.
+/// The state of a queue, built by applying the changes of its journal.
 struct RegistrySnapshot: Sendable {
     /// The downloads, in no particular order.
     private(set) var entries: [RegistryEntry] = []
@@ -16,9 +16,9 @@ struct RegistrySnapshot: Sendable {
 
     /// Applies a change.
     ///
-    /// A change contains the new value, so applying it again, alone or with all later changes, results in the same
-    /// queue.
-    /// - Returns: The changed downloads that are not in the queue, except those to be removed.
+    /// Changes are idempotent: applying one again, alone or followed by all later changes, results in the same queue.
+    /// - Returns: The identities of downloads that the change refers to but the queue does not contain; empty for
+    ///   additions and removals.
     @discardableResult
     mutating func apply(_ change: RegistryChange) -> [UInt64] {
         switch change {
@@ -44,7 +44,7 @@ struct RegistrySnapshot: Sendable {
 
     /// Assigns a number to each download that has none or a duplicate.
     ///
-    /// The journals of earlier releases have no numbers. The result depends on the entries alone, so that all processes that
+    /// The journals of earlier releases have no numbers. The result depends on the entries alone: all processes that
     /// read the same journal see the same numbers.
     /// - Returns: Whether a number was assigned.
     mutating func numberEntries() -> Bool {

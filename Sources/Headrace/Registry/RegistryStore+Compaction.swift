@@ -6,8 +6,7 @@ extension RegistryStore {
         /// The minimum ratio of records in the journal to downloads in the queue at which the journal is rewritten.
         var factor = 2
 
-        /// Whether a journal of this size, with this number of records, should be rewritten for this number of
-        /// downloads.
+        /// Whether to rewrite a journal of `size` bytes with `records` records, if the queue has `live` downloads.
         func isDue(size: Int64, records: Int, live: Int) -> Bool { size >= minBytes && records / factor >= live }
     }
 }

@@ -1,15 +1,15 @@
 import HeadracePlatform
 
-/// An open journal.
+/// An open journal: appends changes to it and rewrites it.
 ///
 /// The caller maintains the queue itself; the store only counts records, to determine how much of the journal is dead.
 /// All calls block; make them one at a time.
 struct RegistryStore: Sendable {
-    /// How changes were recorded without an error.
+    /// The result of an append that did not throw.
     enum Outcome: Sendable, Hashable {
         /// The changes are in the journal.
         case recorded
-        /// The changes are in the journal, which is mostly dead and should be rewritten.
+        /// The changes are in the journal, most of whose records are dead: the caller should rewrite it.
         case recordedAndDue
         /// The changes are not in the journal: the caller must write the whole queue.
         case wholeListNeeded
@@ -28,9 +28,9 @@ struct RegistryStore: Sendable {
     private var file: Int32?
     /// The total length of the complete lines; the next line is written at this offset.
     private var size: Int64 = 0
-    /// Whether there are bytes after the complete lines, which have to be truncated first.
+    /// Whether a torn line follows the complete lines, which must be truncated before the next append.
     private var hasTornTail = false
-    /// The number of records in the lines.
+    /// The number of records in the journal, including dead ones.
     private var recordCount = 0
     /// The number of downloads in the queue; a download that was added twice counts twice until the journal is
     /// rewritten.
@@ -42,7 +42,7 @@ struct RegistryStore: Sendable {
     /// After a failed sync, the kernel may have dropped bytes or the file's name, and a later sync would not report
     /// that. The journal of an earlier release may lack the numbers of downloads.
     private var needsRewrite = false
-    /// The record count at which to try a compaction again after a failed one.
+    /// The record count at which to retry a failed compaction.
     private var postponedCount = 0
 
     /// Opens the journal of a locked directory, or creates one.
@@ -151,7 +151,7 @@ struct RegistryStore: Sendable {
         (file, size, hasTornTail) = (new, newSize, false)
         liveCount = lines.growth
         recordCount = liveCount
-        // After a power cut the name may refer to the old journal, which lacks later changes.
+        // After a power cut, the name may refer to the old journal, which lacks the changes appended to the new one.
         needsRewrite = true
         do throws(SystemError) {
             try calls.syncNames(in: directory)
@@ -166,7 +166,7 @@ struct RegistryStore: Sendable {
         recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
     }
 
-    /// A failure to write lines.
+    /// The reason why lines could not be written.
     fileprivate enum WriteFailure: Error {
         case encoding(RegistryEncoder.Failure)
         case disk(SystemError)
@@ -253,7 +253,7 @@ struct RegistryStore: Sendable {
                 try replace(with: snapshot.ordered)
             }
         } catch  where size > 0 {
-            // It is readable as it is, and can be appended to.
+            // The rewrite failed. The existing journal remains in use, since it is readable and can be appended to.
         }
         return copy
     }

@@ -12,7 +12,7 @@ final class RegistryVersions: Sendable {
 
     private let path: String
     private let calls: FileSystem
-    /// The lines; read on first use, since few file systems lack extended attributes.
+    /// The lines of the file; `nil` until the first use, because most file systems have extended attributes.
     private let index = Locked<VersionIndex?>(nil)
 
     init(in directory: String, calls: FileSystem) {
@@ -64,12 +64,12 @@ final class RegistryVersions: Sendable {
     }
 }
 
-/// The lines of a validator file.
+/// The lines of the file of ``RegistryVersions``, by key.
 struct VersionIndex: Sendable {
     private struct Entry {
         /// The part of the line after its key.
         var text: Substring
-        /// The order of the lines; higher is newer.
+        /// The sequence number of the line; a newer line has a higher number.
         var sequence: Int
     }
 
@@ -96,7 +96,7 @@ struct VersionIndex: Sendable {
         }
     }
 
-    /// Drops the oldest lines, so that the rest has at most this size.
+    /// Drops the oldest lines until the remaining lines have at most this many bytes.
     mutating func keepNewest(maxBytes: Int) {
         var size = 0
         let kept = entries.sorted { $0.value.sequence > $1.value.sequence }.prefix { key, entry in

@@ -1,4 +1,4 @@
-/// The base directories of a registry's paths, as they are in this process.
+/// The directories that a registry's paths are relative to, with their paths in this process.
 struct RegistryBaseDirectories: Sendable, Hashable {
     private let home: String
     private let registry: String
@@ -11,7 +11,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
     ///   - home: The user's home directory.
     ///   - registry: The parent of the registry's directory.
     ///   - temporary: The directory for temporary files.
-    ///   - used: The bases for new paths; the others serve to read the paths of an earlier run.
+    ///   - used: The bases for new paths; all bases are used to resolve paths from an earlier run.
     init(
         home: String,
         registry: String,
@@ -24,7 +24,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
         self.temporary = RelocatablePath.normalized(temporary)
     }
 
-    /// The path of a base without leading and trailing slashes; empty if there is none.
+    /// The path of a base directory without leading and trailing slashes; empty if the base is unknown.
     fileprivate subscript(base: RelocatablePath.Base) -> String {
         switch base {
         case .home: home
@@ -97,7 +97,7 @@ extension RelocatablePath: LosslessStringConvertible {
     /// The path as it is written in a journal.
     var description: String { base.map { "\($0.rawValue):\(path)" } ?? "/" + path }
 
-    /// Parses a path; returns `nil` if it is malformed or leads out of its base.
+    /// Parses a path in the form of ``description``; returns `nil` if it is malformed or leads out of its base.
     init?(_ description: String) {
         let text = description.utf8
         if text.first == Self.slash {

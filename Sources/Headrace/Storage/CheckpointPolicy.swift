@@ -58,7 +58,7 @@ struct CheckpointPolicy: Sendable {
     /// - Parameters:
     ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
     ///   - written: The trusted ranges of an earlier record; if not empty, a record is on disk.
-    ///   - durable: The durable ranges of that record.
+    ///   - durable: The durable ranges of the earlier record.
     ///   - now: The start of the transfer.
     init(
         _ durability: Durability,
@@ -77,7 +77,7 @@ struct CheckpointPolicy: Sendable {
 
     var isSyncing: Bool { claim != nil }
 
-    /// Records that bytes were written; ignored after a stop or a failed sync.
+    /// Records that bytes were written, and returns the actions that are due; ignored after a stop or a failed sync.
     ///
     /// With `isLast`, no record is due, because a stop follows.
     mutating func wrote(_ range: Range<Int64>, isLast: Bool = false, at now: Duration) -> [Action] {
@@ -88,12 +88,12 @@ struct CheckpointPolicy: Sendable {
         return isLast ? [] : checkpoint(at: now)
     }
 
-    /// Records that other code has written a record to disk.
+    /// Records that a resume record was written to disk without a ``Action/writeRecord`` of this policy.
     mutating func recordWritten() {
         hasRecord = true
     }
 
-    /// Records the result of a sync; ignored if none is running.
+    /// Records the result of a sync, and returns the actions that are due; ignored if no sync is running.
     mutating func syncEnded(success: Bool, at now: Duration) -> [Action] {
         guard let covered = claim else { return [] }
         claim = nil
@@ -115,7 +115,9 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Records that the file system does not support sync; ignored if no sync is running.
+    /// Records that the file system does not support sync, and returns the actions that are due.
+    ///
+    /// The call is ignored if no sync is running.
     mutating func syncUnavailable(at now: Duration) -> [Action] {
         guard claim.take() != nil, case .stopping(let stop) = phase else { return [] }
         isWithoutSync = true
@@ -143,13 +145,13 @@ struct CheckpointPolicy: Sendable {
     }
 
     private mutating func finish(_ stop: Stop, at now: Duration) -> [Action] {
-        // An existing record must name the final file before the rename. If there is none, the rename does not need one.
+        // An existing record must name the final file before the rename. Without a record, the rename needs none.
         let isRecordDue = stop == .finishing ? hasRecord : isRecordOutdated && (hasRecord || !written.isEmpty)
         // After a failed sync, both sets are equal.
         if written != durable, !isWithoutSync {
             if durability == .full { return startSync() }
-            // After a reboot it is unknown whether unsynced bytes reached the disk. The record is written before the sync as
-            // well, because the process may be killed during the sync.
+            // After a reboot, it is unknown whether unsynced bytes reached the disk. The record is also written
+            // before the sync, because the process may be killed during the sync.
             if stop == .leaving { return (isRecordDue ? writeRecord(at: now) : []) + startSync() }
         }
         phase = .stopped

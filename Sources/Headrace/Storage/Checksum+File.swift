@@ -9,8 +9,8 @@ extension Checksum {
     ///   - file: A file URL; symbolic links are followed.
     ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
     /// - Returns: The checksum.
-    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the file
-    ///   cannot be read, is not a regular file, or was changed while it was read.
+    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the
+    ///   file cannot be read, is not a regular file, or was changed while it was read.
     public static func compute(
         _ algorithm: Algorithm,
         ofFileAt file: URL,
@@ -29,10 +29,10 @@ extension PieceHashes {
     /// - Parameters:
     ///   - file: A file URL; symbolic links are followed.
     ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
-    /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if the file is right. Without a ``fileSize``,
-    ///   the length of the last piece is unknown, so only its first byte counts as missing.
-    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the file
-    ///   cannot be read, is not a regular file, or was changed while it was read.
+    /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. If ``fileSize``
+    ///   is `nil`, the length of the last piece is unknown, so only its first byte counts as missing.
+    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the
+    ///   file cannot be read, is not a regular file, or was changed while it was read.
     public func wrongRanges(
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
@@ -73,7 +73,7 @@ private func withOpenFile<Value: Sendable>(
     return try result.get()
 }
 
-/// Opens a file and passes it to `body`; blocks the executor's thread.
+/// Opens a file and passes it to `body`; blocks the thread on which it runs.
 @concurrent
 private func open<Value: Sendable>(
     _ path: String,

@@ -31,7 +31,7 @@ extension ControlRecord {
         case contents
     }
 
-    /// Decodes and validates untrusted bytes.
+    /// Decodes the contents of a record file, and validates them, since the file is untrusted.
     init(decoding bytes: [UInt8]) throws(DecodingFailure) {
         let payload = try Self.payload(of: bytes)
         guard let fields = try? JSONDecoder().decode(Fields.self, from: Data(payload)),
@@ -68,7 +68,7 @@ extension ControlRecord {
             // A truncation, or a rename that became durable before the data, can leave a prefix or an empty file.
             throw magic.utf8.starts(with: bytes) ? .damaged(.length) : .notARecord
         }
-        // The version is checked first: a later one may have other rules.
+        // The version is checked first, because a later version may have other rules.
         let foundVersion = try version(in: bytes.dropFirst(magic.utf8.count))
         guard foundVersion <= version else { throw .tooNew(version: foundVersion) }
         guard bytes.count <= maxBytes else { throw .damaged(.tooLarge) }
@@ -117,7 +117,7 @@ private struct Fields: Codable {
     var inode: UInt64
     /// The final name; set when the file is about to be renamed.
     var finalName: String?
-    /// The digest of each piece of a file of `total` bytes; 0 if a piece has none.
+    /// The digest of each piece of a file of `total` bytes; 0 stands for a piece without a digest.
     var pieces: [UInt64]?
 
     init(_ record: ControlRecord) {

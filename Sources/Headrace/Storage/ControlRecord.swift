@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// The resume record beside a partial file, which lets another process continue the download.
 ///
-/// This type performs no I/O. A record claims only what its writer knew; ``trusted(bootID:fileSize:file:)`` decides how much
-/// of that is still valid.
+/// This type performs no I/O. A record claims only what its writer knew; ``trusted(bootID:fileSize:file:)`` decides
+/// how much of that is still valid.
 struct ControlRecord: Sendable, Equatable {
     /// The requested URL without user and password; the final URL is not stored, because it may be signed.
     let url: URL
@@ -45,8 +45,8 @@ struct ControlRecord: Sendable, Equatable {
     /// Returns the ranges that do not have to be downloaded again.
     /// - Parameters:
     ///   - bootID: The current boot; empty if unknown.
-    ///   - fileSize: The size of the partial file; ranges beyond it are removed. It does not prove the others: the file
-    ///     may contain zeros.
+    ///   - fileSize: The size of the partial file; ranges beyond it are removed. The size alone does not
+    ///     validate the remaining ranges, because the file may contain zeros.
     ///   - file: The identity of the partial file that was found.
     /// - Returns: The ranges; empty if the record belongs to another file.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {

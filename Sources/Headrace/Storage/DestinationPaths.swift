@@ -1,8 +1,8 @@
 public import HeadracePlatform
 
-/// The paths that follow from a request: those of the partial file and the final file.
+/// Derives the paths of the partial file and the final file from a request.
 ///
-/// The queue stores these paths for each download, so whatever can be derived is computed instead of stored.
+/// Every download in a queue has an instance, so whatever can be computed is not stored.
 struct DestinationPaths: Sendable {
     /// The path of the partial file; it depends on the request only, so that a later run finds it.
     let partialPath: String
@@ -25,7 +25,7 @@ struct DestinationPaths: Sendable {
         }
         directoryLength = directory.utf8.count
         let suffix = Fingerprint(url: requestURL, name: fixedName ?? "").suffix
-        // The name of the record is longer by its own suffixes.
+        // The resume record's name is the partial file's name with further suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
         let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
         suffixLength = name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
@@ -49,10 +49,10 @@ struct DestinationPaths: Sendable {
 
     /// Returns the final path for a response.
     ///
-    /// The name is the caller's, else the one that the server proposes, else one from the URLs.
+    /// The name is chosen by the caller, else proposed by the server, else derived from the URLs.
     func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
 
-    /// Returns the final path for a response if it may differ from ``plannedPath``, else `nil`.
+    /// Returns the final path for a response; `nil` if nothing in the response can change ``plannedPath``.
     func otherPath(for head: ResponseHead) -> String? {
         guard fixedName == nil else { return nil }
         let proposals = ContentDisposition(of: head).fileNames

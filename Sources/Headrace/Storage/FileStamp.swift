@@ -1,4 +1,4 @@
-/// Identifies the version of a file at a path.
+/// The size, modification time and inode of a file, which identify one version of its contents.
 ///
 /// Writing to the file or replacing it changes the stamp, unless its modification time is set back.
 struct FileStamp: Sendable, Hashable {

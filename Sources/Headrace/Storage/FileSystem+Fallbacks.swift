@@ -45,7 +45,7 @@ extension FileSystem {
         do throws(SystemError) {
             try linking(path, newPath)
         } catch  where error.isUnsupported || error.errno == EPERM || error.errno == EMLINK {
-            // Neither call is supported, so the check and the rename are not atomic: a file created in between is replaced.
+            // Neither call is supported: a file created between this check and the rename is replaced.
             guard try status(newPath) == nil else { throw SystemError(errno: EEXIST) }
             return try replace(path, newPath)
         }
@@ -57,7 +57,7 @@ extension FileSystem {
         do throws(SystemError) {
             try syncDirectory(directory)
         } catch  where error.isUnsupported || error.errno == EINVAL || error.errno == EBADF {
-            // The entries are as durable as this file system makes them.
+            // The file system cannot sync a directory, so nothing more can be done.
         }
     }
 }

@@ -76,7 +76,7 @@ extension FileSystem {
         }
     }
 
-    /// Creates a directory and its missing parents.
+    /// Creates a directory and its missing parents; syncs their names if `syncs` is set.
     func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
         let parent = Self.parent(of: path)
         if try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }

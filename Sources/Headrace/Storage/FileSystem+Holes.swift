@@ -7,7 +7,7 @@ import CHeadrace
 /// Detects lost writes. If a disk is unplugged, or a file system fails and is mounted again, writes can be lost without
 /// a reboot; the files are then too short or have holes.
 extension FileSystem {
-    /// Returns the ranges of an open file that are not holes, or the whole file if its file system does not report holes.
+    /// Returns the ranges of an open file that are not holes; the whole file if the file system does not report holes.
     func dataRanges(_ file: Int32, size: Int64) throws(SystemError) -> ByteRangeSet {
         do throws(SystemError) {
             var data = ByteRangeSet()
@@ -91,7 +91,7 @@ extension ByteRangeSet {
     }
 }
 
-/// Returns the result of a seek, or `nil` if it found nothing.
+/// Returns the offset that a seek call returned; `nil` if the call found no data or hole (`ENXIO`).
 private func position(_ result: Int64) throws(SystemError) -> Int64? {
     guard result < 0 else { return result }
     guard errno == ENXIO else { throw SystemError(errno: errno) }

@@ -4,11 +4,10 @@ extension FileSystem {
     /// The owner that Linux reports for users that are not mapped in the process's user namespace.
     private static let unknownOwner: UInt32 = 65_534
 
-    /// Whether a file belongs to an untrusted user, who may have created it to interfere: the names and formats of the
-    /// files are public.
+    /// Whether a file belongs to an untrusted user.
     ///
-    /// The owner of the folder is trusted, since that user can replace any file in it anyway. Throws if the owner
-    /// cannot be determined at the moment.
+    /// Such a user may have forged the file, since the names and formats of these files are public. The folder's owner
+    /// is trusted, since that user can replace any file in it anyway. Throws if the owner cannot be determined.
     func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.

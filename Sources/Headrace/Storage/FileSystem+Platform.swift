@@ -24,8 +24,8 @@ func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRaw
 }
 
 func syncData(_ file: Int32) -> Int32 {
-    // fsync leaves the bytes in the drive's cache; not every file system has the call that does not. What has failed otherwise
-    // is not tried again: the second call may succeed for the bytes that the first has lost.
+    // Only F_FULLFSYNC flushes the drive's cache, but some file systems do not support it. After any other error, fsync
+    // is not called: it may succeed although bytes were lost.
     let result = fcntl(file, F_FULLFSYNC)
     return result == -1 && [ENOTSUP, ENOTTY, EINVAL, ENODEV].contains(errno) ? fsync(file) : result
 }
@@ -89,7 +89,7 @@ func syncData(_ file: Int32) -> Int32 {
     fdatasync(file)
 }
 
-/// Returns the umask from where the system reports it; the call `umask` would change it for a moment for all threads.
+/// Returns the umask as the system reports it; `umask()` would briefly change it for all threads.
 func currentMask() -> mode_t {
     guard let file = fopen("/proc/self/status", "re") else { return 0o022 }
     defer { fclose(file) }

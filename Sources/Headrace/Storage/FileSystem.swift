@@ -48,7 +48,7 @@ package struct FileSystem: Sendable {
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
     /// Returns the status of an open file.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
-    /// Lists a directory in no particular order, without names that are not valid UTF-8; a link at `directory` is not followed.
+    /// Lists the valid UTF-8 names in a directory in no particular order; a link at `directory` is not followed.
     package var names: @Sendable (_ directory: String) throws(SystemError) -> [String]
     /// Creates a new directory in an existing one; the process's umask applies to the mode.
     package var createDirectory: @Sendable (_ path: String, _ mode: UInt32) throws(SystemError) -> Void

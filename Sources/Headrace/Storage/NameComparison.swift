@@ -7,7 +7,7 @@ package enum NameComparison: Sendable, Hashable {
     /// Names are equal if their texts are, regardless of case, as on APFS by default.
     case ignoringCase
 
-    /// A key of a path; two paths that name one file have equal keys.
+    /// A key for comparing paths: two paths that name the same file have equal keys.
     struct Key: Sendable, Hashable {
         private let bytes: [UInt8]
         /// The text of the key, compared by canonical equivalence like any `String`.
@@ -23,7 +23,7 @@ package enum NameComparison: Sendable, Hashable {
         switch self {
         case .bytes: Key(bytes: Array(path.utf8))
         case .normalForms: Key(text: path)
-        // Some letters have their pair only in one direction: the long s is a capital S, and the Kelvin sign a small k.
+        // Some letters map in one direction only: the long s only to upper case, the Kelvin sign only to lower case.
         case .ignoringCase: Key(text: path.uppercased().lowercased())
         }
     }

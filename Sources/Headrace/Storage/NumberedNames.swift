@@ -1,6 +1,6 @@
 package import HeadracePlatform
 
-/// The alternative names for a finished file, such as `name (1).ext`.
+/// Generates alternative names for a finished file, such as `name (1).ext`, when its name is taken.
 struct NumberedNames {
     private static let maxNumber = 10_000
 

@@ -1,4 +1,4 @@
-/// An existing file that is read sequentially.
+/// An existing regular file, opened to verify its contents.
 ///
 /// All calls block.
 struct OpenFile: ~Copyable {
@@ -32,7 +32,7 @@ struct OpenFile: ~Copyable {
 
     deinit { try? calls.close(descriptor) }
 
-    /// Passes the bytes of a range to `take` in order, and yields the thread between two buffers.
+    /// Passes the bytes of a range to `take` in order, and yields to other tasks between two buffers.
     ///
     /// Throws `CancellationError` between two buffers if the task is cancelled.
     func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// The locked file beside the destination that receives a download's bytes.
 ///
-/// It gets its final name through ``move(to:)`` or ``replace(_:)`` only. All calls block: run them on the blocking executor.
+/// Only ``move(to:)`` and ``replace(_:)`` give it its final name. All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
     /// The maximum size of an extended attribute on Linux.
@@ -25,8 +25,8 @@ final class PartialFile: Sendable {
 
     /// Opens the partial file of an earlier attempt, or returns `nil` if there is none.
     ///
-    /// Throws `busy` if another process or download is writing to it. Files that are not regular or belong to an untrusted
-    /// user cause an error and are not modified.
+    /// Throws `busy` if another process or download is writing to it. A file that is not regular or belongs to an
+    /// untrusted user causes an error and is not modified.
     static func existing(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
@@ -48,7 +48,7 @@ final class PartialFile: Sendable {
                         try? shared.calls.close(file)
                         continue
                     }
-                    // It got its final name, but the process was killed before it removed this one.
+                    // The file was linked to its final name, but the process was killed before it removed this name.
                     try shared.calls.remove(path)
                     try? shared.calls.close(file)
                     return nil
@@ -254,7 +254,7 @@ final class PartialFile: Sendable {
             try shared.calls.setGroup(file, old.group)
             return mode
         } catch {
-            // The group gets no more than all users, and those no more than the old group, because they may be its members.
+            // The new file has another group: group and others get only the permissions that `mode` grants both.
             let common = mode & mode >> 3 & 0o007
             return mode & 0o700 | common << 3 | common
         }
@@ -262,7 +262,7 @@ final class PartialFile: Sendable {
 
     /// Copies the access control list of the replaced file, if that file has one.
     ///
-    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to others.
+    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to other users.
     private func copyAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
@@ -273,7 +273,7 @@ final class PartialFile: Sendable {
         try? shared.calls.attribute(path, Self.accessList, Self.maxListBytes)
     }
 
-    /// Sets the mode and renames the file; if the rename fails, the file is private to its owner again.
+    /// Sets the mode and renames the file; if the rename fails, restores the private mode.
     private func name(_ mode: UInt32, _ rename: () throws(SystemError) -> Void) throws(SystemError) {
         try shared.setModeWherePossible(file, mode)
         do throws(SystemError) {

@@ -1,8 +1,8 @@
-/// The file of a control record; its path is the partial file's path with a suffix.
+/// The file that stores a resume record; its path is the partial file's path with a suffix.
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
-    /// The maximum number of bytes that are added to the partial file's name.
+    /// The number of bytes that the record's longest file name adds to the partial file's name.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
 
     enum Contents: Equatable {

@@ -1,4 +1,4 @@
-/// The salted hash of a finished file's requester, saved with the file.
+/// A salted hash of the requester of a finished file, that is, of the credentials used; saved with the file.
 ///
 /// Each file has a random salt. Therefore, files of the same requester have different hashes, and an attacker who
 /// guesses a token has to hash each guess again for each file.

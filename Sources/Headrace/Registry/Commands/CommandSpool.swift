@@ -1,12 +1,13 @@
 import HeadracePlatform
 
-/// Commands posted to the process that owns the registry: a folder with one file for each command, named by the time of
-/// posting.
+/// A folder of commands that other processes post to the owner of the registry.
+///
+/// Each command is a file, named by the time of posting.
 ///
 /// A command is either complete or absent. It is executed at least once: if a process ends after executing a command
 /// and before ``done(_:)``, the next process repeats it. All calls block.
 struct CommandSpool: Sendable {
-    /// A command and its file.
+    /// A posted command and the path of its file.
     struct Item: Sendable, Hashable {
         let command: RegistryCommand
         let path: String
@@ -131,7 +132,7 @@ struct CommandSpool: Sendable {
         return FolderWatch(path)
     }
 
-    /// Whether a command is waiting.
+    /// Whether the folder contains commands that have not been executed.
     /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
     var hasCommands: Bool {
         get throws(DownloadError) { try names().contains { $0.hasSuffix(Self.suffix) } }
@@ -172,8 +173,9 @@ struct CommandSpool: Sendable {
         }
     }
 
-    /// Renames the file of a command that will not be executed, so that it is not read again and the process that
-    /// posted it is notified.
+    /// Renames the file of a command that will not be executed.
+    ///
+    /// The file is then not read again, and ``isDone(_:)`` throws in the process that posted the command.
     /// - Parameter path: The path of the file.
     /// - Returns: The new path, or the old one if the file could not be renamed.
     func quarantine(_ path: String) -> String {

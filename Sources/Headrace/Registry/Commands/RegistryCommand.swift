@@ -1,9 +1,8 @@
 /// A request of another process to the owner of the registry.
 enum RegistryCommand: Sendable, Hashable {
-    /// Add downloads with these identities at the end of the queue; for existing downloads, only merge the
-    /// expectations.
+    /// Add these downloads at the end of the queue, under the identities in the entries.
     ///
-    /// Labels and states are ignored.
+    /// If a download already exists, only the expected size and digests are merged. Labels and states are ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
@@ -23,7 +22,7 @@ enum RegistryCommand: Sendable, Hashable {
     /// The number of downloads in the command, which determines the cost of executing it.
     var recordCount: Int { ids.count }
 
-    /// The downloads in the command, including the one that a position refers to.
+    /// The identities of the command's downloads, including the download that a new position is relative to.
     var ids: [UInt64] {
         switch self {
         case .add(let entries): entries.map(\.id)
@@ -39,7 +38,7 @@ extension RegistryCommand {
     enum Failure: Error, Hashable {
         /// The contents are truncated or invalid, or have excess bytes.
         case damaged
-        /// A part of the command is unknown to this release; executing only the rest could be wrong.
+        /// A part of the command is unknown to this release, so none of the command is executed.
         ///
         /// The text describes that part.
         case unknown(String)
