@@ -1,7 +1,7 @@
 /// The state, progress and history of one download, and the streams that publish them.
 ///
-/// Transfers write and callers read without waiting for the manager. Streams of states and of progress buffer one value
-/// each; a terminal state finishes all streams.
+/// Transfers update the status and callers read it without waiting for the manager. Streams of states and of progress
+/// buffer one value each; a terminal state finishes all streams.
 final class DownloadStatus: Sendable {
     /// The maximum length of the history and of each stream's buffer; the oldest events are dropped.
     static let eventCapacity = 256
@@ -24,7 +24,7 @@ final class DownloadStatus: Sendable {
             eventSubscribers.yield(event)
         }
 
-        /// Changes the progress, and publishes it if it is different.
+        /// Changes the progress, and publishes it if the change made a difference.
         func change(_ change: (inout DownloadProgress) -> Void) {
             let earlier = progress
             change(&progress)
@@ -45,8 +45,8 @@ final class DownloadStatus: Sendable {
 
     private struct Storage {
         var state: DownloadState
-        /// The turn of ``state``, its sequence number: states may arrive in any order, and one with a lower turn is
-        /// not set.
+        /// The turn (sequence number) of ``state``. States may arrive in any order; a state with a lower turn is
+        /// ignored.
         var turn: UInt64 = 0
         /// `nil` until the download starts or is observed, as for most downloads of a long queue.
         var activity: Activity?
@@ -81,8 +81,9 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// Publishes an event, and sets the state unless a state with a higher sequence number was set already; `nil`
-    /// leaves the state unchanged.
+    /// Publishes an event and sets the state.
+    ///
+    /// A state is ignored if one with a higher sequence number was set already; `nil` leaves the state unchanged.
     ///
     /// A finished, failed or cancelled download may enter another state: later observers then see it continue.
     /// - Parameters:
@@ -133,7 +134,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Publishes that the received bytes were deleted, even if the download has ended.
+    /// Publishes that the partial file was deleted, even if the download has ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
@@ -150,13 +151,14 @@ final class DownloadStatus: Sendable {
 
     /// Waits until the download has ended or entered a later turn than `turn`.
     ///
-    /// Unless `evenIfCancelled`, also returns when the task is cancelled.
+    /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
     func waitForEnd(orStateAfter turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
     }
 
-    /// Returns when a state with a higher sequence number is set, or when the task is cancelled, unless
-    /// `evenIfCancelled` is set.
+    /// Waits until a state with a higher sequence number is set.
+    ///
+    /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
     func waitForState(after turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > turn }
     }
