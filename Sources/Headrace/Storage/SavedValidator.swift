@@ -9,7 +9,7 @@ import HeadracePlatform
 /// requester, the lines are `3 HASH REQUESTER VALIDATOR` and `4 HASH REQUESTER VALIDATOR`; releases that do not know
 /// these lines download the file again.
 struct SavedValidator: Sendable, Hashable {
-    /// The extended attribute's name. A short name lets ext4 store the attribute in the inode, without an extra block.
+    /// The name of the extended attribute, which is short so that ext4 can store the attribute in the inode.
     static let attribute = "user.headrace.version"
     /// The attribute in which file managers look for the source URL of a file.
     static let originAttribute = "user.xdg.origin.url"

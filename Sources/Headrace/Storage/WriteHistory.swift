@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Tracks the writes to an open file, to tell holes that mean lost bytes from harmless ones.
+/// Tracks the writes to an open file, to distinguish holes that mean lost bytes from harmless ones.
 ///
 /// A hole in a written range means that bytes are lost, unless they are zeros, which some file systems store as a hole.
 struct WriteHistory: Sendable {

@@ -17,7 +17,9 @@ final class Latch: Sendable {
         waiting?.resume()
     }
 
-    /// Suspends until the latch is open. If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
+    /// Suspends until the latch is open.
+    ///
+    /// If the task is cancelled, opens the latch and returns at once, unless `evenIfCancelled` is `true`.
     ///
     /// Must be called only once.
     func wait(evenIfCancelled: Bool) async {

@@ -24,8 +24,9 @@ enum WallTime {
         return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
 
-    /// Returns the day and time of day in the system's time zone. The weekday ranges from 1 (Monday) to 7, `minute`
-    /// counts from midnight, and `second` counts within the minute.
+    /// Returns the day and time of day in the system's time zone.
+    ///
+    /// The weekday ranges from 1 (Monday) to 7, and `minute` counts from midnight.
     static func local() -> (weekday: Int, minute: Int, second: Int) {
         var seconds = time(nil)
         var parts = tm()

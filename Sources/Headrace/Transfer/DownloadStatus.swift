@@ -45,8 +45,7 @@ final class DownloadStatus: Sendable {
 
     private struct Storage {
         var state: DownloadState
-        /// The turn (sequence number) of ``state``. States may arrive in any order; a state with a lower turn is
-        /// ignored.
+        /// The turn (sequence number) of ``state``: a state that arrives with a lower turn is ignored.
         var turn: UInt64 = 0
         /// `nil` until the download starts or is observed, as for most downloads of a long queue.
         var activity: Activity?
@@ -134,7 +133,8 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Publishes that the partial file was deleted, even if the download has ended.
+    /// Publishes a progress of zero received bytes, because the bytes were deleted; also works if the download has
+    /// ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }

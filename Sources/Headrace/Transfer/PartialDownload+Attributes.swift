@@ -2,7 +2,9 @@ import HeadracePlatform
 
 /// Sets file attributes; a failure to set one does not fail the download.
 extension PartialDownload {
-    /// Sets the modification time that the server sent; called before the last sync, which then covers it too.
+    /// Sets the file's modification time to the one that the server sent.
+    ///
+    /// Called before the last sync, which then covers the time too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
         let now = HTTPDate(seconds: WallTime.seconds())
@@ -10,7 +12,7 @@ extension PartialDownload {
         try? partial.setModified(date.seconds)
     }
 
-    /// Sets the attributes that record the origin and the version of the file with this stamp.
+    /// Sets the extended attributes that record the origin and the version of the finished file.
     ///
     /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
     /// file with attributes.
@@ -70,7 +72,8 @@ extension PartialDownload {
 extension RepresentationMetadata {
     /// Returns the modification time that the server sent; `nil` if it cannot be true.
     ///
-    /// It cannot be true in the future, or at the start of 1970, which servers send if they do not know the time.
+    /// A time cannot be true if it is in the future, or at the start of 1970, which servers send if they do not know
+    /// the time.
     func plausibleDate(at now: HTTPDate) -> HTTPDate? {
         let date = lastModified.flatMap(HTTPDate.init(parsing:))
         return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }
