@@ -19,8 +19,7 @@ struct SavedValidator: Sendable, Hashable {
     private let hash: String
     /// Whether the line expires at the next boot.
     private let isBootSpecific: Bool
-    /// The requester that downloaded the file; `nil` if the request was anonymous, or if an earlier release saved the
-    /// line.
+    /// The requester that downloaded the file; `nil` if it is anonymous, or if an earlier release saved the line.
     let requester: RequesterFingerprint?
     let condition: Precondition
 
@@ -103,9 +102,7 @@ struct SavedValidator: Sendable, Hashable {
             && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
     }
 
-    /// Returns a hash of the complete URL and the file's properties.
-    ///
-    /// The query is included, because it may select the content; the hash does not reveal it.
+    /// Returns a hash of the complete URL, whose query may select the content, and of the file's properties.
     private static func hash(
         of source: URL,
         _ variant: String,

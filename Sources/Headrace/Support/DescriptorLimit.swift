@@ -9,8 +9,7 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of consecutive unused descriptors after which ``free()`` stops searching: the system assigns the
-    /// lowest free number first.
+    /// The number of consecutive unused descriptors after which the search stops; the system assigns the lowest first.
     private static let maxGap = 256
 
     /// Raises the process's descriptor limit as far as the system allows.
@@ -22,9 +21,8 @@ package enum DescriptorLimit {
         setrlimit(resource, &limit)
     }
 
-    /// Returns the number of descriptors that the process may still open.
-    ///
-    /// Opens no descriptor, and checks only slightly more numbers than are in use, which takes about 20 microseconds.
+    /// Returns the number of descriptors that the process may still open; opens no descriptor, and checks only slightly
+    /// more numbers than are in use, which takes about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)

@@ -17,9 +17,7 @@ final class Latch: Sendable {
         waiting?.resume()
     }
 
-    /// Suspends until the latch is open.
-    ///
-    /// If the task is cancelled, opens the latch and returns at once, unless `evenIfCancelled` is `true`.
+    /// Suspends until the latch is open or, unless `evenIfCancelled` is `true`, the task is cancelled.
     ///
     /// Must be called only once.
     func wait(evenIfCancelled: Bool) async {

@@ -1,7 +1,5 @@
 extension String {
-    /// Whether this host is `domain` or one of its subdomains (RFC 6265, section 5.1.3).
-    ///
-    /// Both must be in lower case, and must not be IP addresses.
+    /// Whether this host is `domain` or a subdomain of it (RFC 6265, section 5.1.3); both must be lower-case names.
     func isIn(domain: String) -> Bool {
         self == domain || hasSuffix(".\(domain)")
     }

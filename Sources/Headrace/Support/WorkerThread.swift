@@ -12,9 +12,8 @@ final class WorkerThread: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The system's thread handle, which is a pointer on some platforms.
-    ///
-    /// Only the code that removes the handle from the state uses it.
+    /// The system's thread handle, which is a pointer on some platforms; only the code that removes the handle from the
+    /// state uses it.
     private struct Handle: @unchecked Sendable {
         let thread: pthread_t
 

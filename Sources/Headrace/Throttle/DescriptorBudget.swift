@@ -77,8 +77,7 @@ struct DescriptorBudget: Sendable {
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
 
-    /// Records that a transfer failed to open a descriptor; returns `false` if no other transfer is running that could
-    /// release one.
+    /// Records that a transfer failed to open a descriptor; returns whether another transfer can release some.
     mutating func ranOut() -> Bool {
         guard transfers > 1 else { return false }
         capacity = min(capacity, used - Self.perTransfer)

@@ -68,9 +68,7 @@ final class ThrottleController: Sendable {
         change { state, _ in state.schedule = schedule }
     }
 
-    /// Applies the changed limit of a running download.
-    ///
-    /// The limit of any other download is applied when its first handle is created.
+    /// Applies a running download's changed limit; for other downloads, the first handle applies the limit.
     func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
             guard state.handles[.download(record.id)] != nil else { return }

@@ -25,9 +25,7 @@ final class ThrottleHandle: Sendable {
     /// The number of bytes that the connection may buffer; `nil` if there is no limit.
     var bufferBytes: Int? { rates.bufferBytes(scopes) }
 
-    /// Waits until the limits allow bytes to be read, and returns how many, up to `wanted`.
-    ///
-    /// Throws `CancellationError` if the task is cancelled while it waits.
+    /// Waits until bytes may be read, and returns how many; throws `CancellationError` if the task is cancelled.
     func allowance(of wanted: Int) async throws -> Int {
         while true {
             let grant = connection.withLock { rates.take(wanted, &$0, id, group: group) }

@@ -12,9 +12,8 @@ protocol BackgroundFetcher: Sendable {
     func ended(_ id: DownloadID)
     /// Calls `body` while no delivered file is being moved to a partial file, and returns the result of `body`.
     func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value
-    /// Makes the system fetch the file of a transfer, then verifies and renames the file.
-    ///
-    /// Returns `nil` if the file must be requested again.
+    /// Makes the system fetch the file of a transfer, then verifies and renames the file; returns `nil` if the file
+    /// must be requested again.
     func fetch(
         for transfer: DownloadTransfer,
         _ session: inout PartialDownload,

@@ -13,9 +13,7 @@ final class Checkpointer: Sendable {
         state.withLock { $0.actions += actions }
     }
 
-    /// Removes and returns the actions that have not been started.
-    ///
-    /// Called at the end of a body, when no action is running.
+    /// Removes and returns the actions that have not been started; called when no action is running.
     func takeActions() -> [CheckpointPolicy.Action] {
         state.withLock { state in
             defer { state.actions = [] }
@@ -38,9 +36,8 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// Removes the next action and returns a function that performs it, to be called on another thread.
-    ///
-    /// Returns `nil` while another action is running, or if there is no action.
+    /// Removes the next action and returns a function that performs it, to be called on another thread; returns `nil`
+    /// while another action is running, or if there is no action.
     func next(in session: borrowing PartialDownload) -> (@Sendable () -> Void)? {
         let action: CheckpointPolicy.Action? = state.withLock { state in
             guard !state.isBusy, !state.actions.isEmpty else { return nil }

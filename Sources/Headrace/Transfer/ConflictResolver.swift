@@ -34,9 +34,8 @@ struct ConflictResolver: Sendable {
     /// The final path for a response, as in ``DestinationPaths/path(for:)``.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// Returns whether the file that exists at the path is the result, so that nothing is downloaded.
-    ///
-    /// Throws if the file or directory at the path prevents the download.
+    /// Returns whether the file that exists at the path is the result, so that nothing is downloaded; throws if the
+    /// file or directory at the path prevents the download.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // With `rename`, a free name is found when the file is renamed. But if the caller named an existing directory, the file
         // belongs inside it, not beside it under a numbered name.

@@ -25,8 +25,7 @@ final class DestinationReservations: Sendable {
 
     private let state = Locked(State())
 
-    /// Reserves a name for a download and releases its previous name; returns `false` if another download has reserved
-    /// the name.
+    /// Reserves a name for a download and releases its previous name; returns `false` if another download has it.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in

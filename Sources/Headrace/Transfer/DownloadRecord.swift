@@ -4,18 +4,14 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// The stored request of an earlier run, without its secrets; empty for most downloads.
-        ///
-        /// An array, because an empty one takes only one word.
+        /// The stored request of an earlier run, or no element; an array, because an empty one takes only one word.
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
         /// The last file that a transfer of this download fetched.
         var fetched: FileStamp?
         var held: SuspendedPartial?
-        /// The state of the background task; empty if there is none.
-        ///
-        /// An array, because an empty one takes only one word.
+        /// The state of the background task, or no element; an array, because an empty one takes only one word.
         var backgroundNote: [BackgroundTaskState]
         /// The readers of the file, which exist while a transfer or a reader references them.
         weak var readers: FileReaders?
@@ -74,9 +70,7 @@ final class DownloadRecord: Sendable {
         state.withLock { part($0.request) }
     }
 
-    /// The stored request of an earlier run, whose secrets are missing because they are never written to a disk.
-    ///
-    /// `nil` if the request has its secrets.
+    /// The stored request of an earlier run, if its secrets are missing; secrets are never written to a disk.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
     /// Whether ``withoutSecrets`` is not `nil`, without copying it.
@@ -108,8 +102,7 @@ final class DownloadRecord: Sendable {
         return SourceList.endedStatuses.contains(code)
     }
 
-    /// Returns the request's expectations combined with `others`, without storing them; throws like
-    /// ``takeExpectations(of:)``.
+    /// Returns the request's expectations and `others` combined; throws like ``takeExpectations(of:)``.
     func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
         try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }
     }

@@ -133,8 +133,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Publishes a progress of zero received bytes, because the bytes were deleted; also works if the download has
-    /// ended.
+    /// Publishes that no received bytes are left, even if the download has ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
@@ -149,16 +148,14 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended or entered a later turn than `turn`.
-    ///
-    /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
+    /// Waits until the download has ended or entered a later turn than `turn`; if the task is cancelled, returns at
+    /// once unless `evenIfCancelled` is `true`.
     func waitForEnd(orStateAfter turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > turn }
     }
 
-    /// Waits until a state with a higher sequence number is set.
-    ///
-    /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
+    /// Waits until a state with a higher sequence number is set; if the task is cancelled, returns at once unless
+    /// `evenIfCancelled` is `true`.
     func waitForState(after turn: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > turn }
     }

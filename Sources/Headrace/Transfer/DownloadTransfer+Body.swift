@@ -4,8 +4,7 @@ import HeadracePlatform
 extension DownloadTransfer {
     /// The minimum size in bytes of a partial response after which the next request is sent without a delay.
     private static let minPartBytes: Int64 = 4096
-    /// The minimum file size in bytes for concurrent checkpoints; for a smaller file, a task group costs more than it
-    /// saves.
+    /// The minimum file size in bytes for concurrent checkpoints; smaller files do not justify a task group.
     private static let minConcurrentBytes: Int64 = 1 << 20
 
     /// Writes a response body to the partial file and, if the file is then complete, finishes the download.
@@ -97,9 +96,8 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Downloads the missing bytes over several connections.
-    ///
-    /// Returns `nil` if bytes are still missing and must be requested again.
+    /// Downloads the missing bytes over several connections; returns `nil` if bytes are still missing and must be
+    /// requested again.
     private func fetch(
         _ segments: SegmentedFetch,
         _ body: inout ResponseBody,
@@ -131,9 +129,7 @@ extension DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
     }
 
-    /// Writes the body to the disk while a concurrent task syncs it and writes resume records.
-    ///
-    /// Returns `true` if it stopped early because a reader may need other bytes first.
+    /// Writes the body to the disk, with concurrent syncs; returns `true` if it stopped early for a reader.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -238,9 +234,7 @@ extension DownloadTransfer {
     }
 
     /// Compares bytes that the server sent again with those received before, and accepts new bytes once all of them
-    /// match.
-    ///
-    /// Throws a ``RestartReason`` if they differ.
+    /// match; throws a ``RestartReason`` if they differ.
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
         _ piece: BodySlicer.Piece,

@@ -68,9 +68,7 @@ extension DownloadTransfer {
         if next == .otherSource { throw mismatch.error }
     }
 
-    /// Saves a wrong file under another name, or deletes it.
-    ///
-    /// Returns the mismatch's error, with the path of the saved file.
+    /// Saves a wrong file under another name, or deletes it; returns the mismatch's error with the saved path.
     private func save(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,

@@ -47,12 +47,9 @@ extension DownloadTransfer {
         attempts.sources.join(mirrors)
     }
 
-    /// Returns whether a response helps to verify that the received bytes, which ended with an HTTP/2 stream, are the
-    /// complete file.
+    /// Returns whether a response helps to verify the end of bytes that ended with an HTTP/2 stream.
     ///
-    /// If it does not, the next request uses the other version of HTTP.
-    ///
-    /// Throws if both versions have been tried.
+    /// If it does not, the next request uses the other version of HTTP; throws if both versions have been tried.
     func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
         switch verdict {
         case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:

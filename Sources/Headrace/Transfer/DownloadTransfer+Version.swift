@@ -61,9 +61,8 @@ extension DownloadTransfer {
         return fingerprint.matches(requester)
     }
 
-    /// Returns the existing file that a 304 response to this condition confirms.
-    ///
-    /// If the response confirms no file, returns `nil`, and the next request is unconditional.
+    /// Returns the existing file that a 304 response to this condition confirms; if the response confirms no file,
+    /// returns `nil`, and the next request is unconditional.
     func unchanged(
         since condition: Precondition?,
         _ head: ResponseHead,
@@ -287,8 +286,7 @@ extension DownloadRequest {
         return variant.isEmpty ? "" : Fingerprint(variant).short
     }
 
-    /// Returns a 16-bit hash of the credentials, cookies, client certificate path and header fields by which a server
-    /// may identify the requester.
+    /// Returns a 16-bit hash of all login data and header fields by which a server may identify the requester.
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])

@@ -30,9 +30,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Switches to another source while the current source's host requires a delay.
-    ///
-    /// If there is no other source, throws ``Retry`` to release the slot, the transfer's place among the running ones.
+    /// Switches to another source while the current source's host requires a delay; if there is no other source, throws
+    /// ``Retry`` to release the slot, the transfer's place among the running ones.
     func waitForHost(_ attempts: inout TransferState) throws {
         while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
             let now = environment.clock.now()
@@ -47,9 +46,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns at once if a retry may begin now.
-    ///
-    /// Throws ``Retry`` to delay the retry if too many retries are due at its host.
+    /// Returns at once if a retry may begin now; throws ``Retry`` if too many retries are due at its host.
     func waitForPace(_ attempts: inout TransferState) throws {
         guard let failure = attempts.unpacedFailure.take() else { return }
         let now = environment.clock.now()

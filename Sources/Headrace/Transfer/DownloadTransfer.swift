@@ -38,8 +38,7 @@ final class DownloadTransfer: Sendable {
     }
 
     var request: DownloadRequest { record.request }
-    /// The request's expected size in bytes, `nil` if unknown; another request for the same file may set it at any
-    /// time.
+    /// The request's expected size in bytes; another request for the same file may set it at any time.
     var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
@@ -317,9 +316,7 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// Records that the received bytes are unusable.
-    ///
-    /// They are kept until the transfer accepts a response that replaces them.
+    /// Records that the received bytes are unusable; they are kept until the transfer accepts a replacement.
     private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
         // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.

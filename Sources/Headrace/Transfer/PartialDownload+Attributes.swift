@@ -2,9 +2,7 @@ import HeadracePlatform
 
 /// Sets file attributes; a failure to set one does not fail the download.
 extension PartialDownload {
-    /// Sets the file's modification time to the one that the server sent.
-    ///
-    /// Called before the last sync, which then covers the time too.
+    /// Sets the modification time that the server sent; called before the last sync, which then covers it too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
         let now = HTTPDate(seconds: WallTime.seconds())
