@@ -21,8 +21,9 @@ package enum DescriptorLimit {
         setrlimit(resource, &limit)
     }
 
-    /// Returns the number of descriptors that the process may still open; opens no descriptor, and checks only slightly
-    /// more numbers than are in use, which takes about 20 microseconds.
+    /// Returns the number of descriptors that the process may still open.
+    ///
+    /// Opens no descriptor, and checks only slightly more numbers than are in use, which takes about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)

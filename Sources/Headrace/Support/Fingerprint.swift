@@ -53,7 +53,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     /// The suffix that is appended to the name of a partial file.
     var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
-    /// Whether a lower-case name ends like that of a partial file.
+    /// Whether a lower-case file name ends like the name of a partial file.
     static func isAtEnd(of name: Substring) -> Bool {
         let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)

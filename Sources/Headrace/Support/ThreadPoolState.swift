@@ -43,7 +43,7 @@ struct ThreadPoolState<Job> {
     /// For each thread beyond `maxWorking`, the number of the last job that was taken before the thread was added, in
     /// ascending order; that job or an earlier one is stuck.
     private var stuckNumbers: [Int] = []
-    /// The number of threads; the first one starts together with the pool.
+    /// The number of threads in the pool; the first thread starts together with the pool.
     private var threadCount = 1
     private var idleCount = 0
     /// The number of jobs that have been taken and have not returned.

@@ -71,7 +71,7 @@ struct DescriptorBudget: Sendable {
         return granted + 1
     }
 
-    /// Releases the connections reserved for a download beyond its first.
+    /// Releases the descriptors of a download's additional connections.
     mutating func left(_ id: DownloadID) {
         guard connectionCount > 0 else { return }
         connectionCount -= connections.removeValue(forKey: id) ?? 0

@@ -44,8 +44,8 @@ struct RateLimiter: Sendable {
     /// The minimum interval between requests of a waiting connection.
     static let shortestWait = Duration.milliseconds(50)
     static let longestWait = Duration.milliseconds(150)
-    /// The time by which each waiting connection lengthens the interval, so that more connections do not wake the
-    /// machine more often.
+    /// The time that each waiting connection adds to the interval between requests, so that many connections do not
+    /// wake the machine more often than a few.
     private static let waitPerWaiter = Duration.milliseconds(37)
     /// The minimum interval between two distributions of tokens.
     private static let flowInterval = Duration.milliseconds(5)

@@ -4,14 +4,14 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// The stored request of an earlier run, or no element; an array, because an empty one takes only one word.
+        /// The stored request of an earlier run, if any; an array, because an empty one takes only one word.
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
         /// The last file that a transfer of this download fetched.
         var fetched: FileStamp?
         var held: SuspendedPartial?
-        /// The state of the background task, or no element; an array, because an empty one takes only one word.
+        /// The state of the background task, if there is one; an array, because an empty one takes only one word.
         var backgroundNote: [BackgroundTaskState]
         /// The readers of the file, which exist while a transfer or a reader references them.
         weak var readers: FileReaders?

@@ -40,7 +40,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Whether a state with this sequence number meets a condition; called under the lock.
+    /// A condition on a state and its sequence number; called under the lock.
     private typealias StateTest = @Sendable (DownloadState, _ turn: UInt64) -> Bool
 
     private struct Storage {

@@ -172,7 +172,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Writes the body to the disk and passes the checkpoint actions that are due to the concurrent task.
+    /// Writes the body to the disk, and passes due checkpoint actions to the concurrent task.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
