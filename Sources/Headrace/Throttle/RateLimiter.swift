@@ -64,7 +64,7 @@ struct RateLimiter: Sendable {
 
     var hasLimits: Bool { !limits.isEmpty }
 
-    /// The limit in bytes per second; `nil` if there is none.
+    /// Returns the limit in bytes per second; `nil` if there is none.
     func limit(for scope: Scope) -> Int64? { limits[scope] }
 
     /// Sets a limit, or removes it if `nil`; less than one byte per second counts as one.
@@ -272,7 +272,7 @@ private struct Node: Sendable {
     var waits = false
     var lastUse = Duration.zero
 
-    /// The demand of the subtree, the tokens that its connections have, and its number of equal shares.
+    /// The demand of the subtree, the tokens that its connections hold, and the number of equal shares it receives.
     var room = 0.0
     var held = 0.0
     var claims = 0.0

@@ -32,7 +32,7 @@ extension RateSchedule: LosslessStringConvertible {
         try? self.init(parsing: description)
     }
 
-    /// The schedule as text, which ``init(parsing:)`` parses as an equal schedule.
+    /// The schedule as text, from which ``init(parsing:)`` creates an equal schedule.
     public var description: String {
         (entries.map(\.text) + ["\(Self.otherwiseWord) \(Self.text(otherwise))"]).joined(separator: ", ")
     }

@@ -160,7 +160,7 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// The state of the download's background task, or the data to resume it.
+    /// The state of the download's background task, or the data to resume it; `nil` if there is none.
     var backgroundNote: BackgroundTaskState? { state.withLock { $0.backgroundNote.first } }
 
     /// Stores the state of the background task; returns `false` if it is unchanged.
@@ -211,7 +211,7 @@ extension DownloadRecord {
         readers.recordWriter.save(syncing: syncing) { readers.held }
     }
 
-    /// Enters a state like ``DownloadStatus/enter(_:_:turn:_:)``, and notifies waiting readers.
+    /// Changes the state like ``DownloadStatus/enter(_:_:turn:_:)``, and notifies waiting readers.
     func enter(
         _ newState: DownloadState?,
         _ event: DownloadEvent?,

@@ -13,7 +13,7 @@ final class DownloadStatus: Sendable {
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
-        /// The conditions that tasks wait for, each with the latch to open.
+        /// The conditions that tasks wait for, each with the latch that resumes its task.
         var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {

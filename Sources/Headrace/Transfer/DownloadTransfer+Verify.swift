@@ -233,7 +233,7 @@ private struct Reading {
         return found
     }
 
-    /// Returns the pieces whose bytes have changed since they were received.
+    /// Returns the pieces whose bytes have changed on the disk since they were received.
     mutating func changed(
         _ pieces: ReceivedPieces?,
         fileSize: Int64,

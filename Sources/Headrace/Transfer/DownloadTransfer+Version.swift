@@ -201,7 +201,7 @@ extension DownloadTransfer {
         return false
     }
 
-    /// Returns the existing files with a known version that were downloaded from this source and are unchanged.
+    /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since.
     private func existingFiles(named path: String, from source: URL) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
         guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
