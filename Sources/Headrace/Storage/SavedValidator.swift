@@ -9,18 +9,17 @@ import HeadracePlatform
 /// requester, the lines are `3 HASH REQUESTER VALIDATOR` and `4 HASH REQUESTER VALIDATOR`; releases that do not know
 /// these lines download the file again.
 struct SavedValidator: Sendable, Hashable {
-    /// The name of the attribute, so short that ext4 stores it with a typical entity tag in the inode, without an extra
-    /// block.
+    /// The name of the extended attribute, which is short so that ext4 can store the attribute in the inode.
     static let attribute = "user.headrace.version"
     /// The attribute in which file managers look for the source URL of a file.
     static let originAttribute = "user.xdg.origin.url"
-    /// The maximum length of the line; file systems may have no room for more.
+    /// The maximum length of the line in bytes; file systems may have no room for more.
     static let maxBytes = 1024
 
     private let hash: String
     /// Whether the line expires at the next boot.
     private let isBootSpecific: Bool
-    /// The requester of the file; `nil` if it is anonymous, or if an earlier release saved the line.
+    /// The requester that downloaded the file; `nil` if it is anonymous, or if an earlier release saved the line.
     let requester: RequesterFingerprint?
     let condition: Precondition
 
@@ -56,7 +55,7 @@ struct SavedValidator: Sendable, Hashable {
         isBootSpecific = version.isBootSpecific
     }
 
-    /// The number at the start of a line, which determines its fields.
+    /// The number at the start of a line, which determines the fields that follow.
     private struct Version {
         let hasRequester: Bool
         let isBootSpecific: Bool
@@ -87,7 +86,9 @@ struct SavedValidator: Sendable, Hashable {
         return line.count <= Self.maxBytes ? line : nil
     }
 
-    /// Whether a file is unchanged and came from this source; calls `bootID` only if the line expires at the next boot.
+    /// Whether the file is unchanged since this validator was saved for it, and was downloaded from `source`.
+    ///
+    /// Calls `bootID` only if the line expires at the next boot.
     ///
     /// A file that is world-writable or belongs to another user never matches.
     func matches(
@@ -101,8 +102,7 @@ struct SavedValidator: Sendable, Hashable {
             && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
     }
 
-    /// Returns the hash of the complete URL and the file's properties: the query of the URL may select the content, and
-    /// the hash does not reveal it.
+    /// Returns a hash of the complete URL, whose query may select the content, and of the file's properties.
     private static func hash(
         of source: URL,
         _ variant: String,

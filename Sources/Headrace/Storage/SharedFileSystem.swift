@@ -1,12 +1,12 @@
-/// A shared reference to a file system, because ``FileSystem`` consists of two dozen closures that are costly to copy.
+/// A shared reference to a ``FileSystem``, whose two dozen closures are costly to copy.
 package final class SharedFileSystem: Sendable {
     /// The operating system's file system.
     package static let system = SharedFileSystem(.system)
 
-    /// The file system's calls.
+    /// The closures that perform the file-system calls.
     package let calls: FileSystem
 
-    /// Creates a shared reference.
+    /// Wraps the file-system calls in a reference that is cheap to copy.
     /// - Parameter calls: The calls to share.
     package init(_ calls: FileSystem) {
         self.calls = calls

@@ -1,14 +1,13 @@
 import HeadracePlatform
 
-/// The writes to an open file, as far as they determine which holes the file may have.
+/// Tracks the writes to an open file, to distinguish holes that mean lost bytes from harmless ones.
 ///
 /// A hole in a written range means that bytes are lost, unless they are zeros, which some file systems store as a hole.
 struct WriteHistory: Sendable {
-    /// The smallest common block size.
+    /// The smallest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 4 << 10
 
-    /// The ranges that may be holes although no bytes are lost, because zeros were written to them or they were holes
-    /// before.
+    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes before.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
 
@@ -17,7 +16,7 @@ struct WriteHistory: Sendable {
     /// A single write can only lose bytes at the end of the file, which the file's size reveals.
     var mayHaveHoles: Bool { writeCount > 1 }
 
-    /// Records a write.
+    /// Records a write of `bytes` at an offset in the file.
     mutating func record(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         writeCount += 1
         let end = offset + Int64(bytes.count)
@@ -32,13 +31,13 @@ struct WriteHistory: Sendable {
         }
     }
 
-    /// Records that an earlier run wrote bytes; the given holes among them contain zeros.
+    /// Records that an earlier run wrote to the file, whose known holes contain only zeros.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         possibleHoles = knownHoles
     }
 
-    /// Records that the file was truncated to a size.
+    /// Records that the file was truncated to `size` bytes.
     mutating func truncate(to size: Int64) {
         possibleHoles.truncate(to: size)
         if size == 0 { writeCount = 0 }

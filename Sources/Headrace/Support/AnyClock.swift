@@ -1,8 +1,8 @@
-/// A type-erased clock, so that its users need not be generic; times are durations since its creation.
+/// A type-erased clock, so that its users need not be generic; it expresses times as durations since its creation.
 struct AnyClock: Sendable {
-    /// Returns the time since the creation.
+    /// Returns the time elapsed since this clock was created.
     let now: @Sendable () -> Duration
-    /// Returns at the given time; throws `CancellationError` if the task is cancelled before.
+    /// Suspends until the given time; throws `CancellationError` if the task is cancelled first.
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
     /// The latest time to sleep until; some clocks cannot represent later times.

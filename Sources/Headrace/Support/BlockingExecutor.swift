@@ -5,7 +5,7 @@ import Dispatch
 /// The cooperative pool has one thread per core; a thread that is blocked in a slow write could not run any other task
 /// of the process.
 final class BlockingExecutor: TaskExecutor {
-    /// The time in milliseconds after which another thread is added, if jobs are queued and no thread has started one.
+    /// If no thread takes a queued job within this time in milliseconds, another thread is added.
     private static let idleMilliseconds = 4
 
     private struct State {
@@ -91,7 +91,7 @@ final class BlockingExecutor: TaskExecutor {
             shared.perform(threadRequest, &state, executor)
             return true
         }
-        // After the shutdown only a file call or two follow, which do not justify a thread.
+        // After the shutdown, only a few file calls follow, which do not justify a thread.
         if !isTaken { globalConcurrentExecutor.enqueue(job) }
     }
 

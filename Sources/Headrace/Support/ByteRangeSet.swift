@@ -18,7 +18,7 @@ struct ByteRangeSet: Sendable, Hashable {
     /// The end of the last range; zero if the set is empty.
     var end: Int64 { ranges.last?.upperBound ?? 0 }
 
-    /// Inserts a range; takes constant time at the end, where a stream writes.
+    /// Inserts a range; takes constant time if it starts no earlier than the last range, as when a stream is written.
     mutating func insert(_ range: Range<Int64>) {
         precondition(range.lowerBound >= 0, "a range must not start below zero: \(range)")
         guard !range.isEmpty else { return }
@@ -53,7 +53,7 @@ struct ByteRangeSet: Sendable, Hashable {
         remove(max(0, length)..<Int64.max)
     }
 
-    /// Removes the last `count` bytes, or all if there are fewer.
+    /// Removes the `count` highest offsets from the set, or all offsets if it has fewer.
     mutating func removeLast(_ count: Int64) {
         var rest = count
         while rest > 0, let last = ranges.last {

@@ -4,8 +4,9 @@ enum CRC32C {
         ~(bytes.withContiguousStorageIfAvailable(remainder) ?? Array(bytes).withUnsafeBufferPointer(remainder))
     }
 
-    /// Returns the remainder of the bytes; uses pointers, since a debug build takes fifty times longer to iterate over
-    /// a collection.
+    /// Returns the CRC remainder of the bytes.
+    ///
+    /// Uses pointers, since a debug build takes fifty times longer to iterate over a collection.
     private static func remainder(of bytes: UnsafeBufferPointer<UInt8>) -> UInt32 {
         table.withUnsafeBufferPointer { table in
             guard let table = table.baseAddress, var next = bytes.baseAddress else { return .max }

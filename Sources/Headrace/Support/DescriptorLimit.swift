@@ -9,11 +9,12 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of unused descriptors in a row after which the search stops: the system assigns the lowest number first.
+    /// The number of consecutive unused descriptors after which the search stops; the system assigns the lowest first.
     private static let maxGap = 256
 
-    /// Raises the limit as far as the system allows; for programs only, since a library must not change the limit of
-    /// its process.
+    /// Raises the process's descriptor limit as far as the system allows.
+    ///
+    /// For programs only, since a library must not change the limits of its process.
     package static func raise() {
         guard var limit = current else { return }
         limit.rlim_cur = max(limit.rlim_cur, min(limit.rlim_max, maximum))
@@ -22,7 +23,7 @@ package enum DescriptorLimit {
 
     /// Returns the number of descriptors that the process may still open.
     ///
-    /// Opens no descriptor, and checks few more numbers than are in use: about 20 microseconds.
+    /// Opens no descriptor, and checks only slightly more numbers than are in use, which takes about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)

@@ -7,7 +7,7 @@ extension Duration {
         return overflow || sumOverflow ? (self < .zero ? 0 : .max) : max(0, sum)
     }
 
-    /// The duration for a message, such as `30 s`, `0.2 s` or `0.001 s`.
+    /// The duration formatted for a message, such as `30 s`, `0.2 s` or `0.001 s`.
     var inSeconds: String {
         let seconds = self / .seconds(1)
         let parts: Double = seconds < 0.1 ? 1000 : 10

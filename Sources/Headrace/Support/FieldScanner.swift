@@ -1,4 +1,4 @@
-/// Scans the text of a header field from front to back; each grammar adds its own steps in an extension.
+/// Scans the text of a header field from front to back; each header grammar adds its own methods in an extension.
 struct FieldScanner {
     // Not `String.UTF8View`, whose indices cost several times as much.
     private let bytes: [UInt8]
@@ -11,7 +11,7 @@ struct FieldScanner {
     var isAtEnd: Bool { position == bytes.count }
     var next: UInt8? { isAtEnd ? nil : bytes[position] }
 
-    /// Skips a literal if the text continues with it; returns whether it did.
+    /// Skips `literal` if it comes next in the text; returns whether it was skipped.
     mutating func skip(_ literal: StaticString) -> Bool {
         literal.withUTF8Buffer { text in
             guard next == text.first, bytes[position...].starts(with: text) else { return false }
@@ -32,7 +32,7 @@ struct FieldScanner {
         return Substring(decoding: taken, as: UTF8.self)
     }
 
-    /// Reads a number of exactly this many digits; `nil` if there are fewer.
+    /// Reads a number of exactly `digits` digits; returns `nil` if fewer digits come next.
     ///
     /// The number must not overflow an `Int`.
     mutating func number(_ digits: Int) -> Int? {

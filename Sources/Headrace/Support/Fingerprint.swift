@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// A hash of a URL and a destination, used in the name of a partial file so that a later run finds it again.
 ///
-/// It only distinguishes names; the resume record identifies the download that the bytes belong to.
+/// A fingerprint only distinguishes names; the resume record identifies the download that the bytes belong to.
 struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     let description: String
 
@@ -26,7 +26,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         description = hash.value.hexadecimal
     }
 
-    /// Hashes a text.
+    /// Hashes an arbitrary text.
     init(_ text: String) {
         var hash = Hash()
         hash.add(text)
@@ -36,7 +36,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     /// The number of digits of ``short``.
     static let shortLength = 8
 
-    /// The first half of the digits.
+    /// The first half of the hexadecimal digits, for uses in which 32 bits suffice.
     var short: String { String(description.prefix(Self.shortLength)) }
 
     /// FNV-1a, since the standard library has no hash that is the same in every run.
@@ -53,7 +53,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     /// The suffix that is appended to the name of a partial file.
     var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
-    /// Whether a lower-case name ends like that of a partial file.
+    /// Whether a lower-case file name ends like the name of a partial file.
     static func isAtEnd(of name: Substring) -> Bool {
         let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)

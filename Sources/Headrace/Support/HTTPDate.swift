@@ -25,9 +25,10 @@ struct HTTPDate: Sendable, Hashable, Comparable {
         self.seconds = seconds
     }
 
-    /// Whether the time can be that of a change.
+    /// Whether the time can be the real modification time of a file.
     ///
-    /// Servers send the first day of 1970 for an unknown time, so all versions may share it.
+    /// Servers send a time on the first day of 1970 if they do not know the real one, so different versions of a file
+    /// may share it.
     var isKnownTime: Bool { seconds >= 86_400 }
 
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
@@ -99,7 +100,7 @@ extension FieldScanner {
         names.firstIndex { skip($0) }
     }
 
-    /// Reads a time as seconds since midnight; a leap second counts as the second after it.
+    /// Reads a time of day as seconds since midnight; a leap second counts as the second after it.
     ///
     /// Returns `nil` if the time does not exist.
     fileprivate mutating func time() -> Int? {

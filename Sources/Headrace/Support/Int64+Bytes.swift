@@ -1,5 +1,5 @@
 extension Int64 {
-    /// The number of bytes for a message, such as `512 bytes`, `1.5 KiB` or `12.3 MiB`.
+    /// The number of bytes formatted for a message, such as `512 bytes`, `1.5 KiB` or `12.3 MiB`.
     var inBytes: String {
         guard self >= 1024 else { return self == 1 ? "1 byte" : "\(self) bytes" }
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]

@@ -1,4 +1,4 @@
-/// An event that happens once, and the task that waits for the event.
+/// A one-time event that a single task can wait for.
 final class Latch: Sendable {
     private enum State {
         case closed
@@ -17,7 +17,7 @@ final class Latch: Sendable {
         waiting?.resume()
     }
 
-    /// Returns when the latch is open or, unless `evenIfCancelled` is `true`, when the task is cancelled.
+    /// Suspends until the latch is open or, unless `evenIfCancelled` is `true`, the task is cancelled.
     ///
     /// Must be called only once.
     func wait(evenIfCancelled: Bool) async {

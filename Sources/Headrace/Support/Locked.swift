@@ -14,7 +14,7 @@ package struct Locked<Value>: ~Copyable, Sendable {
     private let mutex: Mutex<Value>
     private let identity = hr_is_watched() ? Identity() : nil
 
-    /// Creates a lock around a value.
+    /// Creates an unlocked lock that protects a value.
     /// - Parameter value: The value that the lock protects.
     package init(_ value: sending Value) {
         mutex = Mutex(value)

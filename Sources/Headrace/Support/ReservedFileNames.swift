@@ -1,11 +1,11 @@
 /// The names of the files that the library creates next to downloads and in a registry's directory.
 ///
-/// They are in one place because no download may have a name that ends like one of them; see ``SafeFileName``.
+/// They are collected here because no download may have a name that ends like one of them; see ``SafeFileName``.
 enum ReservedFileNames {
     static let registry = "registry.journal"
     static let registryLock = "registry.lock"
     static let registryVersions = "registry.versions"
-    /// The suffix of a new version of a file, which replaces the old one when it is complete.
+    /// The suffix of a file's next version while it is being written; the complete version then replaces the file.
     static let newSuffix = ".new"
     /// The suffix of a file that could not be read and was quarantined.
     static let unreadSuffix = ".unread"

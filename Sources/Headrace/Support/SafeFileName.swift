@@ -15,7 +15,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     private static let reservedEnds = ReservedFileNames.all.map {
         letters($0.utf8.suffix(4))
     }
-    /// The starts of device names on Windows.
+    /// The first three letters of the device names that Windows reserves, packed by ``letters(_:)``.
     private static let deviceNames = ["con", "prn", "aux", "nul", "com", "lpt"].map { letters($0.utf8) }
 
     let description: String
@@ -53,7 +53,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         return "download"
     }
 
-    /// Whether a name is a valid single path component; it need not be safe in other ways.
+    /// Whether a name is a valid single path component; the name may be unsafe in other ways.
     static func isComponent(_ name: String) -> Bool {
         let bytes = name.utf8
         return !bytes.isEmpty && !bytes.elementsEqual(".".utf8) && !bytes.elementsEqual("..".utf8)
@@ -67,7 +67,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         return prefix(of: stem, maxBytes: maxBytes - ext.utf8.count - suffix.utf8.count) + ext + suffix
     }
 
-    /// Returns the longest prefix of whole characters that fits; the text itself must be too long.
+    /// Returns the longest prefix of whole characters that has at most `maxBytes` bytes; `text` itself must be longer.
     private static func prefix(of text: String, maxBytes: Int) -> Substring {
         let fits: (String.Index) -> Bool = { text.utf8[..<$0].count <= maxBytes }
         // From the start: finding a character boundary from the end rescans a run of flag emoji for each of them.

@@ -1,4 +1,4 @@
 extension String {
-    /// The sentence without its full stop, for use within a longer one.
+    /// The sentence without its final full stop, for use within a longer sentence.
     package var withoutFullStop: String { hasSuffix(".") ? String(dropLast()) : self }
 }

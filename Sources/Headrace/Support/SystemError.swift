@@ -27,6 +27,6 @@ extension SystemError {
     /// Whether the file system does not support syncing, which Linux reports as `EINVAL`.
     var isSyncUnsupported: Bool { isUnsupported || errno == EINVAL }
 
-    /// Whether the disk is full or the user's quota is exhausted.
+    /// Whether the disk is full or the user's disk quota is exhausted.
     var isDiskFull: Bool { errno == ENOSPC || errno == EDQUOT }
 }

@@ -1,4 +1,5 @@
-/// Decides which threads of a pool run jobs, wait for jobs, or check whether the running threads are stuck.
+/// Decides for each thread of a pool whether it runs jobs, waits for jobs, or checks whether the running threads are
+/// stuck.
 ///
 /// Up to `maxWorking` threads run jobs. If jobs are queued and no thread takes one for a while, the running threads are
 /// stuck, and one more thread runs jobs until one of them returns.
@@ -12,7 +13,7 @@ struct ThreadPoolState<Job> {
         case watch(takenCount: Int)
     }
 
-    /// The way to get another thread, if one is needed.
+    /// The caller's task to provide another thread, if one is needed.
     enum ThreadRequest {
         case none
         case wake
@@ -42,12 +43,12 @@ struct ThreadPoolState<Job> {
     /// For each thread beyond `maxWorking`, the number of the last job that was taken before the thread was added, in
     /// ascending order; that job or an earlier one is stuck.
     private var stuckNumbers: [Int] = []
-    /// The number of threads; the first one starts together with the pool.
+    /// The number of threads in the pool; the first thread starts together with the pool.
     private var threadCount = 1
     private var idleCount = 0
     /// The number of jobs that have been taken and have not returned.
     private var runningCount = 0
-    /// Whether a thread was woken and has not checked for jobs yet; it will find all jobs that are queued until then.
+    /// Whether a woken thread has not checked for jobs yet; it will find all jobs that are queued until it does.
     private var isWaking = true
     private var isWatched = false
     private var isStopping = false
@@ -62,14 +63,14 @@ struct ThreadPoolState<Job> {
     /// The maximum number of working threads, including those that are stuck.
     var limit: Int { maxWorking + stuckNumbers.count }
 
-    /// Queues a job; returns `nil` after ``stop()``, else how to get a thread for it.
+    /// Queues a job and returns whether the caller must start or wake a thread for it; returns `nil` after ``stop()``.
     mutating func add(_ job: Job) -> ThreadRequest? {
         guard !isStopping else { return nil }
         jobs.append(job)
         return threadRequest()
     }
 
-    /// Records that a thread could not be started; the jobs wait for the existing ones.
+    /// Records that the system could not start a thread; the queued jobs wait for the existing threads.
     mutating func startFailed() {
         threadCount -= 1
         isWaking = false
@@ -78,7 +79,7 @@ struct ThreadPoolState<Job> {
     /// Rejects further jobs; those already queued still run.
     mutating func stop() { isStopping = true }
 
-    /// Returns the next step of a thread.
+    /// Returns the next step of a thread that has finished `previous`.
     mutating func step(after previous: PreviousStep) -> Step {
         var isOverdue = false
         switch previous {
@@ -112,7 +113,7 @@ struct ThreadPoolState<Job> {
         return .watch(takenCount: takenCount)
     }
 
-    /// Returns which thread to start or wake: at most one.
+    /// Returns whether the caller must start or wake a thread; never more than one.
     ///
     /// That thread requests the next one if jobs remain, so a burst of short jobs does not wake all threads.
     private mutating func threadRequest() -> ThreadRequest {

@@ -1,4 +1,5 @@
-/// The latest values of a changing property: one at once, then at most ten a second, and none without a change.
+/// The latest values of a changing property: the current value at once, then the latest one after changes, at most ten
+/// times a second.
 ///
 /// Each value is computed when it is requested, so a slow reader causes no work and misses only outdated values.
 struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {

@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension URL {
-    /// The absolute URL without user and password; equal for two requests for the same resource.
+    /// The absolute URL without user and password; two requests for the same resource have equal identities.
     var identity: URL { absoluteURL.withoutCredentials }
 
     /// The URL without user and password, for messages, events and logs.
@@ -38,7 +38,7 @@ extension URL {
         return (String(utf8OrLatin1: user.utf8.percentDecoded), String(utf8OrLatin1: password.utf8.percentDecoded))
     }
 
-    /// The path of the file for system calls.
+    /// The decoded path of a file URL, for system calls.
     var filePath: String { absoluteURL.path(percentEncoded: false) }
 }
 

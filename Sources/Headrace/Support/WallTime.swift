@@ -3,28 +3,30 @@ import HeadracePlatform
 /// The wall clock, for values that are stored or compared with a date, such as start times, cookies and the order of commands;
 /// ``LocalTime`` serves rate schedules.
 enum WallTime {
-    /// The time until a date; zero if it has passed, and at most a hundred years.
+    /// The time from now until a date; zero if the date has passed, and at most about a hundred years.
     static func duration(until time: Date) -> Duration {
         .seconds(min(max(0, time.timeIntervalSinceNow), 3.2e9))
     }
 
-    /// The date at the end of a duration that begins now, rounded up to the second.
+    /// Returns the date that is `duration` from now, rounded up to the second.
     static func date(after duration: Duration) -> Date {
         let now = Date().timeIntervalSinceReferenceDate
         return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded(.up))
     }
 
-    /// The current time in seconds since 1970.
+    /// Returns the current time in seconds since 1970.
     static func seconds() -> Int64 { Int64(nanoseconds() / 1_000_000_000) }
 
-    /// The current time in nanoseconds since 1970.
+    /// Returns the current time in nanoseconds since 1970.
     static func nanoseconds() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return UInt64(truncatingIfNeeded: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
     }
 
-    /// The time of day in the time zone of the system: the day from 1, Monday, to 7, and the minutes since midnight.
+    /// Returns the day and time of day in the system's time zone.
+    ///
+    /// The weekday ranges from 1 (Monday) to 7, and `minute` counts from midnight.
     static func local() -> (weekday: Int, minute: Int, second: Int) {
         var seconds = time(nil)
         var parts = tm()

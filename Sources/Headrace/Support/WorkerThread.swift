@@ -12,8 +12,8 @@ final class WorkerThread: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The system's handle of the thread, which is a pointer on some platforms; used only by the code that removes the
-    /// handle from the state.
+    /// The system's thread handle, which is a pointer on some platforms; only the code that removes the handle from the
+    /// state uses it.
     private struct Handle: @unchecked Sendable {
         let thread: pthread_t
 
@@ -29,7 +29,7 @@ final class WorkerThread: Sendable {
         func join() { pthread_join(thread, nil) }
     }
 
-    /// Contains the body, to pass it through the thread's one untyped argument.
+    /// Wraps the body in an object, which can be passed through the thread's one untyped argument.
     private final class Start: Sendable {
         let body: @Sendable () -> Void
 

@@ -2,7 +2,7 @@
 ///
 /// K, M and G are powers of 1024; a fraction requires a unit.
 package struct ByteRate: Sendable, Hashable {
-    /// The reason why a text is not a rate.
+    /// The reason why a text cannot be parsed as a rate.
     package enum Failure: Error, Hashable {
         case notANumber
         case outOfRange
@@ -35,7 +35,7 @@ package struct ByteRate: Sendable, Hashable {
         bytesPerSecond = rate
     }
 
-    /// Returns the number of bytes for the digits after the decimal point.
+    /// Converts the digits after the decimal point to bytes of the given unit.
     private static func bytes(_ digits: Substring, of unit: Int?) -> Int64 {
         let divisor = digits.utf8.reduce(Int64(1)) { power, _ in power * 10 }
         return (Int64(digits) ?? 0) * factor(unit) / divisor

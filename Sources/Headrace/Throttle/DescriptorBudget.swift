@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// Divides the descriptors that the process may still open among transfers and their additional connections.
 ///
-/// This type makes no system calls. Each transfer counts with its maximum number of descriptors: counting the open ones at
-/// each start would cost more than a small file.
+/// This type makes no system calls. It reserves the maximum number of descriptors for each transfer: counting the open
+/// ones at each start would cost more than downloading a small file.
 struct DescriptorBudget: Sendable {
     /// The maximum number of descriptors of a transfer: a name lookup uses up to five; later a socket, the partial
     /// file, its resume record and the folder are open.
@@ -18,7 +18,7 @@ struct DescriptorBudget: Sendable {
     /// The maximum number of idle connections that a transport retains for later transfers.
     static let maxIdleConnections = 64
 
-    /// The number of descriptors for transfers and connections.
+    /// The number of descriptors that transfers and connections may use in total.
     private(set) var capacity: Int
     private(set) var transfers = 0
     /// The number of connections of each download beyond its first.
@@ -31,19 +31,19 @@ struct DescriptorBudget: Sendable {
         capacity = free - Self.reserve - Self.idleConnections(free: free)
     }
 
-    /// Returns how many idle connections may be retained: a quarter of the spare descriptors.
+    /// Returns how many idle connections a transport may retain: a quarter of the spare descriptors.
     static func idleConnections(free: Int) -> Int {
         max(1, min(maxIdleConnections, (free - minimum) / 4))
     }
 
-    /// Updates the capacity from a count of free descriptors, some of which running transfers may be about to open.
+    /// Updates the capacity from a count of free descriptors; running transfers may be about to open some of them.
     mutating func measured(free: Int) {
         let found = DescriptorBudget(free: free).capacity
         capacity = transfers == 0 ? found : max(capacity, found)
         isScarce = free < Self.minimum
     }
 
-    /// Admits a transfer if there are enough descriptors for it; returns whether it was admitted.
+    /// Admits a transfer if enough descriptors are available; returns whether it was admitted.
     ///
     /// The only transfer of a manager is always admitted, because waiting would not free any descriptors.
     mutating func admit(isOnly: Bool) -> Bool {
@@ -61,7 +61,7 @@ struct DescriptorBudget: Sendable {
 
     /// Returns how many connections a download may have, including its first.
     ///
-    /// The connections stay reserved until the next call for this download or ``releaseConnections(of:)``.
+    /// The connections stay reserved until the next call with this download or until ``releaseConnections(of:)``.
     mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
         let current = connections[id, default: 0]
         let available = (capacity - used) / Self.perConnection
@@ -71,13 +71,13 @@ struct DescriptorBudget: Sendable {
         return granted + 1
     }
 
-    /// Releases the additional connections of a download.
+    /// Releases the descriptors of a download's additional connections.
     mutating func releaseConnections(of id: DownloadID) {
         guard connectionCount > 0 else { return }
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
 
-    /// Records that a transfer could not open a descriptor; returns whether other transfers will release theirs.
+    /// Records that a transfer failed to open a descriptor; returns whether another transfer can release some.
     mutating func ranOut() -> Bool {
         guard transfers > 1 else { return false }
         capacity = min(capacity, used - Self.perTransfer)
@@ -135,7 +135,7 @@ final class DescriptorShare: Sendable {
 
     /// Returns how many connections a download may have, including its first.
     ///
-    /// The connections stay reserved until the next call for this download.
+    /// The connections stay reserved until the next call with this download.
     func share(of id: DownloadID, wanting wanted: Int) -> Int {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
@@ -156,7 +156,7 @@ extension DescriptorLimit {
     /// The number of descriptors that a monitor of the network path opens.
     static let perNetworkMonitor = 3
 
-    /// Throws if the process cannot open enough descriptors for a download and, besides, `others` for the caller.
+    /// Throws if the process cannot open enough descriptors for a download and `others` more for the caller.
     package static func require(besides others: Int = 0) throws(DownloadError) {
         let (free, needed) = (free(), perTransport + DescriptorBudget.minimum + others)
         guard free < needed else { return }

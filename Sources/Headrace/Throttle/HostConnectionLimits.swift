@@ -1,9 +1,9 @@
-/// Divides the connections that each host allows among the downloads from it.
+/// Divides the connections that each host allows among the downloads from that host.
 ///
-/// This type performs no I/O. The limit of a host is lowered by one when the host refuses a connection, and raised by
-/// one every ``raiseInterval``. While the host requests a delay, no download gets additional connections. Every running
-/// download has a first connection, which the scheduler admits, so if there are more downloads than the limit, there
-/// are also more connections.
+/// This type performs no I/O. A host's limit is lowered by one when the host refuses a connection, and raised by one
+/// every ``raiseInterval``. While the host requests a delay, no download gets additional connections. The scheduler
+/// admits every download's first connection, so there are more connections than the limit if there are more downloads
+/// than that.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
@@ -15,7 +15,7 @@ struct HostConnectionLimits: Sendable {
 
     /// The time without a refusal after which a host gets one more connection.
     static let raiseInterval = Duration.seconds(30)
-    /// The number of hosts above which idle ones are removed.
+    /// The number of tracked hosts above which idle ones are removed.
     private static let sweepThreshold = 64
 
     private let maximum: Int
@@ -25,17 +25,18 @@ struct HostConnectionLimits: Sendable {
         self.maximum = maximum
     }
 
-    /// Whether no host is tracked.
+    /// Whether no host is tracked; if so, no host has a lowered limit or a requested delay.
     var isUntroubled: Bool { hosts.isEmpty }
 
-    /// The time until which a host has requested a delay; `nil` if it has not.
+    /// Returns the time until which a host has requested a delay; `nil` if it has requested none.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
 
     /// Returns how many connections a download may have to a host.
     ///
     /// The connections stay reserved until the next call for this download or ``left(_:_:at:)``.
     ///
-    /// The sum does not exceed the limit, provided that each download closes surplus connections at once.
+    /// The shares of all downloads together do not exceed the limit, provided that each download closes surplus
+    /// connections at once.
     mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
@@ -72,7 +73,7 @@ struct HostConnectionLimits: Sendable {
         if hosts.count > Self.sweepThreshold { hosts = hosts.filter { !isIdle($0.key, at: now) } }
     }
 
-    /// Whether nothing about a host has to be remembered.
+    /// Whether a host has no downloads, no lowered limit and no requested delay, so that it can be removed.
     private func isIdle(_ host: String, at now: Duration) -> Bool {
         let state = recovered(host, at: now)
         return state.downloads.isEmpty && state.limit == maximum && state.notBefore == nil

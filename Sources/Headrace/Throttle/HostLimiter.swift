@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The limits of connections and retries per host, shared by all downloads of a manager.
+/// Limits the connections and retries per host, over all downloads of a manager.
 final class HostLimiter: Sendable {
     private let limits: Locked<HostConnectionLimits>
     private let retries: Locked<HostRetryLimits>
@@ -22,12 +22,12 @@ final class HostLimiter: Sendable {
         responsive.withLock { $0.contains(url.server) }
     }
 
-    /// Reserves a time for a retry and returns when it may begin.
+    /// Reserves a time for a retry to the URL's host, and returns when the retry may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {
         retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
 
-    /// Returns the time until which the host of a URL has requested a delay; `nil` if it has not.
+    /// Returns the time until which the host of a URL has requested a delay; `nil` if it has requested none.
     func notBefore(_ url: URL) -> Duration? {
         limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
     }

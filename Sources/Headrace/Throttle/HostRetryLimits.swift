@@ -1,12 +1,12 @@
-/// Spaces the retries to each host over all downloads: a burst first, then one at a time at an even pace.
+/// Spaces the retries that all downloads send to a host: a burst first, then one at a time at an even pace.
 ///
 /// This type performs no I/O. For each host, it stores the time at which the next retry would be due at the even pace.
 struct HostRetryLimits: Sendable {
     private static let minute = Duration.seconds(60)
-    /// The number of hosts above which expired ones are removed.
+    /// The number of tracked hosts above which expired ones are removed.
     private static let sweepThreshold = 64
 
-    /// The time by which a retry may begin before it would be due at the even pace.
+    /// The time by which a retry may begin ahead of the even pace.
     private let burst: Duration
     private let interval: Duration
     private var due: [String: Duration] = [:]

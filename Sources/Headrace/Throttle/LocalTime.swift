@@ -14,7 +14,7 @@ struct LocalTime: Sendable, Hashable {
 }
 
 extension LocalTime {
-    /// The time now, in the time zone of the system.
+    /// Returns the current day and time in the system's time zone.
     static func now() -> LocalTime {
         let time = WallTime.local()
         return LocalTime(

@@ -1,6 +1,6 @@
 /// The settings of a download that the rate limits depend on.
 ///
-/// A protocol, so that the limits do not depend on what else a download is.
+/// A protocol, so that the rate limits do not depend on the concrete type of a download.
 protocol RateLimitedDownload {
     var id: DownloadID { get }
     /// The group whose limit applies to the download; `nil` for none.

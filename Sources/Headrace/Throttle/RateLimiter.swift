@@ -44,12 +44,12 @@ struct RateLimiter: Sendable {
     /// The minimum interval between requests of a waiting connection.
     static let shortestWait = Duration.milliseconds(50)
     static let longestWait = Duration.milliseconds(150)
-    /// The time by which each waiting connection lengthens the interval, so that more connections do not wake the
-    /// machine more often.
+    /// The time that each waiting connection adds to the interval between requests, so that many connections do not
+    /// wake the machine more often than a few.
     private static let waitPerWaiter = Duration.milliseconds(37)
-    /// The minimum interval at which tokens flow.
+    /// The minimum interval between two distributions of tokens.
     private static let flowInterval = Duration.milliseconds(5)
-    /// The maximum time for which tokens are added at once, so that a machine does not make up for its sleep.
+    /// The maximum time for which tokens are added at once, so that a machine that wakes from sleep does not catch up.
     private static let longestFlow = Duration.milliseconds(300)
     /// The time after which a connection that requests no bytes returns its tokens.
     private static let idleTime = Duration.milliseconds(100)
@@ -64,7 +64,7 @@ struct RateLimiter: Sendable {
 
     var hasLimits: Bool { !limits.isEmpty }
 
-    /// The limit in bytes per second; `nil` if there is none.
+    /// Returns the limit in bytes per second; `nil` if there is none.
     func limit(for scope: Scope) -> Int64? { limits[scope] }
 
     /// Sets a limit, or removes it if `nil`; less than one byte per second counts as one.
@@ -77,13 +77,13 @@ struct RateLimiter: Sendable {
         flow(at: now)
         for slot in nodes.indices where nodes[slot].isConnection {
             refund(slot)
-            // A connection that still waits will request again; one without a limit never will.
+            // A waiting connection requests bytes again; a connection without a limit never does.
             setWaits(false, slot)
         }
         nodes[slot].setRate(bytesPerSecond)
     }
 
-    /// Adds a connection; its group is that of the download's first connection.
+    /// Adds a connection; if the download already has one, `group` is ignored.
     mutating func connect(_ download: DownloadID, group: String? = nil, at now: Duration) -> Connection {
         flow(at: now)
         let parent = slot(of: .download(download), below: group.map { .group($0) } ?? .all)
@@ -188,7 +188,7 @@ struct RateLimiter: Sendable {
         }
     }
 
-    /// Moves tokens for which no connection waits from the limits above to a connection.
+    /// Moves unused tokens from the limits above a connection to that connection.
     private mutating func borrow(_ wanted: Double, for slot: Int) {
         var amount = wanted
         forEachLimit(above: slot) { amount = min(amount, $0.tokens) }
@@ -257,7 +257,7 @@ struct RateLimiter: Sendable {
     }
 }
 
-/// A limit, or a connection, which has tokens but no rate.
+/// A node of the tree: a limit, or a connection, which has tokens but no rate.
 private struct Node: Sendable {
     var scope: RateLimiter.Scope?
     var connection: Int?
@@ -272,7 +272,7 @@ private struct Node: Sendable {
     var waits = false
     var lastUse = Duration.zero
 
-    /// The demand of the subtree, the tokens of its connections, and its number of equal shares.
+    /// The demand of the subtree, the tokens that its connections hold, and the number of equal shares it receives.
     var room = 0.0
     var held = 0.0
     var claims = 0.0
@@ -288,7 +288,7 @@ private struct Node: Sendable {
         if case .group = scope { true } else { false }
     }
 
-    /// Returns the number of tokens for a time, at least one.
+    /// Returns the number of tokens that a rate yields in a time; at least one.
     static func tokens(_ rate: Double, for time: Duration) -> Double {
         max(1, rate * (time / .seconds(1)))
     }
@@ -299,7 +299,7 @@ private struct Node: Sendable {
         rate = newRate
     }
 
-    /// Discards the tokens of a node and of the connections below it that exceed a burst.
+    /// Discards tokens of this node until it and the connections below it have at most one burst.
     mutating func trimToBurst() {
         guard let rate else { return }
         tokens = min(tokens, max(0, Self.tokens(rate, for: RateLimiter.burst) - held))

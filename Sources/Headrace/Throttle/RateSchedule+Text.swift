@@ -32,7 +32,7 @@ extension RateSchedule: LosslessStringConvertible {
         try? self.init(parsing: description)
     }
 
-    /// The text from which the same schedule is parsed.
+    /// The schedule as text, from which ``init(parsing:)`` creates an equal schedule.
     public var description: String {
         (entries.map(\.text) + ["\(Self.otherwiseWord) \(Self.text(otherwise))"]).joined(separator: ", ")
     }
@@ -41,7 +41,7 @@ extension RateSchedule: LosslessStringConvertible {
         part.split { $0 == " " || $0 == "\t" }
     }
 
-    /// Returns one entry for each range of hours.
+    /// Parses the words of one entry; returns one entry for each range of hours.
     private static func entries(_ words: [Substring]) throws(DownloadError) -> [Entry] {
         var rest = words[...]
         var days: Set<Weekday> = []
@@ -127,7 +127,7 @@ extension RateSchedule.Weekday {
         return (0...count).map { allCases[(first.rawValue - 1 + $0) % 7] }
     }
 
-    /// The days as words; consecutive ones form a range.
+    /// Returns the days as words; consecutive days form a range.
     fileprivate static func texts(_ days: Set<Self>) -> [String] {
         var runs: [[Self]] = []
         for day in allCases where days.contains(day) {

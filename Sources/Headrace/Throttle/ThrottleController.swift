@@ -4,13 +4,13 @@ import Synchronization
 ///
 /// The schedule is consulted when bytes are requested, at most once a minute, so no timer is needed.
 final class ThrottleController: Sendable {
-    /// The size of a buffer, as the time in seconds in which its bytes are consumed at the limit.
+    /// The size of a connection's buffer, as the time in seconds in which the rate limit lets its bytes through.
     private static let bufferedTime = 0.25
     static let leastBuffer = 16 << 10
 
     private struct State {
         var limiter = RateLimiter()
-        /// The limit for all downloads that was set by the user; the lower one of this and the schedule's applies.
+        /// The user's limit for all downloads; if the schedule has a limit too, the lower one applies.
         var limit: Int64?
         var schedule: RateSchedule?
         /// The time at which the schedule must be consulted again.
@@ -22,7 +22,7 @@ final class ThrottleController: Sendable {
     private let clock: AnyClock
     private let localTime: @Sendable () -> LocalTime
     private let state = Locked(State())
-    /// `false` if there is no limit, so that the limiter need not be consulted.
+    /// Whether a limit or a schedule is set; if not, the limiter is not consulted.
     private let hasLimits = Atomic(false)
 
     init(
@@ -68,8 +68,7 @@ final class ThrottleController: Sendable {
         change { state, _ in state.schedule = schedule }
     }
 
-    /// Applies the changed limit of a running download; the limit of any other download is applied with its first
-    /// handle.
+    /// Applies a running download's changed limit; for other downloads, the first handle applies the limit.
     func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
             guard state.handles[.download(record.id)] != nil else { return }
@@ -91,7 +90,7 @@ final class ThrottleController: Sendable {
         hasLimits.store(state.limiter.hasLimits || state.schedule != nil, ordering: .relaxed)
     }
 
-    /// Applies the limit that the schedule specifies for the current minute.
+    /// Applies the schedule's limit for the current minute.
     private func follow(_ state: inout State, at now: Duration) {
         guard now >= state.nextScheduleCheck else { return }
         var limits = [state.limit]
@@ -153,7 +152,7 @@ final class ThrottleController: Sendable {
         rates.min().map { max(Self.leastBuffer, Int(min($0 * Self.bufferedTime, 0x1p40))) }
     }
 
-    /// Returns the share of each scope's limit for one handle, if `moreHandles` are added.
+    /// Returns the share of one handle in each scope's limit, if `moreHandles` handles are added.
     private func rates(_ scopes: [RateLimiter.Scope], moreHandles: Int) -> [Double] {
         let now = clock.now()
         return state.withLock { state in

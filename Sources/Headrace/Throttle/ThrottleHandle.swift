@@ -1,4 +1,6 @@
-/// Applies the rate limits to one connection; when the last reference is released, unused tokens return to the limits.
+/// Applies the rate limits to one connection.
+///
+/// When the last reference is released, unused tokens return to the limits.
 final class ThrottleHandle: Sendable {
     private let rates: ThrottleController
     private let clock: AnyClock
@@ -20,11 +22,10 @@ final class ThrottleHandle: Sendable {
         rates.close(id, scopes, connection.withLock { $0 })
     }
 
-    /// The number of bytes that may be buffered; `nil` if there is no limit.
+    /// The number of bytes that the connection may buffer; `nil` if there is no limit.
     var bufferBytes: Int? { rates.bufferBytes(scopes) }
 
-    /// Waits until bytes may be read, and returns their number; throws `CancellationError` if the task is cancelled
-    /// meanwhile.
+    /// Waits until bytes may be read, and returns how many; throws `CancellationError` if the task is cancelled.
     func allowance(of wanted: Int) async throws -> Int {
         while true {
             let grant = connection.withLock { rates.take(wanted, &$0, id, group: group) }

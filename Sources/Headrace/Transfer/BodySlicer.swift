@@ -1,7 +1,7 @@
 /// Divides the chunks of a body into bytes to skip, to compare with received bytes, and to write.
 ///
-/// Performs no I/O. A body starts with the bytes to skip, followed by those to compare and those to write; bytes after
-/// the last one to write are skipped too.
+/// Performs no I/O. A body starts with the bytes to skip, then come the bytes to compare and the bytes to write. Any
+/// bytes after that are skipped too.
 struct BodySlicer: Sendable {
     /// The bytes of one chunk to compare and to write.
     struct Piece: Sendable, Hashable {
@@ -23,7 +23,7 @@ struct BodySlicer: Sendable {
         rest = body.length ?? .max
     }
 
-    /// Whether the rest of the body is not needed.
+    /// Whether no further bytes of the body are needed.
     var isDone: Bool { rest == 0 && overlap == 0 }
 
     /// Whether all remaining bytes of the body are written, without skipping or comparing any.

@@ -1,4 +1,4 @@
-/// Performs syncs and writes of the resume record in the background of a transfer, one at a time and in order.
+/// Syncs the partial file and writes the resume record while the transfer continues, one action at a time and in order.
 final class Checkpointer: Sendable {
     private struct State {
         var actions: [CheckpointPolicy.Action] = []
@@ -13,7 +13,7 @@ final class Checkpointer: Sendable {
         state.withLock { $0.actions += actions }
     }
 
-    /// Removes and returns the actions that have not been started; called at the end, when no work is running.
+    /// Removes and returns the actions that have not been started; called when no action is running.
     func takeActions() -> [CheckpointPolicy.Action] {
         state.withLock { state in
             defer { state.actions = [] }
@@ -21,7 +21,7 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// Removes and returns the result of the last sync; `nil` if there is none.
+    /// Removes and returns whether the last sync succeeded; `nil` if no result is stored.
     func takeSyncResult() -> Bool? {
         state.withLock { $0.syncResult.take() }
     }
@@ -36,8 +36,8 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// Removes the next action and returns its work, to be performed on another thread; `nil` while other work is
-    /// running, or if there is no action.
+    /// Removes the next action and returns a function that performs it, to be called on another thread; returns `nil`
+    /// while another action is running, or if there is no action.
     func next(in session: borrowing PartialDownload) -> (@Sendable () -> Void)? {
         let action: CheckpointPolicy.Action? = state.withLock { state in
             guard !state.isBusy, !state.actions.isEmpty else { return nil }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Applies the rules for a download's destination: checks the directory, and decides what happens if the name is taken.
+/// Checks a download's destination directory, and decides what happens if the file name is taken.
 struct ConflictResolver: Sendable {
     let names: DestinationPaths
     /// Stored, since each step of a transfer needs the path.
@@ -8,7 +8,7 @@ struct ConflictResolver: Sendable {
     private let policy: DownloadRequest.ConflictPolicy
     private let environment: TransferEnvironment
 
-    /// Checks that the directory accepts files, and creates it if it is missing; blocks.
+    /// Checks that the directory accepts files, and creates it if it is missing; the file calls may block.
     ///
     /// A missing directory is not created if bytes were received before, since it may be on an unmounted disk.
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
@@ -34,8 +34,8 @@ struct ConflictResolver: Sendable {
     /// The final path for a response, as in ``DestinationPaths/path(for:)``.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// Returns whether the existing file at the path is the result, so that nothing is downloaded; throws if the file
-    /// or directory there prevents the download.
+    /// Returns whether the file that exists at the path is the result, so that nothing is downloaded; throws if the
+    /// file or directory at the path prevents the download.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // With `rename`, a free name is found when the file is renamed. But if the caller named an existing directory, the file
         // belongs inside it, not beside it under a numbered name.

@@ -1,8 +1,10 @@
-/// Reserves the names of files that are kept up to date: two downloads with one name would replace each other's file as
-/// if it were an older version.
+/// Reserves the names of files that are kept up to date.
 ///
-/// Names are compared in the way of their file system: two different strings may name one file, and equal strings in
-/// two directories name two files.
+/// Without a reservation, two downloads with one name would each take the other's file for an older version and replace
+/// it.
+///
+/// Names are compared as their file system does: two different strings may name one file, and equal strings in two
+/// directories name two files.
 final class DestinationReservations: Sendable {
     private typealias Name = NameComparison.Key
 
@@ -15,7 +17,7 @@ final class DestinationReservations: Sendable {
     }
 
     private struct State {
-        /// For each reserved name, the partial-file path of the downloads that reserved it.
+        /// For each reserved name, the partial-file path of the download that reserved it.
         var holders: [Name: String] = [:]
         /// For each partial-file path, its reservation.
         var claims: [String: Reservation] = [:]
@@ -23,7 +25,7 @@ final class DestinationReservations: Sendable {
 
     private let state = Locked(State())
 
-    /// Reserves a name for a download and releases its previous one; returns `false` if another download has the name.
+    /// Reserves a name for a download and releases its previous name; returns `false` if another download has it.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in
@@ -35,7 +37,7 @@ final class DestinationReservations: Sendable {
         }
     }
 
-    /// Releases the name of a download, unless a later download uses the same partial file.
+    /// Releases the name that a download reserved, unless a later download has taken over its partial file.
     func release(_ record: DownloadRecord) {
         let partialPath = record.names.partialPath
         state.withLock { state in

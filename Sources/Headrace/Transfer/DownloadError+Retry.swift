@@ -1,5 +1,5 @@
 extension DownloadError {
-    /// Whether the same request may succeed a little later.
+    /// Whether the same request may succeed if it is sent again a little later.
     var isTransient: Bool { isNetworkFailure || isRetryable }
 
     /// Whether the server may not exist: its name was not found, or it refused the connection.
@@ -17,7 +17,7 @@ extension DownloadError {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
-    /// This error with a message for a request that could not verify the end of the received bytes.
+    /// This error, with a message that says that the end of the received bytes could not be verified.
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self

@@ -4,17 +4,16 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// The stored request of an earlier run, or no element; an empty array takes only one word, and most downloads
-        /// have no such request.
+        /// The stored request of an earlier run, if any; an array, because an empty one takes only one word.
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
         /// The last file that a transfer of this download fetched.
         var fetched: FileStamp?
         var held: SuspendedPartial?
-        /// The state of the background task, or no element; an empty array takes only one word.
+        /// The state of the background task, if there is one; an array, because an empty one takes only one word.
         var backgroundNote: [BackgroundTaskState]
-        /// The readers exist while a transfer or a reader references them.
+        /// The readers of the file, which exist while a transfer or a reader references them.
         weak var readers: FileReaders?
 
         /// Changes the stored request of an earlier run, if there is one.
@@ -66,7 +65,7 @@ final class DownloadRecord: Sendable {
 
     var request: DownloadRequest { state.withLock { $0.request } }
 
-    /// Returns a property of the request without copying the other two dozen.
+    /// Returns a property of the request, without copying the whole request.
     func requested<Part>(_ part: (borrowing DownloadRequest) -> Part) -> Part {
         state.withLock { part($0.request) }
     }
@@ -86,15 +85,16 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Adopts the link provider of a request for the same file, if it has one; a link provider is never stored, so a
-    /// restored request lacks it.
+    /// Adopts the link provider of a request for the same file, if that request has one.
+    ///
+    /// A link provider is never stored, so a restored request lacks it.
     func takeVolatile(of request: DownloadRequest) {
         guard let linkProvider = request.linkProvider else { return }
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// Whether a new request for the same file supplies the secrets or the link provider without which this download
-    /// failed.
+    /// Whether a new request for the same file supplies the secrets or the link provider that this failed download
+    /// lacks.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard !lacksSecrets else { return true }
         guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
@@ -102,7 +102,7 @@ final class DownloadRecord: Sendable {
         return SourceList.endedStatuses.contains(code)
     }
 
-    /// Returns the expectations of the request combined with `others`; throws like ``takeExpectations(of:)``.
+    /// Returns the request's expectations and `others` combined; throws like ``takeExpectations(of:)``.
     func expectations(joinedBy others: FileExpectations) throws(DownloadError) -> FileExpectations {
         try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }
     }
@@ -138,7 +138,7 @@ final class DownloadRecord: Sendable {
     /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// Records the fetched file of a finished transfer, for the case that the download is started again.
+    /// Records the file of a finished transfer, in case the download is started again.
     func finished(with file: FinishedFile) {
         if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
     }
@@ -160,10 +160,10 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// The state of the download's background task, or the data to resume it.
+    /// The state of the download's background task, or the data to resume it; `nil` if there is none.
     var backgroundNote: BackgroundTaskState? { state.withLock { $0.backgroundNote.first } }
 
-    /// Sets the state of the background task; returns `false` if it is unchanged.
+    /// Stores the state of the background task; returns `false` if it is unchanged.
     func setBackgroundNote(_ note: BackgroundTaskState?) -> Bool {
         state.withLock { state in
             guard state.backgroundNote.first != note else { return false }
@@ -205,13 +205,13 @@ extension DownloadRecord {
 
     /// Updates the resume record on the disk if the download is running; blocks.
     ///
-    /// With `syncing`, it survives a power cut.
+    /// With `syncing`, the record is also synced, so that it survives a power cut.
     func save(syncing: Bool) {
         guard let readers = state.withLock({ $0.readers }) else { return }
         readers.recordWriter.save(syncing: syncing) { readers.held }
     }
 
-    /// Enters a state like ``DownloadStatus/enter(_:_:sequence:_:)``, and notifies waiting readers.
+    /// Changes the state like ``DownloadStatus/enter(_:_:sequence:_:)``, and notifies waiting readers.
     func enter(
         _ newState: DownloadState?,
         _ event: DownloadEvent?,
@@ -225,7 +225,8 @@ extension DownloadRecord {
 
 /// The state of a partial file that no transfer has open.
 final class SuspendedPartial: Sendable {
-    /// The stamp of the partial file when it was closed; it differs if another process has written to the file since.
+    /// The stamp of the partial file when the transfer closed it; if the file's present stamp differs, another process
+    /// has written to the file.
     let stamp: FileStamp
     let written: ByteRangeSet
     let durable: ByteRangeSet

@@ -1,7 +1,7 @@
 /// The state, progress and history of one download, and the streams that publish them.
 ///
-/// Transfers write and callers read without waiting for the manager. Streams of states and of progress buffer one value
-/// each; a terminal state finishes all streams.
+/// Transfers update the status and callers read it without waiting for the manager. Streams of states and of progress
+/// buffer one value each; a terminal state finishes all streams.
 final class DownloadStatus: Sendable {
     /// The maximum length of the history and of each stream's buffer; the oldest events are dropped.
     static let eventCapacity = 256
@@ -13,7 +13,7 @@ final class DownloadStatus: Sendable {
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
-        /// The conditions that tasks wait for, each with the latch to open.
+        /// The conditions that tasks wait for, each with the latch that resumes its task.
         var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {
@@ -24,7 +24,7 @@ final class DownloadStatus: Sendable {
             eventSubscribers.yield(event)
         }
 
-        /// Changes the progress, and publishes it if it is different.
+        /// Changes the progress, and publishes it if the change made a difference.
         func change(_ change: (inout DownloadProgress) -> Void) {
             let earlier = progress
             change(&progress)
@@ -40,13 +40,12 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Whether a state with this sequence number meets a condition; called under the lock.
+    /// A condition on a state and its sequence number; called under the lock.
     private typealias StateTest = @Sendable (DownloadState, _ sequence: UInt64) -> Bool
 
     private struct Storage {
         var state: DownloadState
-        /// The sequence number of ``state``: states may arrive in any order, and one with a lower number is
-        /// not set.
+        /// The turn (sequence number) of ``state``: a state that arrives with a lower turn is ignored.
         var sequence: UInt64 = 0
         /// `nil` until the download starts or is observed, as for most downloads of a long queue.
         var activity: Activity?
@@ -81,8 +80,9 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// Publishes an event, and sets the state unless a state with a higher sequence number was set already; `nil`
-    /// leaves the state unchanged.
+    /// Publishes an event and sets the state.
+    ///
+    /// A state is ignored if one with a higher sequence number was set already; `nil` leaves the state unchanged.
     ///
     /// A finished, failed or cancelled download may enter another state: later observers then see it continue.
     /// - Parameters:
@@ -133,7 +133,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Publishes that the received bytes were deleted, even if the download has ended.
+    /// Publishes that no received bytes are left, even if the download has ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
@@ -148,15 +148,14 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended or entered a later sequence than `sequence`.
-    ///
-    /// Unless `evenIfCancelled`, also returns when the task is cancelled.
+    /// Waits until the download has ended or entered a later turn than `sequence`; if the task is cancelled, returns at
+    /// once unless `evenIfCancelled` is `true`.
     func waitForEnd(orStateAfter sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > sequence }
     }
 
-    /// Returns when a state with a higher sequence number is set, or when the task is cancelled, unless
-    /// `evenIfCancelled` is set.
+    /// Waits until a state with a higher sequence number is set; if the task is cancelled, returns at once unless
+    /// `evenIfCancelled` is `true`.
     func waitForState(after sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > sequence }
     }

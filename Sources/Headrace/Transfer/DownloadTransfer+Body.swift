@@ -2,12 +2,14 @@ import HeadracePlatform
 
 /// Handles an accepted body, from its first byte until the file has its final name.
 extension DownloadTransfer {
-    /// The minimum size of a partial response for which the next request is sent without a delay.
+    /// The minimum size in bytes of a partial response after which the next request is sent without a delay.
     private static let minPartBytes: Int64 = 4096
-    /// The minimum file size for concurrent checkpoints; for a smaller file, a task group costs more than it saves.
+    /// The minimum file size in bytes for concurrent checkpoints; smaller files do not justify a task group.
     private static let minConcurrentBytes: Int64 = 1 << 20
 
-    /// Appends a body to the received bytes; returns `nil` if bytes are still missing and must be requested.
+    /// Writes a response body to the partial file and, if the file is then complete, finishes the download.
+    ///
+    /// Returns `nil` if bytes are still missing and must be requested.
     ///
     /// Throws a ``RestartReason`` if repeated bytes differ from the received ones.
     func fetch(
@@ -48,7 +50,7 @@ extension DownloadTransfer {
             return try await fetch(segments, &body, accepted, &session, &attempts, path)
         }
         if session.hasGaps { try abandonParts(&session, &attempts) }
-        // If a reader arrives later, the rest is fetched in parts, even if only one connection is allowed.
+        // If a reader arrives later, the missing bytes are fetched in segments, even if only one connection is allowed.
         let mayStop = SegmentedFetch.isPossible(after: response, accepted, session, attempts)
         var stopsEarly = try await write(&body, accepted, &session, &attempts, path, mayStop: mayStop)
         while stopsEarly {
@@ -69,7 +71,7 @@ extension DownloadTransfer {
             let held = session.heldBytes
             throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }
-        // If the file size is unknown, only the next response shows whether this part was the last.
+        // If the file size is unknown, only the next response reveals whether this part was the last.
         let isWhole = accepted.totalBytes.map { $0 == session.heldBytes } ?? (accepted.length == nil)
         guard !isWhole else {
             guard accepted.endsWithStream, expectedSize == nil,
@@ -92,7 +94,7 @@ extension DownloadTransfer {
     }
 
     /// Downloads the missing bytes over several connections; returns `nil` if bytes are still missing and must be
-    /// requested.
+    /// requested again.
     private func fetch(
         _ segments: SegmentedFetch,
         _ body: inout ResponseBody,
@@ -116,7 +118,7 @@ extension DownloadTransfer {
         return nil
     }
 
-    /// Discards the received bytes after the first gap, so that one stream can deliver the rest.
+    /// Discards the received bytes after the first gap, so that a single connection can deliver all missing bytes.
     private func abandonParts(_ session: inout PartialDownload, _ attempts: inout TransferState) throws(DownloadError) {
         let bytes = try session.abandonParts()
         let reason = "The parts could not be verified to be of one version."
@@ -124,9 +126,7 @@ extension DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
     }
 
-    /// Writes the body to the disk while a concurrent task syncs it and writes resume records.
-    ///
-    /// Returns `true` if it stopped because a reader may need other bytes first.
+    /// Writes the body to the disk, with concurrent syncs; returns `true` if it stopped early for a reader.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -161,7 +161,7 @@ extension DownloadTransfer {
         return stopsEarly
     }
 
-    /// Publishes the progress at intervals even if no bytes arrive, since the speed falls.
+    /// Publishes the progress at intervals even if no bytes arrive, so that the shown speed falls.
     private func reportSilence(_ meter: SharedMeter) async {
         let clock = environment.clock
         while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
@@ -169,7 +169,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Writes the body to the disk and passes the checkpoint actions that are due to the concurrent task.
+    /// Writes the body to the disk, and passes due checkpoint actions to the concurrent task.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -230,8 +230,8 @@ extension DownloadTransfer {
         return chunk
     }
 
-    /// Compares repeated bytes with the received ones, and accepts new bytes once all of them match; throws a
-    /// ``RestartReason`` if they differ.
+    /// Compares bytes that the server sent again with those received before, and accepts new bytes once all of them
+    /// match; throws a ``RestartReason`` if they differ.
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
         _ piece: BodySlicer.Piece,

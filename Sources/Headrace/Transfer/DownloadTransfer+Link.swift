@@ -1,10 +1,10 @@
 import HeadracePlatform
 
-/// Replaces expired links.
+/// Requests new links from the request's link provider when links expire.
 extension DownloadTransfer {
-    /// Requests a new link if the present link has expired.
+    /// Requests a new link from the provider if the present link has expired.
     ///
-    /// If the provider returns none, the present link is tried, since the clock may be wrong.
+    /// If the provider returns none, the present link is used nevertheless, since the local clock may be wrong.
     func renewExpiredLink(_ attempts: inout TransferState) async throws {
         guard let provider = record.requested({ $0.linkProvider }), let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()
@@ -20,9 +20,9 @@ extension DownloadTransfer {
 
     /// Requests a new link after an error that an expired link may have caused.
     ///
-    /// Returns `nil` if there is a new link, else the error with which the attempt fails.
+    /// Returns `nil` if the provider returned a new link, else the error with which the attempt fails.
     ///
-    /// For an error of a mirror, no link is requested, since the provider's link replaces the origin's only.
+    /// After an error of a mirror, no link is requested, since a new link can replace only the origin's.
     func renewLink(_ attempts: inout TransferState, after error: DownloadError) async throws -> DownloadError? {
         guard let provider = request.linkProvider, attempts.sources.isOrigin, let status = error.statusCode,
             SourceList.endedStatuses.contains(status), attempts.mayRenewLink()
@@ -42,7 +42,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns the link or the error of a provider; throws only if the download must stop.
+    /// Calls the link provider and returns its link or its error; throws only if the download must stop.
     private func link(
         of provider: DownloadRequest.LinkProvider
     ) async throws(CancellationError) -> Result<DownloadRequest.Link, any Error> {

@@ -6,11 +6,11 @@ struct Mismatch {
     let error: DownloadError
     /// The actual checksum of the file, if it was computed.
     var found: Checksum?
-    /// The ranges of the wrong bytes and the number of wrong pieces; `nil` if it is not known which bytes are wrong.
+    /// The ranges of the wrong bytes and the number of wrong pieces; `nil` if the wrong bytes cannot be located.
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
     /// Whether the bytes were correct when received and changed on the disk, so that no source is at fault.
     private(set) var isDiskFailure = false
-    /// Whether the file has all bytes of the source; `false` if its body was cut off.
+    /// Whether the file has all bytes that the source announced; `false` if the response body was cut off.
     var isWhole = true
 
     init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {
@@ -19,7 +19,7 @@ struct Mismatch {
         self.isWhole = isWhole
     }
 
-    /// Returns a copy of the mismatch that names the wrong bytes.
+    /// Returns a copy of the mismatch that states which bytes are wrong.
     func limited(to ranges: ByteRangeSet, pieces: Int, isDiskFailure: Bool = false) -> Mismatch {
         var mismatch = self
         mismatch.bad = (ranges, pieces)
@@ -32,12 +32,12 @@ struct Mismatch {
 extension DownloadTransfer {
     private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
 
-    /// Releases the wrong bytes of a file, so that they are downloaded again.
+    /// Marks the wrong bytes of a file as missing, so that they are downloaded again.
     ///
     /// Throws the mismatch's error if another source must be used or the download must fail.
     ///
-    /// When the download fails, correct bytes are kept in the partial file; without any, the file is saved under
-    /// another name or deleted.
+    /// If the download fails, the partial file keeps the correct bytes. If no bytes are known to be correct, the file
+    /// is saved under another name or deleted.
     func prepareRepair(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
@@ -68,7 +68,7 @@ extension DownloadTransfer {
         if next == .otherSource { throw mismatch.error }
     }
 
-    /// Saves a wrong file under another name, or deletes it; returns the error, with the path of the saved file.
+    /// Saves a wrong file under another name, or deletes it; returns the mismatch's error with the saved path.
     private func save(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,
@@ -99,9 +99,9 @@ extension DownloadTransfer {
         }
     }
 
-    /// The path of a file with the same bytes that an earlier download saved; `nil` if there is none.
+    /// Returns the path of a wrong file with the same bytes that an earlier download saved; `nil` if there is none.
     ///
-    /// Avoids that a command that is run repeatedly saves one more wrong file each time.
+    /// Without this check, a command that is run repeatedly would save one more wrong file each time.
     private func savedFile(_ mismatch: Mismatch, _ session: PartialDownload, _ path: String) async throws -> String? {
         guard let checksum = mismatch.found else { return nil }
         var names = MismatchNames(path, session.names)
@@ -140,7 +140,7 @@ extension DownloadError {
         )
     }
 
-    /// Returns the error with one more sentence in its message.
+    /// Returns the error with `sentence` appended to its message.
     fileprivate func followed(by sentence: String) -> DownloadError {
         var error = self
         error.message += " \(sentence)"

@@ -2,11 +2,11 @@ import HeadracePlatform
 
 /// Verifies a complete file and acts on the result.
 extension DownloadTransfer {
-    /// Returns the reason why the received bytes must not be resumed, whatever the response; `nil` if they may be
-    /// resumed.
+    /// Returns the reason why the received bytes must be downloaded again, whatever the server responds; `nil` if they
+    /// may be resumed.
     ///
-    /// The reasons are: nothing verifies the bytes at the end, another requester downloaded them, or they exceed or
-    /// contradict the expected size.
+    /// The reasons are: nothing will verify the complete file, another requester downloaded the bytes, or they exceed
+    /// or contradict the expected size.
     func restartReason(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
         if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
         if let known = session.representation,
@@ -50,7 +50,7 @@ extension DownloadTransfer {
 
     /// Returns whether a response helps to verify the end of bytes that ended with an HTTP/2 stream.
     ///
-    /// If it does not, the next request uses the other version of HTTP; throws if both have been tried.
+    /// If it does not, the next request uses the other version of HTTP; throws if both versions have been tried.
     func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
         switch verdict {
         case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:
@@ -63,8 +63,9 @@ extension DownloadTransfer {
         }
     }
 
-    /// Verifies the complete file and gives it its final name; returns `nil` if bytes are wrong or missing and must be
-    /// requested again.
+    /// Verifies the complete file and renames it to its final name.
+    ///
+    /// Returns `nil` if bytes are wrong or missing and must be requested again.
     ///
     /// Throws `checksum` if the file is wrong and the current source is not used again.
     func complete(
@@ -82,7 +83,7 @@ extension DownloadTransfer {
             }
             if let mismatch = try await mismatch(session, &attempts, path, evaluated.size) {
                 if framing == .stream, evaluated.size == nil {
-                    // The file may be correct so far and merely incomplete.
+                    // The bytes so far may be correct, and the file merely incomplete.
                     attempts.resume.mustVerifyEnd(announcesRanges: false)
                     return nil
                 }
@@ -93,8 +94,9 @@ extension DownloadTransfer {
         return try finish(&session, &attempts, path, framing)
     }
 
-    /// Returns whether the file on the disk has all bytes written to it; if not, releases the lost ones, to be
-    /// downloaded again.
+    /// Returns whether the file on the disk still has all bytes that were written to it.
+    ///
+    /// If not, marks the lost bytes as missing, so that they are downloaded again.
     ///
     /// Throws `fileSystem` if bytes were lost too often.
     private func isIntact(
@@ -208,7 +210,7 @@ extension DownloadTransfer {
     }
 }
 
-/// Reads a file to verify it, and publishes the progress.
+/// Reads a file to verify it, and publishes the progress of the verification.
 private struct Reading {
     private let transfer: DownloadTransfer
     private var progress: DownloadProgress
@@ -235,7 +237,7 @@ private struct Reading {
         return found
     }
 
-    /// Returns the pieces whose bytes have changed since they were received.
+    /// Returns the pieces whose bytes have changed on the disk since they were received.
     mutating func changed(
         _ pieces: ReceivedPieces?,
         fileSize: Int64,

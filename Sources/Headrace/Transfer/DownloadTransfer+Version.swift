@@ -1,21 +1,23 @@
 import HeadracePlatform
 
-/// Finds existing files, so that a file is downloaded only if the server has another version.
+/// Finds existing files at the destination, so that a file is downloaded only if the server has another version.
 extension DownloadTransfer {
     /// An existing file, its size and its version.
     struct ExistingFile {
         let path: String
         let size: Int64
         let version: SavedValidator
-        /// Whether an earlier release saved the version: it did not save the requester.
+        /// Whether the version was saved by an earlier release, which did not save the requester.
         let lacksRequester: Bool
     }
 
     /// Returns the existing file whose validator is sent in a conditional request; `nil` if the file must be downloaded
     /// in any case.
     ///
-    /// Prefers the newest file that this requester downloaded. If no file is known to be this requester's, returns the
-    /// newest one if a login that the server requests, or a redirect, may still identify the requester as the same.
+    /// Prefers the newest file that this requester downloaded.
+    ///
+    /// If no file is known to be this requester's, returns the newest one, provided that the server's login challenge
+    /// or a redirect may still identify the requester as the same.
     func existingFile(_ attempts: TransferState, named path: String) -> ExistingFile? {
         guard attempts.resume.sendsCondition else { return nil }
         let kept = existingFiles(named: path, from: attempts.sources.current)
@@ -42,13 +44,14 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns the requester that received a response; without a response, the requester as far as it is known before
-    /// the request.
+    /// Returns the requester that received a response.
+    ///
+    /// Without a response, returns the requester as far as it is known before the request.
     func requester(_ head: ResponseHead?, _ attempts: TransferState) -> Requester {
         record.requested { Requester($0, at: attempts.sources.current, head, environment.configuration) }
     }
 
-    /// Whether an existing file, if it is the server's current version, is also current for this requester.
+    /// Whether this requester may use an existing file if the file is the server's current version.
     private func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
         if kept.lacksRequester { return true }
         guard let fingerprint = kept.version.requester else { return requester.isAnonymous }
@@ -58,9 +61,8 @@ extension DownloadTransfer {
         return fingerprint.matches(requester)
     }
 
-    /// Returns the existing file that a 304 response to this condition confirms.
-    ///
-    /// If it confirms none, returns `nil`, and the next request is unconditional.
+    /// Returns the existing file that a 304 response to this condition confirms; if the response confirms no file,
+    /// returns `nil`, and the next request is unconditional.
     func unchanged(
         since condition: Precondition?,
         _ head: ResponseHead,
@@ -97,8 +99,7 @@ extension DownloadTransfer {
         return present(path, DownloadEvent.skipped)
     }
 
-    /// Returns the result for a download that finishes with an existing file, and publishes an event, which gives the
-    /// reason.
+    /// Returns the result for a download that finishes with an existing file, and publishes an event with the reason.
     func present(_ path: String, _ event: (URL) -> DownloadEvent) -> FinishedFile {
         let file = URL(filePath: path, directoryHint: .notDirectory)
         publish(event(file))
@@ -127,8 +128,9 @@ extension DownloadTransfer {
         )
     }
 
-    /// Handles a file that was complete when an earlier process ended: returns it as the result if it is the requested
-    /// file, else `nil`; removes the resume record.
+    /// Returns the file that was complete when an earlier process ended, if it is the requested file, else `nil`.
+    ///
+    /// Removes the resume record.
     func result(
         _ path: String,
         _ session: PartialDownload,
@@ -143,7 +145,7 @@ extension DownloadTransfer {
         return isResult ? skipped(path) : nil
     }
 
-    /// Whether a file that was complete when an earlier process ended is the requested one.
+    /// Returns whether a file that was complete when an earlier process ended is the requested one.
     private func isRequested(_ path: String, _ attempts: inout TransferState) async throws -> Bool {
         guard let status = try? environment.files.status(path), expectedSize ?? status.size == status.size else {
             return false
@@ -156,7 +158,7 @@ extension DownloadTransfer {
     /// Returns the path of an existing file that matches the request's checksum or piece hashes; `nil` if there is
     /// none.
     ///
-    /// Reads every file with the name or a numbered name completely, if it has the given size.
+    /// Reads each file with this name or a numbered variant completely, if the file has the given size.
     func verifiedFile(named name: String, _ attempts: inout TransferState, size: Int64? = nil) async throws -> String? {
         guard record.requested({ $0.comparesExistingFile }) else { return nil }
         for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
@@ -195,7 +197,7 @@ extension DownloadTransfer {
         return false
     }
 
-    /// Returns the existing files with a known version that were downloaded from this source and are unchanged.
+    /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since.
     private func existingFiles(named path: String, from source: URL) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
         guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
@@ -265,7 +267,7 @@ extension DownloadRequest {
     /// Returns the properties of a request, besides its URL, that may affect which file the server sends; contains no
     /// secrets.
     ///
-    /// With `tellingLogins`, the text also differs between logins: it contains a hash of 16 bits, too short to reveal a
+    /// With `tellingLogins`, the text also differs between logins. It contains a hash of 16 bits, too short to reveal a
     /// login.
     func variant(_ configuration: DownloadConfiguration, tellingLogins: Bool) -> String {
         guard hasCredentials(configuration) else { return variant }
@@ -273,14 +275,14 @@ extension DownloadRequest {
         return variant.isEmpty ? login : "\(login)\n\(variant)"
     }
 
-    /// Returns a fingerprint of the login and the header fields, by which a server may select the file; empty if there
+    /// Returns a fingerprint of the login and the header fields by which a server may select the file; empty if there
     /// are none.
     func requesterFingerprint(_ configuration: DownloadConfiguration) -> String {
         let variant = variant(configuration, tellingLogins: true)
         return variant.isEmpty ? "" : Fingerprint(variant).short
     }
 
-    /// Returns a 16-bit hash of everything by which a server may identify the sender.
+    /// Returns a 16-bit hash of all login data and header fields by which a server may identify the requester.
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
@@ -291,7 +293,7 @@ extension DownloadRequest {
         return String(Fingerprint(texts.joined(separator: "\n")).description.suffix(4))
     }
 
-    /// Whether a server may identify the sender, by the request or by the manager's credentials.
+    /// Whether a server may identify the requester, by the request itself or by the manager's credentials.
     private func hasCredentials(_ configuration: DownloadConfiguration) -> Bool {
         url.login != nil || configuration.credentials != nil || configuration.netrc != nil
             || configuration.cookies != nil || configuration.clientCertificate != nil

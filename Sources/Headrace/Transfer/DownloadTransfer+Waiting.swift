@@ -2,8 +2,9 @@ import HeadracePlatform
 
 /// Decides how long a transfer waits before the next request, and whether it keeps its slot meanwhile.
 extension DownloadTransfer {
-    /// Returns the delay before the next request to the same source, or `nil` if the source must be abandoned; throws
-    /// if the download must fail.
+    /// Returns the delay before the next request to the same source; `nil` if the transfer must abandon the source.
+    ///
+    /// Throws if the download must fail.
     func delay(
         after error: DownloadError,
         holdingBytes: Bool,
@@ -29,8 +30,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Switches to another source while the host of the current one requires a delay; if there is no other source,
-    /// throws ``Retry`` to release the slot.
+    /// Switches to another source while the current source's host requires a delay; if there is no other source, throws
+    /// ``Retry`` to release the slot, the transfer's place among the running ones.
     func waitForHost(_ attempts: inout TransferState) throws {
         while let time = environment.hosts.notBefore(attempts.sources.current), !attempts.isHastened {
             let now = environment.clock.now()
@@ -45,7 +46,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns if a retry may begin now; throws ``Retry`` to delay it again if too many retries are due at its host.
+    /// Returns at once if a retry may begin now; throws ``Retry`` if too many retries are due at its host.
     func waitForPace(_ attempts: inout TransferState) throws {
         guard let failure = attempts.unpacedFailure.take() else { return }
         let now = environment.clock.now()
@@ -61,9 +62,10 @@ extension DownloadTransfer {
         return Retry(attempts: attempts, time: environment.clock.now() + delay)
     }
 
-    /// Returns a retry that waits until other transfers release their descriptors, if the error is a lack of these.
+    /// Returns a retry that waits until other transfers release descriptors, if the error is a lack of descriptors.
     ///
-    /// It does not count as a failure of the source. Returns `nil` for other errors, or if no other transfer is running.
+    /// The error does not count as a failure of the source. Returns `nil` for other errors, or if no other transfer is
+    /// running.
     func retryAfterOthers(_ attempts: TransferState, after error: DownloadError) -> Retry? {
         guard error.isOutOfDescriptors, environment.descriptors.ranOut() else { return nil }
         publish(.notice(.waitingForDescriptors(error)))

@@ -10,7 +10,7 @@ final class DownloadTransfer: Sendable {
         var keptBytes: Bool
     }
 
-    /// Thrown to release the slot and resume the transfer later.
+    /// Thrown to release the transfer's slot and resume the transfer later.
     struct Retry: Error {
         var attempts: TransferState
         var time: Duration
@@ -19,7 +19,7 @@ final class DownloadTransfer: Sendable {
     let record: DownloadRecord
     let stop: StopSignal
     let environment: TransferEnvironment
-    /// The state carried over to the next attempt.
+    /// The state of earlier attempts, which this run continues with.
     let attempts: TransferState
 
     init(
@@ -38,7 +38,7 @@ final class DownloadTransfer: Sendable {
     }
 
     var request: DownloadRequest { record.request }
-    /// The request's expected size; another request for the same file may set it at any time.
+    /// The request's expected size in bytes; another request for the same file may set it at any time.
     var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
 
@@ -224,7 +224,7 @@ final class DownloadTransfer: Sendable {
         case redirected(URL, ResponseHead)
     }
 
-    /// Acts on a response; returns `nil` if another request must be sent at once.
+    /// Evaluates a response and handles its body; returns `nil` if another request must be sent at once.
     private func receive(
         _ response: Response,
         _ body: inout ResponseBody,
@@ -313,7 +313,7 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// Records that the received bytes are unusable; they are kept until a response that replaces them is accepted.
+    /// Records that the received bytes are unusable; they are kept until the transfer accepts a replacement.
     private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
         // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.

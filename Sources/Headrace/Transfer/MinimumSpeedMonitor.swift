@@ -6,7 +6,7 @@ struct MinimumSpeedMonitor: Sendable {
     private let timeout: Duration
     private var meter = SpeedMeter(start: .zero)
     private var waited = Duration.zero
-    /// The waiting time at which the speed last reached the minimum.
+    /// The total waiting time at the moment when the speed last reached the minimum.
     private var lastFast = Duration.zero
 
     init(bytesPerSecond: Int64, timeout: Duration) {
@@ -21,7 +21,7 @@ struct MinimumSpeedMonitor: Sendable {
         if meter.bytesPerSecond(at: waited) >= Double(bytesPerSecond) { lastFast = waited }
     }
 
-    /// Throws `stalled` if the speed has been below the minimum for the whole timeout.
+    /// Throws `stalled` if the speed has been below the minimum for the whole timeout, counting only waiting time.
     func check() throws(DownloadError) {
         guard waited - lastFast >= timeout else { return }
         throw DownloadError(

@@ -10,7 +10,7 @@ extension PartialDownload {
         try? partial.setModified(date.seconds)
     }
 
-    /// Sets the attributes that record the origin and the version of the file with this stamp.
+    /// Sets the extended attributes that record the origin and the version of the finished file.
     ///
     /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
     /// file with attributes.
@@ -70,7 +70,8 @@ extension PartialDownload {
 extension RepresentationMetadata {
     /// Returns the modification time that the server sent; `nil` if it cannot be true.
     ///
-    /// It cannot be true in the future, or at the start of 1970, which servers send if they do not know the time.
+    /// A time cannot be true if it is in the future, or at the start of 1970, which servers send if they do not know
+    /// the time.
     func plausibleDate(at now: HTTPDate) -> HTTPDate? {
         let date = lastModified.flatMap(HTTPDate.init(parsing:))
         return date.flatMap { $0.seconds > 0 && $0 <= now ? $0 : nil }

@@ -1,13 +1,15 @@
-/// Saves or removes the bytes at the end of an attempt.
+/// Saves or removes the received bytes at the end of an attempt.
 extension PartialDownload {
-    /// The largest common block size of a file system.
+    /// The largest common block size of a file system, in bytes.
     ///
     /// A file can occupy up to this much more space than its length.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Updates the resume record, so that a later attempt finds the bytes; with `leaving`, even after a reboot.
+    /// Updates the resume record, so that a later attempt finds the received bytes.
     ///
-    /// If that fails, the existing record remains, which claims fewer bytes.
+    /// With `leaving`, a later attempt finds them even after a reboot.
+    ///
+    /// If the update fails, the previous record remains, which lists fewer bytes.
     mutating func keep(leaving: Bool) {
         // A hole among bytes that are recorded as durable would count as zeros.
         _ = try? releaseLostBytes()

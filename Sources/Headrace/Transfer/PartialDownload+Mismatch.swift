@@ -23,8 +23,9 @@ struct MismatchNames {
 
 /// Saves a complete partial file whose bytes are wrong.
 extension PartialDownload {
-    /// Renames the partial file to a free name and removes the resume record; with syncs of the file and the directory
-    /// in between.
+    /// Renames the partial file to a free name and removes the resume record.
+    ///
+    /// With `full` durability, syncs the file before the rename, and the directory before the record is removed.
     ///
     /// A process that is killed meanwhile leaves the partial file or the renamed one. The renamed file stays private to
     /// its owner and gets no validator attribute, so that a later download does not mistake it for the finished file.
