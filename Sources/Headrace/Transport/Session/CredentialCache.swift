@@ -26,8 +26,8 @@ struct CredentialCache: Sendable {
     /// Handles a 401 response of an origin; `refused` contains the credentials that the same request was sent with
     /// before.
     ///
-    /// Credentials in `refused` count as rejected for this request only, because a credential may be valid for another part of the server.
-    /// `candidate` is a credential that is available without a provider request.
+    /// Credentials in `refused` count as rejected for this request only, because they may be valid for another part of
+    /// the server. `candidate` is a credential that is available without a provider request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         var entry = entries[origin] ?? Entry()
         defer { entries[origin] = entry }
