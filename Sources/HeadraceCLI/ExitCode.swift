@@ -48,7 +48,7 @@ extension ExitCode {
         self = Self.table[code] ?? .other
     }
 
-    /// Creates the exit status of a run: the status that all `failures` share, or else `other`.
+    /// Creates the exit status of a run: `success` without failures, the status that all share, or else `other`.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success
