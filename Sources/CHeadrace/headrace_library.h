@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-// Copies the reason for the last failure: the next call or the end of the thread frees the system's own text.
+// Returns a copy of the last dlerror() text, which the next call or the end of the thread would free.
 static const char *copy_of_dlerror(void) {
     static char copy[512];
     const char *text = dlerror();
@@ -12,8 +12,8 @@ static const char *copy_of_dlerror(void) {
     return copy;
 }
 
-// Opens the first of two libraries that is installed; if `name` is missing, `description` becomes the reason. Binds lazily,
-// as the linker does, or all symbols of the thirty libraries that libcurl depends on would be resolved.
+// Opens the library `name`; if that fails, sets `description` to the reason and opens `other`. Binds lazily, because
+// otherwise all symbols of the thirty libraries that libcurl depends on would be resolved at once.
 static void *open_library(const char *name, const char *other, const char **description) {
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {
@@ -23,7 +23,7 @@ static void *open_library(const char *name, const char *other, const char **desc
     return library;
 }
 
-// Looks up a function of a library; if it is missing, `description` becomes the reason.
+// Looks up a function of a library; returns 0 and sets `description` to the reason if it is missing.
 static int find(void *library, void **function, const char *name, const char **description) {
     *function = dlsym(library, name);
     if (*function == NULL) {

@@ -5,7 +5,7 @@ struct ExitCode: Sendable, Hashable {
     let code: Int32
 
     static let success = ExitCode(code: 0)
-    /// Several different errors, or one without a status of its own, such as a missing libcurl.
+    /// The status for different errors in one run, or for an error without its own status, such as a missing libcurl.
     static let other = ExitCode(code: 1)
     static let usage = ExitCode(code: 2)
     static let network = ExitCode(code: 3)
@@ -48,7 +48,7 @@ extension ExitCode {
         self = Self.table[code] ?? .other
     }
 
-    /// The exit status of a run: that of its failures if all have the same, or else `other`.
+    /// Creates the exit status of a run: `success` without failures, the status that all share, or else `other`.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success

@@ -4,7 +4,7 @@ import Headrace
 @main
 struct Tool {
     static func main() async {
-        // Before anything opens a file.
+        // Must run before anything opens a file.
         StandardStreams.hold()
         DescriptorLimit.raise()
         Signals.restoreQuit()
@@ -36,7 +36,7 @@ struct Tool {
         case .version: return Console.output.print("headrace \(headraceVersion)")
         case .verb(let verb, let arguments):
             let places = [Option.output, .directory].compactMap(arguments.value)
-            // Only for commands that save files relative to it.
+            // Only commands that save files to a relative path need the current directory.
             if verb.options.contains(where: { $0.option == .directory }),
                 !places.contains(where: { $0.hasPrefix("/") }),
                 let failure = Files.currentDirectoryFailure()
@@ -90,7 +90,7 @@ enum Invocation {
         }
     }
 
-    /// For a first argument that is not a command.
+    /// Creates the invocation for a first argument that is not a command.
     private init(_ first: String, of verbs: [Verb]) throws(UsageError) {
         switch first {
         case "-h", "--help": self = .help(verbs)
@@ -110,7 +110,7 @@ enum Invocation {
         }
     }
 
-    /// For the word of a group that none of its commands follows.
+    /// Creates the invocation for the word of a group that is not followed by one of the group's commands.
     private init(_ word: String, _ second: String?, _ group: [Verb]) throws(UsageError) {
         let advice = "see headrace \(word) --help"
         switch second {

@@ -159,9 +159,9 @@ hr_easy hr_easy_init(void);
 void hr_easy_reset(hr_easy easy);
 void hr_easy_cleanup(hr_easy easy);
 hr_code hr_easy_set_long(hr_easy easy, hr_easy_option option, long value);
-/// libcurl copies the string.
+/// Sets a string option; libcurl copies the string.
 hr_code hr_easy_set_string(hr_easy easy, hr_easy_option option, const char *value);
-/// libcurl stores the pointer, which must stay valid as long as the transfer.
+/// Sets a pointer option; the pointer must stay valid as long as the transfer.
 hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value);
 hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback);
 hr_code hr_easy_set_open_socket_callback(hr_easy easy, hr_open_socket_callback callback);

@@ -19,14 +19,14 @@ typedef struct hr_ready {
     int events;
 } hr_ready;
 
-/// Returns 0, or the errno of the call that failed.
+/// Opens the poller's descriptors: 0, or the errno of the call that failed.
 int hr_poller_open(hr_poller *poller);
 void hr_poller_close(hr_poller *poller);
 /// Watches a socket for HR_CSELECT_IN and HR_CSELECT_OUT, or stops watching it if `events` is 0.
 void hr_poller_watch(const hr_poller *poller, int socket, int events);
 /// Waits at most `milliseconds` (-1: indefinitely), fills `ready` and returns the count, which excludes wake-ups.
 int hr_poller_wait(const hr_poller *poller, hr_ready *ready, int capacity, int milliseconds);
-/// Ends the wait; callable from any thread.
+/// Makes hr_poller_wait return; callable from any thread.
 void hr_poller_wake(const hr_poller *poller);
 
 /// Blocks SIGPIPE in the calling thread, so that writing to a closed connection fails instead of ending the process.

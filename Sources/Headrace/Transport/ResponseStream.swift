@@ -30,7 +30,7 @@ package final class ResponseStream: Sendable {
 
     let pool: ChunkPool
     let chunkCapacity: Int
-    /// Whether the watermark is reduced until the reader sets another one.
+    /// Whether the stream starts with a reduced watermark, which applies until the reader sets another one.
     let startsHeldBack: Bool
     private let highWatermark: Int
     private let storage: Locked<Storage>

@@ -20,13 +20,13 @@ package struct ResponseStreamState: Sendable, Equatable {
     package enum Demand: Equatable {
         /// Deliver more.
         case more
-        /// Pause after this delivery, which was accepted, until resumed.
+        /// Pause until resumed; the bytes of this delivery were accepted.
         case pause
         /// Stop, because the reader has closed the stream.
         case stop
     }
 
-    /// The result for the reader.
+    /// The next item for the reader.
     enum Next: Equatable {
         case wait
         case chunk

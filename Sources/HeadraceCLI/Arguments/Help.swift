@@ -5,7 +5,7 @@ enum Help {
         6 checksum mismatch, 7 invalid HTTP response, 1 other or several different errors; 129, 130, 131, 143 interrupted.
         """
 
-    /// The help for these commands; a single command is shown with its options.
+    /// Returns the help for the given commands; a single command is shown with its options.
     static func text(on verbs: [Verb] = Verb.table) -> String {
         var lines = verbs.enumerated().map { index, verb in
             let words = ["headrace", verb.name, "[options]", verb.operands].filter { !$0.isEmpty }

@@ -29,7 +29,7 @@ struct ParsedArguments: Sendable, Equatable {
     /// All arguments given to a repeatable option.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
-    /// The options as words of a command line, without the excluded ones and with each argument transformed by `change`.
+    /// Returns the options as words of a command line, without `excluded` and with the arguments changed by `change`.
     func words(leavingOut excluded: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
         Option.table.filter { !excluded.contains($0.option) }.flatMap { entry in
             all(entry.option).map { value in
@@ -101,7 +101,7 @@ struct UsageError: Error, Equatable {
         self.message = message
     }
 
-    /// A problem with the argument of an option.
+    /// Creates the error for an invalid argument of an option.
     init(_ option: Option, _ problem: String) {
         self.init("--\(option.rawValue): \(problem)")
     }

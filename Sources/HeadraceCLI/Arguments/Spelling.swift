@@ -1,6 +1,6 @@
 /// Suggests corrections for misspelled commands and options.
 enum Spelling {
-    /// The known word closest to an unknown one; `nil` if none is close, or if several are equally close.
+    /// Returns the known word closest to an unknown `word`; `nil` if none is close, or if several are equally close.
     ///
     /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing, extra or
     /// swapped.
@@ -16,7 +16,7 @@ enum Spelling {
         return nearest.count == 1 ? nearest[0].1 : nil
     }
 
-    /// Returns the end of a message: the suggestion, or else the advice.
+    /// Returns the end of an error message: the suggested word, or the advice if there is no suggestion.
     static func hint(_ suggestion: String?, else advice: String? = nil) -> String {
         (suggestion.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
     }

@@ -1,6 +1,6 @@
 /// A command of the tool.
 struct Verb: Sendable {
-    /// One word, or the group's word and the command's own: `queue add`.
+    /// The command's word, preceded by the word of its group if it has one: `get`, `queue add`.
     let name: String
     let operands: String
     let summary: String

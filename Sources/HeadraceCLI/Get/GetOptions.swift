@@ -17,7 +17,7 @@ struct GetOptions: Sendable {
     var inputFile: String?
     /// Paths of Metalink documents.
     var metalinks: [String] = []
-    /// Messages about files of these documents that cannot be downloaded or verified.
+    /// Messages about files of the Metalink documents that cannot be downloaded or verified.
     var rejectedFiles: [String] = []
     /// Whether the first line of the JSON output has yet to be written.
     var writesJSONHead = true

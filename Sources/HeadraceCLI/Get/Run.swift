@@ -1,6 +1,6 @@
 import Headrace
 
-/// The downloads of a manager from their start to the last line, for `get` and `queue run`.
+/// Runs the downloads of a manager and prints their progress and results, for `get` and `queue run`.
 struct Run {
     /// Whether other processes can change the queue during the run.
     enum Mode {
@@ -32,7 +32,7 @@ struct Run {
         self.options = options
         self.requests = requests
         printer = ProgressPrinter(options)
-        // A quiet run of its own does not need the events, which are costly for thousands of small files.
+        // A quiet `get` does not need the events, which are costly for thousands of small files.
         events = mode.isAlone && printer.isQuiet ? nil : manager.events
     }
 
@@ -116,7 +116,7 @@ struct Run {
             await printer.recordStates(of: [download])
             follow(download, state, in: &group)
         case .running, .failed, .cancelled: follow(download, state, in: &group)
-        // Already followed since it started.
+        // The download has been followed since it started.
         case .finished: break
         }
     }
@@ -132,10 +132,10 @@ struct Run {
     private func follow(_ download: Download, _ state: DownloadState, in group: inout DiscardingTaskGroup) {
         guard !printer.isQuiet else { return }
         switch state {
-        // Nothing to report before it runs.
+        // There is nothing to report before the download runs.
         case .waiting where download.networkBlocker == nil: return
         case .paused: return
-        // Stopped by a signal; the queue still has it.
+        // A signal stopped the download, which remains in the queue.
         case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
         case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await printer.follow(download) }
         }

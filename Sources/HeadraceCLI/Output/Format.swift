@@ -9,7 +9,7 @@ enum Format {
 
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-    /// Three digits and a unit: `512 B`, `1.50 KiB`, `12.3 MiB`, `1023 GiB`.
+    /// Formats a size with three digits and a unit: `512 B`, `1.50 KiB`, `12.3 MiB`, `1023 GiB`.
     static func size(_ bytes: Int64) -> String {
         guard bytes >= 1024 else { return "\(max(0, bytes)) B" }
         var unit = 1
@@ -27,12 +27,12 @@ enum Format {
         }
     }
 
-    /// Bytes per second: `1.50 KiB/s`.
+    /// Formats a speed: `1.50 KiB/s`.
     static func speed(_ bytesPerSecond: Double) -> String {
         size(wholeNumber(bytesPerSecond)) + "/s"
     }
 
-    /// `0:07`, `1:02`, `3:04:05`; from 100 hours, days and hours: `5d 03h`.
+    /// Formats a duration: `0:07`, `1:02`, `3:04:05`; from 100 hours on, as days and hours: `5d 03h`.
     static func duration(_ duration: Duration) -> String {
         let seconds = max(0, duration.components.seconds)
         let (days, hours, minutes) = (seconds / 86_400, seconds / 3600, seconds / 60 % 60)
@@ -43,7 +43,7 @@ enum Format {
         }
     }
 
-    /// An elapsed time: `12 ms`, `2.3 s`, and like ``duration(_:)`` from ten seconds.
+    /// Formats an elapsed time: `12 ms`, `2.3 s`; from ten seconds on, like ``duration(_:)``.
     static func elapsed(_ duration: Duration) -> String {
         guard duration >= .seconds(1) else { return "\(max(1, wholeNumber(duration / .milliseconds(1)))) ms" }
         guard duration < .seconds(10) else { return Self.duration(duration) }

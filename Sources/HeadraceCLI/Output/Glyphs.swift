@@ -28,7 +28,7 @@ enum Glyphs: Sendable, Equatable {
         return "[" + filled + "]"
     }
 
-    /// The line with characters that the terminal can show.
+    /// Returns the line with each ellipsis replaced by `~` unless Unicode may be used.
     func fit(_ line: String) -> String {
         self == .unicode ? line : line.replacing("…", with: "~")
     }

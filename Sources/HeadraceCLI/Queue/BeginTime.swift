@@ -16,7 +16,7 @@ enum BeginTime {
     static func text(_ date: Date) -> String {
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
         var time = tm()
-        // mktime does this by itself; localtime_r need not.
+        // mktime reads the time zone by itself, but localtime_r need not.
         tzset()
         localtime_r(&seconds, &time)
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]

@@ -154,7 +154,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> 
             let queue = (try? await registry.downloads()) ?? []
             lines = zip(ids, requests).map { id, request in
                 guard let index = queue.firstIndex(where: { $0.id == id }) else {
-                    // The process that runs the queue has not taken it yet.
+                    // The process that runs the queue has not processed the addition yet.
                     return DownloadSnapshot(added: request, as: id).json(position: nil)
                 }
                 return queue[index].json(position: index + 1)
@@ -172,7 +172,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
     let registry = try DownloadRegistry(arguments)
     return try await reportingErrors(to: arguments) {
         var all = try await registry.presentDownloads()
-        // If no process runs the queue, the network is not what downloads wait for.
+        // If no process runs the queue, the downloads do not wait for the network.
         if try await registry.processID != nil { await all.fillInBlockers() }
         let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
         var lines: [String] = []
@@ -183,7 +183,7 @@ private func queueList(_ arguments: ParsedArguments) async throws(UsageError) ->
         } else {
             let message =
                 all.isEmpty ? "The queue is empty." : "No download in the queue is \(state?.rawValue ?? "selected")."
-            // Nothing on standard output for a program that reads it.
+            // If a program reads standard output, the message goes to standard error.
             guard Console.output.width != nil else { return Console.error.print(message) }
             lines = [message]
         }

@@ -24,7 +24,7 @@ struct QueueCommandNote: Sendable, Hashable {
         }
     }
 
-    /// A download that has ended is not restarted if another download writes to the same file.
+    /// Creates the note for an ended download that is not restarted, because `other` writes to the same file.
     private init(conflicting other: DownloadSnapshot) {
         self.init("\(other.shownNumber ?? other.id.description) downloads the same file; use that one instead", false)
     }
@@ -34,7 +34,7 @@ struct QueueCommandNote: Sendable, Hashable {
         self.isDone = isDone
     }
 
-    /// The line that summarizes a command; `nil` if it changed none of these downloads.
+    /// Returns the line that summarizes a command; `nil` if the command changed none of the downloads.
     static func summary(
         of command: DownloadRegistry.Command,
         on ids: [Download.ID],

@@ -55,17 +55,17 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     var hasList = false
     while true {
         if let status = Processes.status(of: child) {
-            // Another run was faster. Both write to this log, so its output cannot be shown as this one's.
+            // Another process started to run the queue first. Both processes write to this log, so it is not shown.
             if ExitCode(code: status) == .disk, let holder = try await registry.processID {
                 throw DownloadError.isRun(registry, by: holder)
             }
-            // Its output says why it exited, or that there was nothing to do.
+            // The process's output says why it exited, or that there was nothing to do.
             let said = (try? Files.read(log))?.dropFirst(earlierBytes) ?? []
             Console.error.write(String(decoding: said, as: UTF8.self))
             return ExitCode(code: status)
         }
         if hasList {
-            // With nothing to do, it exits by itself and prints why.
+            // If there is nothing to do, the process exits by itself and prints why.
             let queue = try await registry.downloads()
             if arguments.has(.watch) || queue.contains(where: { $0.state == .waiting || $0.state == .running }) {
                 break
@@ -167,7 +167,7 @@ extension DownloadRegistry {
 }
 
 extension DownloadError {
-    /// The error of a second process that tries to run a queue.
+    /// Returns the error for running a queue that another process already runs; `holder` is its id, if known.
     static func isRun(_ registry: DownloadRegistry, by holder: Int32?) -> DownloadError {
         let process = holder.map { "process \($0)" } ?? "another process"
         return DownloadError(

@@ -80,7 +80,7 @@ extension Console {
     /// Whether the process is in the terminal's foreground; a background job must not draw over the shell.
     var isForeground: Bool {
         let group = tcgetpgrp(descriptor)
-        // The call fails for a terminal that is not the controlling one, which is free to draw on.
+        // The call fails if the terminal is not the controlling one; drawing is then allowed.
         return group < 0 || group == getpgrp()
     }
 

@@ -60,7 +60,7 @@ enum Processes {
     /// Whether a process is running.
     static func isAlive(_ id: pid_t) -> Bool {
         #if os(Linux)
-        // A zombie has no executable any more.
+        // A zombie no longer has an executable, so reading this link fails.
         var byte: CChar = 0
         return readlink("/proc/\(id)/exe", &byte, 1) >= 0 || errno == EACCES
         #else

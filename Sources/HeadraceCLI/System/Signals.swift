@@ -42,7 +42,7 @@ enum Signals {
             guard number == SIGCONT || !SignalAction.isIgnored(number) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             #if canImport(Darwin)
-            // Ignored only once the source is active, so that none is lost. On Linux, Dispatch sets its own handler.
+            // Ignoring the signal before the source is active could lose one. On Linux, Dispatch sets its own handler.
             if number != SIGCONT { source.setRegistrationHandler { signal(number, SIG_IGN) } }
             #endif
             source.setEventHandler {

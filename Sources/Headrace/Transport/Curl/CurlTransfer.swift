@@ -24,7 +24,7 @@ final class CurlTransfer {
     private var isReceivingTrailers = false
     /// A protocol violation in the response that libcurl does not detect.
     private var violation: String?
-    /// Whether libcurl itself has repeated the request, as it does after HTTP_1_1_REQUIRED, even in the middle of a
+    /// Whether libcurl has repeated the request on its own, as it does after HTTP_1_1_REQUIRED, even in the middle of a
     /// body.
     private var isRepeated = false
     /// The TLS connection whose orderly end is the only sign that the body is complete; `nil` if there is another sign.
@@ -195,7 +195,7 @@ final class CurlTransfer {
         return osError
     }
 
-    /// Whether the request was sent on a connection that had served another one before.
+    /// Whether the request was sent on a connection that had already served another request.
     private var isReused: Bool {
         var connects = 0
         _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)

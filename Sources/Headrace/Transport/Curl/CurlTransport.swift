@@ -52,7 +52,7 @@ package final class CurlTransport: Transport {
 
     /// Loads libcurl and the thirty libraries that it depends on, on a separate thread.
     ///
-    /// Ignores a failure, because it is thrown when a transport is created.
+    /// Ignores failures: creating a transport throws if libcurl cannot be loaded.
     static func load() async {
         await (try? WorkerThread(name: "headrace-load") { _ = hr_curl_load() })?.join()
     }

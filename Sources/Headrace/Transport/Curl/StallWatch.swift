@@ -2,7 +2,7 @@
 /// Decides when a silent transfer counts as stalled.
 ///
 /// This type performs no I/O. Once another transfer from the same server has stalled, a silent transfer has only half
-/// of its timeout: both probably have the same cause, which should not cost two timeouts.
+/// of its timeout: both stalls probably have the same cause, so waiting for the full timeout again would be pointless.
 struct StallWatch: Sendable {
     /// The fraction of the timeout that applies after another transfer's stall.
     private static let reducedFraction = 0.5

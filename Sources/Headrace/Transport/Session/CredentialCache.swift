@@ -26,13 +26,13 @@ struct CredentialCache: Sendable {
     /// Handles a 401 response of an origin; `refused` contains the credentials that the same request was sent with
     /// before.
     ///
-    /// These count as rejected for this request only, because a credential may be valid for another part of the server.
-    /// `candidate` is a credential that is available without a provider request.
+    /// Credentials in `refused` count as rejected for this request only, because they may be valid for another part of
+    /// the server. `candidate` is a credential that is available without a provider request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         var entry = entries[origin] ?? Entry()
         defer { entries[origin] = entry }
         if let known = entry.known {
-            // Another request may have found one meanwhile.
+            // Another request may have obtained a new credential meanwhile.
             guard refused.contains(known) else { return .use(known) }
             entry.known = nil
         }

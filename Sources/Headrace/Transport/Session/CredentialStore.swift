@@ -103,7 +103,7 @@ final class CredentialStore: Sendable {
         } catch {
             result = .failure(error)
         }
-        // If this download is the one that was cancelled, a waiting one calls the provider again.
+        // If this download was cancelled, one of the waiting downloads calls the provider again.
         let lookup = Task.isCancelled ? LookupResult.change : .response(result)
         let waiters = state.withLock { state in
             state.cache.resolved(origin, try? result.get(unless: refused))
@@ -117,7 +117,7 @@ final class CredentialStore: Sendable {
 }
 
 extension Result where Success == Credential? {
-    /// Returns the credential, or `nil` if it is one of the rejected ones; throws the provider's error.
+    /// Returns the credential, or `nil` if it is in `refused`; throws the provider's error.
     fileprivate func get(unless refused: Set<Credential>) throws(Failure) -> Credential? {
         try get().flatMap { refused.contains($0) ? nil : $0 }
     }

@@ -45,7 +45,7 @@ struct URLSessionFailure: Sendable {
             )
         case -1204 ... -1200:
             return DownloadError(.tls, "The secure connection to \(server) failed: \(words).")
-                // The system says of an unknown authority mostly that the certificate is not trusted.
+                // For an unknown authority, the system usually reports that the certificate is not trusted.
                 .remedied(by: [-1202, -1203].contains(code) ? .certificateAuthorities : nil)
         case -1022:
             return DownloadError(
@@ -53,7 +53,7 @@ struct URLSessionFailure: Sendable {
                 "App Transport Security does not allow a connection to \(server): use an https URL, or add an exception "
                     + "for the host to the app's Info.plist."
             )
-        // The URL's scheme was checked before, so the unsupported protocol is that of the server.
+        // The URL's scheme was checked before, so it is the server that uses an unsupported protocol.
         case -1002, -1015, -1016, -1017: return violation
         case -1 where isViolation: return violation
         default:
@@ -69,7 +69,7 @@ struct URLSessionFailure: Sendable {
     /// The description without its full stop.
     private var words: String { detail.withoutFullStop }
 
-    /// On Linux, nearly all failures have the same code and a message from libcurl.
+    /// Whether libcurl's message reports a malformed response; on Linux, nearly all failures have the same code.
     private var isViolation: Bool {
         let words = words.lowercased()
         return ["chunked-encoding", "unencoding", "header"].contains(where: words.contains)

@@ -3,8 +3,8 @@ import Foundation
 import Network
 
 extension URLSessionConfiguration {
-    /// Returns a copy with the proxies of a route; `nil` if the proxies cannot be set, so that no request bypasses
-    /// them.
+    /// Returns a copy that uses the proxies of a route, or `nil` if they cannot be set: requests must not bypass a
+    /// proxy.
     func routed(_ route: URLSessionRoute) -> URLSessionConfiguration? {
         guard let copy = copy() as? URLSessionConfiguration else { return nil }
         switch route {
@@ -30,7 +30,7 @@ extension ProxyConfiguration {
         } else {
             self.init(httpCONNECTProxy: endpoint, tlsOptions: proxy.speaksTLS ? NWProtocolTLS.Options() : nil)
         }
-        // Without the proxy no request goes out.
+        // Requests fail if the proxy is unavailable, instead of connecting directly.
         allowFailover = false
         if let user = proxy.user { applyCredential(username: user, password: proxy.password ?? "") }
     }

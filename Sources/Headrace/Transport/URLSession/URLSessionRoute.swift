@@ -1,7 +1,8 @@
 import HeadracePlatform
 
-/// The proxy setting of a `URLSession`, which has one for all requests, so that each route needs its own session;
-/// performs no I/O.
+/// The proxy setting of a `URLSession`; performs no I/O.
+///
+/// A session uses the same proxy for all its requests, so each route needs its own session.
 enum URLSessionRoute: Sendable, Hashable {
     /// The proxies of the system's settings, if any.
     case system

@@ -81,7 +81,7 @@ struct URLSessionTransferState: Sendable {
         )
     }
 
-    /// Returns the failure of a completed task with this error, or without one; `nil` if the body is complete.
+    /// Returns the failure of a task that completed with or without an error; `nil` if the body is complete.
     func failure(_ error: (code: Int, detail: String)?, isShutDown: Bool = false) -> DownloadError? {
         if error != nil || !hasHead {
             let (code, detail) = error ?? (-1, "no response was received")

@@ -5,9 +5,9 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// The `URLSession` transport: data tasks without its redirects, cookies, authentication and caching.
+/// The `URLSession` transport: data tasks with the session's redirects, cookies, authentication and caching disabled.
 final class URLSessionTransport: Transport {
-    /// The timeouts for `URLSession`, which requires some: a year, since the library has its own.
+    /// The timeout for `URLSession`, in seconds: a year, because the library enforces its own timeouts.
     private static let longestTime: TimeInterval = 365 * 24 * 3600
     /// The maximum number of connections per host for `URLSession`; the manager applies its own limit.
     private static let maxConnectionsPerHost = 4096
@@ -22,7 +22,7 @@ final class URLSessionTransport: Transport {
     /// The session of each route in use; `nil` after the shutdown.
     private let sessions = Locked<[URLSessionRoute: URLSession]?>([:])
 
-    /// Creates a session.
+    /// Creates a transport.
     /// - Parameters:
     ///   - configuration: The settings for all transfers.
     ///   - base: The session configuration for settings that the library does not override.
@@ -141,7 +141,7 @@ final class URLSessionTransport: Transport {
 }
 
 extension URLRequest {
-    /// The timeout of a request replaces that of its session; it is a minute if none is set.
+    /// Sets the timeout, in seconds, on the request: its default of a minute would override the session's timeout.
     fileprivate init(_ request: TransportRequest, userAgent: String, timeout: TimeInterval) {
         self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: timeout)
         httpShouldHandleCookies = false
