@@ -31,7 +31,7 @@ struct QueueFixture {
 
     func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
 
-    /// Runs the body with a queue whose server serves files, with these exceptions:
+    /// Runs the body with a queue whose server serves files, with the following exceptions.
     ///
     /// - `/silent…` never ends, `/bad…` is refused, `/broken` fails, and `/cut` is truncated the first time.
     /// - `/busy…` is refused for a minute the first time, `/full` the first seven times, and `/closed…` always.
