@@ -18,7 +18,7 @@ struct PowercutCycle {
             guard claim != nil else { return try checkLeftovers(&report) }
         } else if isFinished {
             report.wrongFiles += 1
-            report.complain("the file was finished, and is gone")
+            report.complain("the finished file is missing")
         }
         try goOn(from: claim, &report)
         try checkFile("at the end", &report)
@@ -91,7 +91,7 @@ struct PowercutCycle {
         guard claimed > 0, !hadFile, isForgotten else { return }
         report.forgottenClaims += 1
         let reason = events.restarts.first?.reason ?? "resumed at \(events.resumes.first ?? 0)"
-        report.complain("\(claimed) durable bytes were not made use of: \(reason)")
+        report.complain("\(claimed) durable bytes were not used: \(reason)")
     }
 
     private func checkFile(_ moment: String, _ report: inout PowercutReport) throws {

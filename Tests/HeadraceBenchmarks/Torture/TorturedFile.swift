@@ -112,7 +112,7 @@ struct TorturedFile {
             }
             report[behaviour].restarts[restart.reason, default: TortureReport.Restarts()].add(restart.bytesWasted)
             if !behaviour.isChanging {
-                report.complain("\(title): \(restart.bytesWasted) bytes given up: \(restart.reason)")
+                report.complain("\(title): \(restart.bytesWasted) bytes discarded: \(restart.reason)")
             }
         }
         return events.failure
