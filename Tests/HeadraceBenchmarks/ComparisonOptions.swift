@@ -75,8 +75,8 @@ struct ComparisonOptions: VerbOptions {
         return """
             usage: swift run -c release headrace-bench [verb] [options] [scene...]
 
-            Fetches the same files with headrace and with the peers that are installed, in turns, from a server
-            on this machine; checks every byte; prints medians of wall time, CPU time and peak memory.
+            Without a verb, downloads the same files with headrace and the installed peers, which take turns, from a
+            server on this machine. Checks every byte, and prints the medians of wall time, CPU time and peak memory.
 
             verbs:
             \(column(verbs))

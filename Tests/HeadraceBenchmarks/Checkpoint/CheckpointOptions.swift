@@ -21,9 +21,9 @@ struct CheckpointOptions: VerbOptions {
     static let about = """
         usage: headrace-bench checkpoint [options]
 
-        Measures the benefit and the cost of resume records. First kills the tool (SIGKILL) at random moments of a download
-        with a limited rate, and reports how many seconds of it must be downloaded again. Then compares the speed of the
-        tool with and without records; to prevent records, a directory blocks their name.
+        Measures the benefit and the cost of resume records. First kills the tool (SIGKILL) at random moments of a
+        download with a limited rate, and reports how many seconds of it must be downloaded again. Then compares the
+        speed of the tool with and without records; to prevent records, a directory blocks their name.
         """
 
     static var table: [OptionRow<Self>] {

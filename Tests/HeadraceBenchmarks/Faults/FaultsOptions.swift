@@ -15,10 +15,10 @@ struct FaultsOptions: VerbOptions {
     static let about = """
         usage: headrace-bench faults [options]
 
-        Runs downloads with a fault at one file call each: the first, the second, and so on to the last. The call fails with
-        EIO or ENOSPC, or the process is killed (SIGKILL) instead. Checks that no file with the final name is wrong, and
-        that the next run, without a fault, leaves exactly the right file. The faults come from a preloaded library, which
-        exists for Linux only.
+        Runs downloads with a fault at one file call each: the first, the second, and so on to the last. The call fails
+        with EIO or ENOSPC, or the process is killed (SIGKILL) instead. Checks that no file with the final name is
+        wrong, and that the next run, without a fault, leaves exactly the right file. The faults come from a preloaded
+        library, which exists for Linux only.
         """
 
     static var table: [OptionRow<Self>] {
@@ -33,7 +33,7 @@ struct FaultsOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 if a file was wrong, if the tool crashed or did not report why it failed, or if the next run did not
-        leave exactly the right file
+        exit status: 1 if a file was wrong, if the tool crashed or did not report why it failed, or if the next run did
+        not leave exactly the right file
         """
 }

@@ -19,9 +19,9 @@ struct NetworkOptions: VerbOptions {
         usage: headrace-bench network [options]
 
         Downloads between two new network namespaces, which no other program sees. Takes the link down at either end for
-        \(Format.decimal(absence, places: 0)) seconds, or changes the address. Checks that the tool reported why it waited, used no retry,
-        resumed by itself, and has the right file. Needs Linux with ip (iproute2), unshare and nsenter, and root or user
-        namespaces; without these, says so and exits with 0.
+        \(Format.decimal(absence, places: 0)) seconds, or changes the address. Checks that the tool reported why it
+        waited, used no retry, resumed by itself, and has the right file. Needs Linux with ip (iproute2), unshare and
+        nsenter, and root or user namespaces; without these, says so and exits with 0.
         """
 
     static var table: [OptionRow<Self>] {
@@ -34,7 +34,8 @@ struct NetworkOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 if a file was wrong or a retry was used (or, with --strict, if it took longer than
-        \(Format.decimal(longestHold, places: 1)) s to report the wait, or longer than \(Format.decimal(longestReturn, places: 1)) s to resume)
+        exit status: 1 if a file was wrong or a retry was used (or, with --strict, if it took more than
+        \(Format.decimal(longestHold, places: 1)) s to report the wait, or more than
+        \(Format.decimal(longestReturn, places: 1)) s to resume)
         """
 }

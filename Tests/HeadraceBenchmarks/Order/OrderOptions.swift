@@ -14,9 +14,9 @@ struct OrderOptions: VerbOptions {
     static let about = """
         usage: headrace-bench order [options]
 
-        Runs a download with --sync under strace, and checks the order of its system calls: no record claims bytes before
-        they are synced, each record is synced before its rename, the file is renamed only after its last byte and a
-        record of it are on the disk, and then the directory is synced. Without strace, says so and exits with 0.
+        Runs a download with --sync under strace, and checks the order of its system calls: no record claims bytes
+        before they are synced, each record is synced before its rename, the file is renamed only after its last byte
+        and a record of it are on the disk, and then the directory is synced. Without strace, says so and exits with 0.
         """
 
     static var table: [OptionRow<Self>] {

@@ -110,7 +110,7 @@ struct PowercutCycle {
         let others = try FileSystem.names(in: directory).filter { directory + "/" + $0 != path }
         guard !others.isEmpty else { return }
         report.leftovers += others.count
-        report.complain("left over: \(others.joined(separator: ", "))")
+        report.complain("unexpected files: \(others.joined(separator: ", "))")
     }
 
     private var complaint: String {

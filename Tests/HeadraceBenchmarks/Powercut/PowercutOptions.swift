@@ -22,9 +22,9 @@ struct PowercutOptions: VerbOptions {
         usage: headrace-bench powercut [options]
 
         Downloads with --sync into an ext4 image, and shuts the file system down at a random moment without writing its
-        journal, like a power cut. Then checks that every byte that the resume record calls durable is right, resumes under
-        another boot ID, and checks the finished file. Needs Linux, root and loop devices; without these, says so and exits
-        with 0.
+        journal, like a power cut. Then checks that every byte that the resume record calls durable is right, resumes
+        under another boot ID, and checks the finished file. Needs Linux, root and loop devices; without these, says so
+        and exits with 0.
         """
 
     static var table: [OptionRow<Self>] {
@@ -39,7 +39,7 @@ struct PowercutOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 if a record was damaged or claimed missing bytes, if a file was wrong, missing or unexpected, or if
-        durable bytes were downloaded again
+        exit status: 1 if a record was damaged or claimed missing bytes, if a file was wrong, missing or unexpected, or
+        if durable bytes were downloaded again
         """
 }

@@ -13,9 +13,9 @@ struct QueueOptions: VerbOptions {
     static let about = """
         usage: headrace-bench queue [options]
 
-        Measures the queue of a download manager: time and memory for adding many downloads, with and without a registry,
-        and for restoring them; the time of one operation in a short and in a long queue; and the file descriptors that
-        many running downloads use. Each measurement runs in its own process.
+        Measures the queue of a download manager: time and memory for adding many downloads, with and without a
+        registry, and for restoring them; the time of one operation in a short and in a long queue; and the file
+        descriptors that many running downloads use. Each measurement runs in its own process.
         """
 
     static var table: [OptionRow<Self>] {

@@ -79,7 +79,7 @@ struct KilledQueue {
             if let wrong { complaints.append("file \(file) \(wrong)") }
         }
         let others = Set(try FileSystem.names(in: output)).subtracting(files.map { "\($0)" })
-        if !others.isEmpty { complaints.append("left over: \(others.sorted().joined(separator: ", "))") }
+        if !others.isEmpty { complaints.append("unexpected files: \(others.sorted().joined(separator: ", "))") }
         return complaints
     }
 }

@@ -30,10 +30,10 @@ struct QueueKillsOptions: VerbOptions {
     static let about = """
         usage: headrace-bench queue-kills [options]
 
-        Runs `headrace queue run`, kills it (SIGKILL) at random moments, and starts it again until all files are complete;
-        repeats this with new queues until the requested number of kills is reached. After each kill, checks that the queue
-        has all downloads in order, and that finished downloads are still finished. At the end, checks that all files are
-        exact and that there are no other files.
+        Runs `headrace queue run`, kills it (SIGKILL) at random moments, and starts it again until all files are
+        complete; repeats this with new queues until the requested number of kills is reached. After each kill, checks
+        that the queue has all downloads in order, and that finished downloads are still finished. At the end, checks
+        that all files are exact and that there are no other files.
         """
 
     static var table: [OptionRow<Self>] {

@@ -16,8 +16,9 @@ struct RatesOptions: VerbOptions {
     static let about = """
         usage: headrace-bench rates [options]
 
-        Runs `headrace get --limit-rate` over several connections, and watches the files grow. Reports the largest deviation
-        from the limit in any five seconds, and the share of a processor that the tool used, including its start.
+        Runs `headrace get --limit-rate` over several connections, and watches the files grow. Reports the largest
+        deviation from the limit in any five seconds, and the share of a processor that the tool used, including its
+        start.
         """
 
     static var table: [OptionRow<Self>] {

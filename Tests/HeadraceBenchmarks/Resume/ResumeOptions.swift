@@ -22,7 +22,8 @@ struct ResumeOptions: VerbOptions {
         usage: headrace-bench resume [options]
 
         Cuts a download of 3,000,000 bytes in the middle, runs the same program again, and sends one of
-        \(ResumeCase.allCases.count) responses that a careless client takes for the rest of the file. Reports what each program has in the end.
+        \(ResumeCase.allCases.count) responses that a careless client takes for the rest of the file. Reports what
+        each program has in the end.
         """
 
     static var table: [OptionRow<Self>] {

@@ -35,9 +35,9 @@ struct TortureOptions: VerbOptions {
     static let about = """
         usage: headrace-bench torture [options]
 
-        Downloads files from four built-in servers: a good one, one that cuts connections, one whose files change, and one
-        that sends the whole file in response to If-Range. Kills the tool (SIGKILL) at random moments, and starts it again
-        until each file is complete. Checks that every file is exactly one version of its source.
+        Downloads files from four built-in servers: a good one, one that cuts connections, one whose files change, and
+        one that sends the whole file in response to If-Range. Kills the tool (SIGKILL) at random moments, and starts it
+        again until each file is complete. Checks that every file is exactly one version of its source.
         """
 
     static var table: [OptionRow<Self>] {
@@ -60,9 +60,9 @@ struct TortureOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 if a file was wrong, unexpected or never complete; if a download restarted although its file had not
-        changed and its bytes were recorded; or if the good server sent more than 1.05 times its files plus one second of
-        bytes (at least 1 MiB) for each kill. A kill before a download's first record, which is written after a second,
-        loses all its bytes; such kills are counted separately
+        exit status: 1 if a file was wrong, unexpected or never complete; if a download restarted although its file had
+        not changed and its bytes were recorded; or if the good server sent more than 1.05 times its files plus one
+        second of bytes (at least 1 MiB) for each kill. A kill before a download's first record, which is written after
+        a second, loses all its bytes; such kills are counted separately
         """
 }

@@ -134,7 +134,7 @@ struct TorturedFile {
         let others = try FileSystem.names(in: directory).filter { $0 != Self.name }
         if !others.isEmpty {
             report[behaviour].leftovers += others.count
-            report.complain("\(title): left over: \(others.joined(separator: ", "))")
+            report.complain("\(title): unexpected files: \(others.joined(separator: ", "))")
         }
         finish()
     }
