@@ -2,7 +2,7 @@
 struct CheckpointReport: VerbReport {
     /// The longest acceptable loss per kill, in seconds of download.
     private static let mostSeconds = 1.2
-    /// The largest acceptable share of a download's time for its records.
+    /// The largest acceptable share of a download's time spent on resume records.
     private static let mostCost = 0.01
 
     let options: CheckpointOptions

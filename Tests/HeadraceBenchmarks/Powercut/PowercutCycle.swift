@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// One power cut: a download that it interrupts, a check of what is left, and the rest of the download.
+/// Interrupts a download by a power cut, checks the remaining files, and completes the download.
 struct PowercutCycle {
     let number: Int
     let powercut: Powercut

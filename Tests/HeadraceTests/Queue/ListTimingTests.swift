@@ -61,7 +61,7 @@ struct ListTimingTests {
         }
     }
 
-    /// Regression: this released the name to another download.
+    /// Regression: the late report released the name to another download.
     @Test func `a pause reported after the next run has begun does not release that run's file name`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")

@@ -168,7 +168,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Applying the command again would undo a later command.
+    /// If the command were applied again, it would undo a later command.
     @Test func `a command that waits only for the disk is not applied again`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
