@@ -19,7 +19,7 @@ struct ComparisonOptions: VerbOptions {
     mutating func take(_ argument: String) throws {
         if argument.hasPrefix("-") { throw BenchmarkError.usage("unknown option \(argument)") }
         guard let scene = Scene.all.first(where: { $0.name == argument }) else {
-            throw BenchmarkError.usage("there is no scene or verb \(argument)")
+            throw BenchmarkError.usage("unknown scene or verb \(argument)")
         }
         named.append(scene)
     }
@@ -47,8 +47,8 @@ struct ComparisonOptions: VerbOptions {
     static var table: [OptionRow<Self>] {
         let peers = Peer.all.map(\.name).joined(separator: ", ")
         return [
-            .count("--rounds", "counted rounds, after one that is not counted (5)", \.rounds),
-            OptionRow("--peers", "A,B", "of \(peers) (all that are installed)") {
+            .count("--rounds", "counted rounds, after one warm-up round (5)", \.rounds),
+            OptionRow("--peers", "A,B", "some of \(peers) (all that are installed)") {
                 $0.peers = try Self.peers(named: $1)
             },
             .subject("measure", \.subject),
@@ -58,14 +58,14 @@ struct ComparisonOptions: VerbOptions {
                 "total bytes of every scene, K, M and G allowed; small files become fewer, not smaller"
             ) { $0.size = try OptionValue.size($1, "--size") },
             .directory(\.directory, isDiskMeasured: true),
-            OptionRow("--server", "KIND", "auto, nginx or own (auto: nginx where it is installed)") {
+            OptionRow("--server", "KIND", "auto, nginx or own (auto: nginx if it is installed)") {
                 $0.server = try Self.server(named: $1)
             },
-            OptionRow("--timeout", "S", "how long one run may take (600)") {
+            OptionRow("--timeout", "S", "maximum duration of one run in seconds (600)") {
                 $0.timeout = try OptionValue.count($1, "--timeout")
             },
             .json(\.isJSON),
-            .flag("--strict", "exit status 1 when a target is not met", \.isStrict),
+            .flag("--strict", "exit status 1 if a target is not met", \.isStrict),
         ]
     }
 
@@ -75,8 +75,8 @@ struct ComparisonOptions: VerbOptions {
         return """
             usage: swift run -c release headrace-bench [verb] [options] [scene...]
 
-            Fetches the same files with headrace and with the peers that are installed, in turns, from a server
-            on this machine; checks every byte; prints medians of wall time, CPU time and peak memory.
+            Without a verb, downloads the same files with headrace and the installed peers, which take turns, from a
+            server on this machine. Checks every byte, and prints the medians of wall time, CPU time and peak memory.
 
             verbs:
             \(column(verbs))
@@ -92,5 +92,5 @@ struct ComparisonOptions: VerbOptions {
     }
 
     static let notes =
-        "exit status: 0 done, 1 a tool failed or a file was wrong (or, with --strict, a target was not met), 2 usage"
+        "exit status: 0 success, 1 a tool failed or a file was wrong (or, with --strict, a target was not met), 2 usage"
 }

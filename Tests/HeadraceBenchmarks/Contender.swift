@@ -53,7 +53,7 @@ struct Peer: Sendable {
     /// wget has no parallel mode: it fetches many files in sequence on one persistent connection.
     static let wget = Peer(name: "wget") { job in
         let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
-        guard job.connections == .one else { return .skip("has one connection a file") }
+        guard job.connections == .one else { return .skip("has one connection per file") }
         switch job.payload {
         case .single: return .run(["--no-config", "-q"] + trust + ["-O", job.file, job.url])
         case .many: return .run(["--no-config", "-q"] + trust + ["-P", job.directory, "-i", job.list])
@@ -82,7 +82,7 @@ struct Peer: Sendable {
 
     /// axel has no option to trust a certificate, but honours OpenSSL's variable.
     static let axel = Peer(name: "axel") { job in
-        guard case .single = job.payload else { return .skip("fetches one file a run") }
+        guard case .single = job.payload else { return .skip("downloads one file per run") }
         let trust = job.authority.map { ["SSL_CERT_FILE": $0] } ?? [:]
         let connections =
             switch job.connections {

@@ -55,7 +55,7 @@ struct OriginServer: Sendable {
             usleep(10_000)
         }
         process.stop()
-        throw BenchmarkError("the server does not answer on port \(port): \(FileSystem.text(of: log))")
+        throw BenchmarkError("the server does not respond on port \(port): \(FileSystem.text(of: log))")
     }
 }
 

@@ -7,7 +7,7 @@ extension Report {
             "machine   \(machine.cores) x \(machine.cpu), \(machine.kernel), load \(Format.decimal(machine.load, places: 2))",
             "server    \(server), 127.0.0.1, the same cores",
             "files     \(directory)",
-            "method    median of \(rounds) rounds after one not counted, order turned; every file's bytes checked",
+            "method    median of \(rounds) rounds after a warm-up, in rotating order; every byte of every file checked",
         ]
         for contender in contenders {
             lines.append(contender.name.padded(to: 10) + contender.version.prefix(72))

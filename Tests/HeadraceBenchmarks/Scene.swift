@@ -107,7 +107,7 @@ struct Scene: Sendable {
         ),
         Scene(
             name: "paced",
-            summary: "10 MiB/s a connection, 16 connections",
+            summary: "10 MiB/s per connection, 16 connections",
             pace: Pace(rate: 10 << 20),
             connections: .count(16),
             payload: .single(100 << 20),
@@ -115,7 +115,7 @@ struct Scene: Sendable {
         ),
         Scene(
             name: "paced-auto",
-            summary: "10 MiB/s a connection, automatic",
+            summary: "10 MiB/s per connection, automatic",
             pace: Pace(rate: 10 << 20),
             connections: .automatic,
             payload: .single(100 << 20),
@@ -123,7 +123,7 @@ struct Scene: Sendable {
         ),
         Scene(
             name: "slow",
-            summary: "8 MiB/s a connection, each third one 32 times slower, 8 connections",
+            summary: "8 MiB/s per connection, every third one 32 times slower, 8 connections",
             pace: Pace(rate: 8 << 20, slowEach: 3),
             connections: .count(8),
             payload: .single(64 << 20),
@@ -132,7 +132,7 @@ struct Scene: Sendable {
         ),
         Scene(
             name: "silent",
-            summary: "8 MiB/s a connection, one of 8 falls silent for ever",
+            summary: "8 MiB/s per connection, one of 8 falls silent forever",
             pace: Pace(rate: 8 << 20, silent: 3),
             connections: .count(8),
             payload: .single(64 << 20),
@@ -149,7 +149,7 @@ struct Scene: Sendable {
         ),
         Scene(
             name: "latency",
-            summary: "50 ms to each answer's first byte",
+            summary: "50 ms before each response",
             pace: Pace(delay: 50),
             payload: .many(count: 200, each: 1 << 20, parallel: 16),
             peers: ["curl", "aria2c"],

@@ -9,7 +9,7 @@ struct SceneRunner {
 
     func run(_ scene: Scene) throws -> SceneResult {
         if scene.isEncrypted, server.tlsPort == nil {
-            return SceneResult(scene: scene, entries: [], skipped: server.tlsObstacle ?? "the server speaks no TLS")
+            return SceneResult(scene: scene, entries: [], skipped: server.tlsObstacle ?? "the server has no TLS")
         }
         if workspace.freeBytes < scene.leastFreeBytes {
             let (free, least) = (workspace.freeBytes, scene.leastFreeBytes)

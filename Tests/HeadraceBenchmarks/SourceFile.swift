@@ -89,7 +89,7 @@ enum SourceFile {
             }
             offset += common
             if got < wanted { return "ends at byte \(offset), too early" }
-            if got > wanted { return "goes on after byte \(offset), where the source ends" }
+            if got > wanted { return "continues after byte \(offset), where the source ends" }
             if got == 0 { return nil }
         }
     }

@@ -22,7 +22,7 @@ extension VerbOptions {
     static var notes: String { "" }
 
     func take(_ argument: String) throws {
-        throw BenchmarkError.usage("\(Self.verb) does not know \(argument)")
+        throw BenchmarkError.usage("\(Self.verb): unexpected argument \(argument)")
     }
 
     /// Parses the arguments after the verb; `nil` if help is requested.
@@ -121,7 +121,7 @@ extension OptionRow {
     // MARK: Options of several verbs
 
     static func seed(_ what: String, _ path: WritableKeyPath<Options, UInt64>) -> OptionRow {
-        OptionRow("--seed", "S", "decides \(what) (random, and printed)") {
+        OptionRow("--seed", "S", "determines \(what) (default: random, and printed)") {
             $0[keyPath: path] = UInt64(try OptionValue.count($1, "--seed"))
         }
     }
@@ -132,12 +132,12 @@ extension OptionRow {
 
     /// The location matters more if the disk's speed is measured.
     static func directory(_ path: WritableKeyPath<Options, String?>, isDiskMeasured: Bool = false) -> OptionRow {
-        let place = ".build, else the current directory\(isDiskMeasured ? ": a real disk" : "")"
-        return .text("--directory", "DIR", "where the temporary directory goes (\(place))", path)
+        let place = ".build, or else the current directory\(isDiskMeasured ? ": a real disk" : "")"
+        return .text("--directory", "DIR", "parent of the temporary directory (\(place))", path)
     }
 
     static func json(_ path: WritableKeyPath<Options, Bool>) -> OptionRow {
-        .flag("--json", "one JSON object on standard output, and nothing else there", path)
+        .flag("--json", "print one JSON object on standard output, and nothing else", path)
     }
 }
 

@@ -12,7 +12,7 @@ struct Workspace: Sendable {
     var output: String { root + "/out" }
     /// The emptied output directories of earlier runs.
     private var aside: String { root + "/aside" }
-    /// Lists, server configuration, certificates and logs.
+    /// URL lists, server configuration, certificates and logs.
     var scratch: String { root + "/scratch" }
     /// An empty home directory, so that no user's `.curlrc`, `.wgetrc` or `aria2.conf` is read.
     var home: String { root + "/home" }

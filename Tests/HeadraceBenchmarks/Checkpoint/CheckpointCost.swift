@@ -65,7 +65,7 @@ struct CheckpointCost {
         }
         try check(blocker: nil)
         guard let record else {
-            throw BenchmarkError("\(Format.size(options.costSize)) came so fast that no record was made: take more")
+            throw BenchmarkError("\(Format.size(options.costSize)) arrived before the first record: use more")
         }
         return record
     }

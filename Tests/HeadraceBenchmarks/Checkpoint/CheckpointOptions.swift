@@ -21,21 +21,21 @@ struct CheckpointOptions: VerbOptions {
     static let about = """
         usage: headrace-bench checkpoint [options]
 
-        Measures the record that makes a killed download one that is gone on with. First kills the tool (SIGKILL) at
-        random moments of a paced download and tells how many seconds of it have to be fetched again. Then races the
-        tool, as fast as it goes, against itself with a directory put where it makes its records, so that there are none.
+        Measures the benefit and the cost of resume records. First kills the tool (SIGKILL) at random moments of a
+        download with a limited rate, and reports how many seconds of it must be downloaded again. Then compares the
+        speed of the tool with and without records; to prevent records, a directory blocks their name.
         """
 
     static var table: [OptionRow<Self>] {
         [
             .count("--kills", "how often the tool is killed (20), 0 for none", \.kills, atLeast: 0),
-            .seed("the moments", \.seed),
-            .size("--size", "of the file that comes at a pace, K, M and G allowed (1G)", \.size),
-            .size("--rate", "a second (100000000)", \.rate),
+            .seed("the random times", \.seed),
+            .size("--size", "size of the file with a limited rate, K, M and G allowed (1G)", \.size),
+            .size("--rate", "bytes per second (100000000)", \.rate),
             .count("--rounds", "pairs of runs with and without records (5), 0 for none", \.rounds, atLeast: 0),
             .size(
                 "--cost-size",
-                "of the file that comes as fast as it goes, which must take well over a second (4G)",
+                "size of the file without a limit, which must take well over a second (4G)",
                 \.costSize
             ),
             .subject("measure", \.subject),
@@ -43,13 +43,13 @@ struct CheckpointOptions: VerbOptions {
             .json(\.isJSON),
             .flag(
                 "--strict",
-                "exit status 1 when a target is not met: 1.2 s a kill at the most, 1 % of the time",
+                "exit status 1 if a target is not met: at most 1.2 s per kill, and 1 % of the time",
                 \.isStrict
             ),
         ]
     }
 
     static let notes = """
-        exit status: 1 when the tool failed or a file was wrong (or, with --strict, a target was not met)
+        exit status: 1 if the tool failed or a file was wrong (or, with --strict, a target was not met)
         """
 }

@@ -2,7 +2,7 @@
 struct CheckpointReport: VerbReport {
     /// The longest acceptable loss per kill, in seconds of download.
     private static let mostSeconds = 1.2
-    /// The largest acceptable share of a download's time for its records.
+    /// The largest acceptable share of a download's time spent on resume records.
     private static let mostCost = 0.01
 
     let options: CheckpointOptions
@@ -21,13 +21,13 @@ struct CheckpointReport: VerbReport {
     var violations: [String] {
         var violations: [String] = []
         if let most = lostSeconds.max(), most > Self.mostSeconds {
-            violations.append("a kill lost \(seconds(most)); \(seconds(Self.mostSeconds)) is the most")
+            violations.append("a kill lost \(seconds(most)); the limit is \(seconds(Self.mostSeconds))")
         }
         let costs = costs(.wall)
         // If a quarter of the pairs are within the limit, the machine is too noisy to decide.
         if !costs.isEmpty, costs[costs.count / 4] > Self.mostCost {
             violations.append(
-                "records cost \(percent(middle(costs))) of the time; \(percent(Self.mostCost)) is the most"
+                "records cost \(percent(middle(costs))) of the time; the limit is \(percent(Self.mostCost))"
             )
         }
         return violations
@@ -38,9 +38,9 @@ struct CheckpointReport: VerbReport {
         if let most = lostSeconds.max() {
             lines += [
                 "\(options.kills) kills of a download of \(Format.size(options.size)), seed \(options.seed); "
-                    + "\(kills.losses.count) of them during an answer",
-                "  pace: \(rate(Double(options.rate))) asked for, \(rate(middle(kills.rates))) had",
-                "  lost a kill: \(seconds(middle(lostSeconds))) in the middle, \(seconds(most)) at the most "
+                    + "\(kills.losses.count) of them during a response",
+                "  rate: \(rate(Double(options.rate))) requested, \(rate(middle(kills.rates))) measured",
+                "  lost per kill: \(seconds(middle(lostSeconds))) (median), at most \(seconds(most)) "
                     + "(target: at most \(seconds(Self.mostSeconds)) of the pace)",
             ]
         }

@@ -105,12 +105,12 @@ struct FaultCase {
             step = .check
         case .check:
             if let failure = exit.failure {
-                complain("the run after it: \(failure): \(ToolEvents(log: log).failure ?? FileSystem.text(of: log))")
+                complain("the next run: \(failure): \(ToolEvents(log: log).failure ?? FileSystem.text(of: log))")
             }
             var names = try FileSystem.names(in: directory)
             // The next run does not recognise a file whose validator could not be stored with it.
             if kind != .kill, reported == "fsetxattr", self.exit == 0 { names.removeAll { $0 == Self.copyName } }
-            if names != [Self.name] { complain("the run after it left \(names.joined(separator: ", "))") }
+            if names != [Self.name] { complain("the next run left \(names.joined(separator: ", "))") }
             try checkFiles(mayBeOld: false)
             finish()
         case .end: break
@@ -139,7 +139,7 @@ struct FaultCase {
     private mutating func checkFiles(mayBeOld: Bool) throws {
         for name in try FileSystem.names(in: directory) where !Self.isPartial(name) {
             if let wrong = try complaint(about: directory + "/" + name, mayBeOld: mayBeOld) {
-                complain("after \(step == .check ? "the run after it" : "the fault"), \(name) \(wrong)")
+                complain("after \(step == .check ? "the next run" : "the fault"), \(name) \(wrong)")
             }
         }
     }

@@ -15,15 +15,15 @@ struct FaultsOptions: VerbOptions {
     static let about = """
         usage: headrace-bench faults [options]
 
-        Runs downloads that fail at one file call each: the first, the second, and so on until the last. The call fails
-        with EIO or ENOSPC, or the process is killed (SIGKILL) instead of it. Checks that no file with the final name is
-        wrong, and that the next run, without a fault, leaves exactly the right file. The faults come from a library
-        that is preloaded, on Linux only.
+        Runs downloads with a fault at one file call each: the first, the second, and so on to the last. The call fails
+        with EIO or ENOSPC, or the process is killed (SIGKILL) instead. Checks that no file with the final name is
+        wrong, and that the next run, without a fault, leaves exactly the right file. The faults come from a preloaded
+        library, which exists for Linux only.
         """
 
     static var table: [OptionRow<Self>] {
         [
-            .count("--every", "only each N-th pair of a call and a kind of fault; 3 for a short run (1)", \.every),
+            .count("--every", "run only every N-th pair of a call and a kind of fault (1); 3 for a short run", \.every),
             .count("--jobs", "downloads at once (4)", \.jobs),
             .text("--scenario", "NAME", FaultScenario.names + " (all)", \.only),
             .subject("break", \.subject),
@@ -33,7 +33,7 @@ struct FaultsOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 when a file was wrong, when the tool crashed or did not say why it failed, or when the next run
-        did not end with the right file alone
+        exit status: 1 if a file was wrong, if the tool crashed or did not report why it failed, or if the next run did
+        not leave exactly the right file
         """
 }

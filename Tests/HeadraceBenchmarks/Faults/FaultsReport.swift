@@ -49,7 +49,7 @@ struct FaultsReport: VerbReport {
             let rest = [counts.survived, counts.unreached, counts.complaints]
             table.add([name] + (numbers + rest).map(String.init))
         }
-        let end = violations.isEmpty ? "no wrong file, and every next run ended right" : "\(violations.count) WRONG"
+        let end = violations.isEmpty ? "no wrong file, and every next run succeeded" : "\(violations.count) WRONG"
         let summary = "\(faultCount) faults in \(Format.decimal(seconds, places: 0)) s: \(end)"
         return (table.lines + ["", summary]).joined(separator: "\n")
     }

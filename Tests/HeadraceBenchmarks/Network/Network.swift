@@ -54,12 +54,12 @@ private struct NetworkReport: VerbReport {
         results.flatMap { result in
             var violations: [String] = []
             let name = result.change.rawValue
-            if result.retries > 0 { violations.append("\(name): \(result.retries) retries were spent") }
+            if result.retries > 0 { violations.append("\(name): \(result.retries) retries were used") }
             if let hold = result.hold, hold > NetworkOptions.longestHold {
-                violations.append("\(name): it waited after \(Self.seconds(hold))")
+                violations.append("\(name): the wait was reported after \(Self.seconds(hold))")
             }
             if result.comeback > NetworkOptions.longestReturn {
-                violations.append("\(name): it went on after \(Self.seconds(result.comeback))")
+                violations.append("\(name): the download resumed after \(Self.seconds(result.comeback))")
             }
             return violations
         }

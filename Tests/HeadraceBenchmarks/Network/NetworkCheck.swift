@@ -77,7 +77,7 @@ struct NetworkCheck {
             try setLink(false)
             let waiting = try awaitEvent("waitingForNetwork", of: tool, after: said)
             guard waiting.line.contains("\"reason\":\"offline\"") else {
-                throw BenchmarkError("\(change.rawValue): the tool waits for something else: \(waiting.line)")
+                throw BenchmarkError("\(change.rawValue): the tool waits for another reason: \(waiting.line)")
             }
             hold = waiting.time - changed
             usleep(UInt32(max(0, NetworkOptions.absence - (MonotonicTime.now - changed)) * 1_000_000))
@@ -114,6 +114,6 @@ struct NetworkCheck {
             try Signals.check()
             usleep(2_000)
         }
-        throw BenchmarkError("\(change.rawValue): the tool has not told of \(event): \(text)")
+        throw BenchmarkError("\(change.rawValue): the tool did not report \(event): \(text)")
     }
 }

@@ -18,15 +18,15 @@ struct NetworkOptions: VerbOptions {
     static let about = """
         usage: headrace-bench network [options]
 
-        Downloads between two network namespaces of its own, which no other program sees, and takes the link away for
-        \(Format.decimal(absence, places: 0)) seconds, on this side and on the other, or changes the address. Then checks
-        that the tool waited with the reason, spent no retry, went on by itself, and has the file. Needs Linux with ip
-        (iproute2), unshare and nsenter, and root or user namespaces; says so and is content where they are missing.
+        Downloads between two new network namespaces, which no other program sees. Takes the link down at either end for
+        \(Format.decimal(absence, places: 0)) seconds, or changes the address. Checks that the tool reported why it
+        waited, used no retry, resumed by itself, and has the right file. Needs Linux with ip (iproute2), unshare and
+        nsenter, and root or user namespaces; without these, says so and exits with 0.
         """
 
     static var table: [OptionRow<Self>] {
         [
-            .flag("--strict", "exit status 1 when a bound was not held", \.isStrict),
+            .flag("--strict", "exit status 1 if the tool reports or resumes too late", \.isStrict),
             .subject("check", \.subject),
             .directory(\.directory),
             .json(\.isJSON),
@@ -34,7 +34,8 @@ struct NetworkOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 when a file was wrong or a retry was spent (or, with --strict, when waiting took longer than
-        \(Format.decimal(longestHold, places: 1)) s, or going on longer than \(Format.decimal(longestReturn, places: 1)) s)
+        exit status: 1 if a file was wrong or a retry was used (or, with --strict, if it took more than
+        \(Format.decimal(longestHold, places: 1)) s to report the wait, or more than
+        \(Format.decimal(longestReturn, places: 1)) s to resume)
         """
 }

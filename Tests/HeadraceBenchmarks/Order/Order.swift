@@ -10,7 +10,7 @@ enum Order {
 
     static func main(_ options: OrderOptions) throws -> Outcome {
         guard let strace = FileSystem.find("strace") else {
-            return skipped("order looks at system calls with strace, which is not installed")
+            return skipped("order needs strace, which is not installed")
         }
         let subject = try Comparison.subject(options.subject)
         Signals.block()

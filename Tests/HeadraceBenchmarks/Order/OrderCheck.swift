@@ -38,7 +38,7 @@ struct OrderCheck: Sendable {
         naming = names.first
         partial = naming?.texts.first ?? ""
         guard let naming, names.count == 1 else {
-            violations.append("the file got its name \(names.count) times")
+            violations.append("the file was renamed \(names.count) times")
             return
         }
         checkData(before: naming)
@@ -64,9 +64,9 @@ struct OrderCheck: Sendable {
         let syncs = syncs(of: partial)
         dataWrites = writes.count
         dataSyncs = syncs.count
-        require(prefix(of: writes) == size, "\(prefix(of: writes)) bytes were written before the name, not \(size)")
+        require(prefix(of: writes) == size, "\(prefix(of: writes)) bytes were written before the rename, not \(size)")
         let isSynced = syncs.contains { sync in sync.isBefore(naming) && writes.allSatisfy { $0.isBefore(sync) } }
-        require(isSynced, "the file got its name without a sync of all its bytes before")
+        require(isSynced, "the file was renamed before all its bytes were synced")
     }
 
     /// Checks that each record is complete and synced before its rename, and claims only bytes synced before it.
@@ -82,14 +82,14 @@ struct OrderCheck: Sendable {
             let earlier = number == 0 ? nil : namings[number - 1]
             let writes = allWrites.filter { write in write.isBefore(recordNaming) && earlier?.isBefore(write) != false }
             let record = Record(naming: recordNaming, writes: writes, text: writes.compactMap(\.texts.first).joined())
-            require(!writes.isEmpty, "record \(number) got its name without a byte")
+            require(!writes.isEmpty, "record \(number) was renamed without a byte")
             let isSynced = recordSyncs.contains { sync in
                 sync.isBefore(recordNaming) && writes.allSatisfy { $0.isBefore(sync) }
             }
-            require(isSynced, "record \(number) got its name before it was synced")
+            require(isSynced, "record \(number) was renamed before it was synced")
             let next = number + 1 < namings.count ? namings[number + 1] : naming
             let isFolderSynced = folderSyncs.contains { recordNaming.isBefore($0) && $0.isBefore(next) }
-            require(isFolderSynced, "the folder was not synced after record \(number) got its name")
+            require(isFolderSynced, "the folder was not synced after the rename of record \(number)")
             let proven = provenBytes(before: record)
             require(record.claim <= proven, "record \(number) claims \(record.claim) bytes, and \(proven) were synced")
             if record.claim > 0, record.claim < size { claims += 1 }
@@ -97,17 +97,17 @@ struct OrderCheck: Sendable {
         }
         require(
             last?.isLast == true && last?.claim == size,
-            "no record told, before it was so, that the file gets its name"
+            "the record before the rename does not have the final name"
         )
-        require(last?.naming.isBefore(naming) == true, "a record got its name after the file")
-        require(claims > 0, "no record claimed a part of the file: the run was too short to prove anything")
+        require(last?.naming.isBefore(naming) == true, "a record was renamed after the file")
+        require(claims > 0, "no record claimed a part of the file: the run was too short")
     }
 
     /// Checks that the directory is synced after the rename, and the record removed after that.
     private mutating func checkEnd(after naming: SystemCall) {
         let sync = syncs(of: folder).first { naming.isBefore($0) }
         guard let sync else {
-            violations.append("the folder was not synced after the file got its name")
+            violations.append("the folder was not synced after the rename of the file")
             return
         }
         let removals = calls.filter { $0.name.hasPrefix("unlink") && $0.texts.last == partial + ".record" }

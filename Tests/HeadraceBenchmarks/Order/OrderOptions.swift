@@ -14,22 +14,22 @@ struct OrderOptions: VerbOptions {
     static let about = """
         usage: headrace-bench order [options]
 
-        Runs a download with --sync under strace, and checks the order of its calls: no record claims bytes before they
-        are synced, each record is synced before it takes its name, and the file gets its name after its last byte and a
-        record of that are on the disk; then the folder is synced. Says so and is content where there is no strace.
+        Runs a download with --sync under strace, and checks the order of its system calls: no record claims bytes
+        before they are synced, each record is synced before its rename, the file is renamed only after its last byte
+        and a record of it are on the disk, and then the directory is synced. Without strace, says so and exits with 0.
         """
 
     static var table: [OptionRow<Self>] {
         [
-            .size("--size", "of the file, K, M and G allowed (128M)", \.size),
-            .size("--rate", "a second (32M)", \.rate),
-            .subject("look at", \.subject),
+            .size("--size", "size of the file, K, M and G allowed (128M)", \.size),
+            .size("--rate", "bytes per second (32M)", \.rate),
+            .subject("trace", \.subject),
             .directory(\.directory),
             .json(\.isJSON),
         ]
     }
 
     static let notes = """
-        exit status: 1 when a call came too early, or never
+        exit status: 1 if a call came too early, or never
         """
 }

@@ -30,7 +30,7 @@ struct Powercut {
     /// The reason why this machine cannot run the verb.
     private static var blocker: String? {
         #if os(Linux)
-        if geteuid() != 0 { return "powercut mounts a file system, which takes root" }
+        if geteuid() != 0 { return "powercut mounts a file system, which needs root" }
         if !FileSystem.exists("/dev/loop-control") { return "powercut needs loop devices, and there are none" }
         let missing = ["mkfs.ext4", "mount", "umount"].first { FileSystem.find($0) == nil }
         return missing.map { "powercut needs \($0), which is not installed" }

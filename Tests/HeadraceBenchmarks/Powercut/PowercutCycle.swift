@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// One power cut: a download that it interrupts, a check of what is left, and the rest of the download.
+/// Interrupts a download by a power cut, checks the remaining files, and completes the download.
 struct PowercutCycle {
     let number: Int
     let powercut: Powercut
@@ -18,7 +18,7 @@ struct PowercutCycle {
             guard claim != nil else { return try checkLeftovers(&report) }
         } else if isFinished {
             report.wrongFiles += 1
-            report.complain("the file was finished, and is gone")
+            report.complain("the finished file is missing")
         }
         try goOn(from: claim, &report)
         try checkFile("at the end", &report)
@@ -91,7 +91,7 @@ struct PowercutCycle {
         guard claimed > 0, !hadFile, isForgotten else { return }
         report.forgottenClaims += 1
         let reason = events.restarts.first?.reason ?? "resumed at \(events.resumes.first ?? 0)"
-        report.complain("\(claimed) durable bytes were not made use of: \(reason)")
+        report.complain("\(claimed) durable bytes were not used: \(reason)")
     }
 
     private func checkFile(_ moment: String, _ report: inout PowercutReport) throws {
@@ -110,7 +110,7 @@ struct PowercutCycle {
         let others = try FileSystem.names(in: directory).filter { directory + "/" + $0 != path }
         guard !others.isEmpty else { return }
         report.leftovers += others.count
-        report.complain("left over: \(others.joined(separator: ", "))")
+        report.complain("unexpected files: \(others.joined(separator: ", "))")
     }
 
     private var complaint: String {

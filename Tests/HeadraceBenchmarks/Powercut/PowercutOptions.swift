@@ -21,17 +21,17 @@ struct PowercutOptions: VerbOptions {
     static let about = """
         usage: headrace-bench powercut [options]
 
-        Downloads with --sync into a file system of its own, an ext4 image, and shuts that down at a random moment
-        without writing its log, which is what a power cut does. Then checks that every byte that the download's record
-        calls durable is there and right, goes on under another boot id, and checks the finished file. Needs Linux, root
-        and loop devices; says so and is content where they are missing.
+        Downloads with --sync into an ext4 image, and shuts the file system down at a random moment without writing its
+        journal, like a power cut. Then checks that every byte that the resume record calls durable is right, resumes
+        under another boot ID, and checks the finished file. Needs Linux, root and loop devices; without these, says so
+        and exits with 0.
         """
 
     static var table: [OptionRow<Self>] {
         [
             .count("--cycles", "how often the power is cut (200)", \.cycles),
-            .seed("the moments", \.seed),
-            .size("--size", "of each file, K, M and G allowed (288M); it comes with 72 MiB/s", \.size),
+            .seed("the random times", \.seed),
+            .size("--size", "size of each file, K, M and G allowed (288M); the rate is 72 MiB/s", \.size),
             .subject("cut off", \.subject),
             .directory(\.directory),
             .json(\.isJSON),
@@ -39,7 +39,7 @@ struct PowercutOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 when a record claimed what was not there or was damaged, when a file was wrong, gone or left
-        over, or when durable bytes were fetched again
+        exit status: 1 if a record was damaged or claimed missing bytes, if a file was wrong, missing or unexpected, or
+        if durable bytes were downloaded again
         """
 }

@@ -8,7 +8,7 @@ struct PowercutReport: VerbReport {
     /// Cuts that left a record with durable bytes.
     var claims = 0
     var claimedBytes = 0
-    /// Downloads that resumed from bytes from before the cut.
+    /// Downloads that resumed from bytes received before the cut.
     var resumes = 0
     var falseClaims = 0
     var damagedRecords = 0

@@ -18,7 +18,7 @@ enum QueueChild {
 
         subscript(name: String) -> Double {
             get throws {
-                guard let value = values[name[...]] else { throw BenchmarkError("the process did not tell \(name)") }
+                guard let value = values[name[...]] else { throw BenchmarkError("the process did not report \(name)") }
                 return value
             }
         }
@@ -154,7 +154,7 @@ enum QueueChild {
     private static func check(_ added: Int, is count: Int, in manager: DownloadManager) async throws {
         let listed = await manager.downloads.count
         guard added == count, listed == count else {
-            throw BenchmarkError("\(count) downloads became \(added), and \(listed) in the list")
+            throw BenchmarkError("\(count) downloads became \(added), and \(listed) in the queue")
         }
     }
 

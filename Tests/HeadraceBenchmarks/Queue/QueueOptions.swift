@@ -13,22 +13,22 @@ struct QueueOptions: VerbOptions {
     static let about = """
         usage: headrace-bench queue [options]
 
-        Measures the list of a download manager, each part in a process of its own: what many downloads cost when they
-        are added, without and with a registry directory, and when they are restored from it; what one verb costs in a
-        short list and in a long one; and how many descriptors many downloads take that run at once.
+        Measures the queue of a download manager: time and memory for adding many downloads, with and without a
+        registry, and for restoring them; the time of one operation in a short and in a long queue; and the file
+        descriptors that many running downloads use. Each measurement runs in its own process.
         """
 
     static var table: [OptionRow<Self>] {
         [
-            .count("--downloads", "in the long list (100000); the short one has a hundredth", \.downloads),
-            .count("--at-once", "how many run at once (1000), each held by the server until all are there", \.atOnce),
+            .count("--downloads", "length of the long queue (100000); the short one has 1 %", \.downloads),
+            .count("--at-once", "downloads at once (1000); the server responds to all together", \.atOnce),
             .directory(\.directory, isDiskMeasured: true),
             .json(\.isJSON),
-            .flag("--strict", "exit status 1 when a goal is not met", \.isStrict),
+            .flag("--strict", "exit status 1 if a goal is not met", \.isStrict),
         ]
     }
 
     static let notes = """
-        exit status: 1 when a download failed (or, with --strict, a goal was not met)
+        exit status: 1 if a download failed (or, with --strict, a goal was not met)
         """
 }

@@ -55,7 +55,7 @@ struct QueueReport: VerbReport {
     var violations: [String] {
         zip(titles, figures).compactMap { title, figure in
             guard let goal = figure.goal, figure.isMet == false else { return nil }
-            return "\(title): \(figure.unit.text(figure.value)); \(figure.unit.text(goal)) is the most"
+            return "\(title): \(figure.unit.text(figure.value)); the limit is \(figure.unit.text(goal))"
         }
     }
 

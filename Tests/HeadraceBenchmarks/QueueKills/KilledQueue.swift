@@ -24,7 +24,7 @@ struct KilledQueue {
         let exit = try start("add", ["-d", output] + urls).wait(atMost: 60)
         rows = try list()
         guard exit.failure == nil, rows.map(\.url) == urls else {
-            throw BenchmarkError("the list could not be made: \(FileSystem.text(of: log))")
+            throw BenchmarkError("the queue could not be created: \(FileSystem.text(of: log))")
         }
     }
 
@@ -48,11 +48,11 @@ struct KilledQueue {
     private func list() throws -> [Row] {
         let exit = try start("list", ["--json"]).wait(atMost: 60)
         let text = FileSystem.text(of: log, limit: 16 << 20)
-        if let failure = exit.failure { throw BenchmarkError("the list cannot be read: \(failure): \(text)") }
+        if let failure = exit.failure { throw BenchmarkError("the queue cannot be read: \(failure): \(text)") }
         return try text.split(separator: "\n").map { line in
             guard let id = ToolEvents.text("id", in: line), let url = ToolEvents.text("url", in: line),
                 let state = ToolEvents.text("state", in: line)
-            else { throw BenchmarkError("the list has a line that is none: \(line)") }
+            else { throw BenchmarkError("the queue has an invalid line: \(line)") }
             return Row(id: id, url: url, state: state)
         }
     }
@@ -61,7 +61,7 @@ struct KilledQueue {
     mutating func compare() throws -> [String] {
         let (old, new) = (rows, try list())
         guard new.map(\.id) == old.map(\.id), new.map(\.url) == old.map(\.url) else {
-            return ["the list is not whole: \(old.map(\.id)) became \(new.map(\.id))"]
+            return ["the queue is incomplete: \(old.map(\.id)) became \(new.map(\.id))"]
         }
         rows = new
         return zip(old, new).compactMap { old, new in
@@ -79,7 +79,7 @@ struct KilledQueue {
             if let wrong { complaints.append("file \(file) \(wrong)") }
         }
         let others = Set(try FileSystem.names(in: output)).subtracting(files.map { "\($0)" })
-        if !others.isEmpty { complaints.append("left over: \(others.sorted().joined(separator: ", "))") }
+        if !others.isEmpty { complaints.append("unexpected files: \(others.sorted().joined(separator: ", "))") }
         return complaints
     }
 }

@@ -30,28 +30,28 @@ struct QueueKillsOptions: VerbOptions {
     static let about = """
         usage: headrace-bench queue-kills [options]
 
-        Runs `headrace queue run` on a list of downloads, kills it (SIGKILL) at random moments and starts it again until
-        all files are there; then with another list, until there were as many kills as asked for. After each kill looks
-        whether the list is whole: all downloads, in their order, and finished those that had finished. In the end all
-        files have to be exact and alone.
+        Runs `headrace queue run`, kills it (SIGKILL) at random moments, and starts it again until all files are
+        complete; repeats this with new queues until the requested number of kills is reached. After each kill, checks
+        that the queue has all downloads in order, and that finished downloads are still finished. At the end, checks
+        that all files are exact and that there are no other files.
         """
 
     static var table: [OptionRow<Self>] {
         [
             .count("--kills", "how often the process is killed (100)", \.kills),
-            .seed("the sizes and the moments", \.seed),
+            .seed("the sizes and the times of the kills", \.seed),
             .count("--files", "downloads in the queue (50)", \.files),
-            OptionRow("--size", "BYTES", "of the largest file, K, M and G allowed (4M); the least has 1 kB") {
+            OptionRow("--size", "BYTES", "size of the largest file, K, M and G allowed (4M); the smallest has 1 kB") {
                 $0.size = max(leastSize, try OptionValue.size($1, "--size"))
             },
             .count("--jobs", "downloads at once (4)", \.jobs),
             .number(
                 "--window",
                 "SECONDS",
-                "how long a process lives at the most (5); the pace is such that the kills fall all over the run",
+                "maximum time before a kill (5); the rate is chosen so that the kills cover the whole run",
                 \.window
             ),
-            .number("--ratio", "R", "how many times the bytes of the files may be fetched (1.3)", \.ratio),
+            .number("--ratio", "R", "how many times the bytes of the files may be downloaded (1.3)", \.ratio),
             .subject("kill", \.subject),
             .directory(\.directory),
             .json(\.isJSON),
@@ -59,6 +59,6 @@ struct QueueKillsOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 when a list or a file was wrong, or more was fetched
+        exit status: 1 if a queue or a file was wrong, or more bytes than --ratio allows were downloaded
         """
 }

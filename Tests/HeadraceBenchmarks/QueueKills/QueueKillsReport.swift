@@ -18,7 +18,7 @@ struct QueueKillsReport: VerbReport {
     var violations: [String] {
         // An aborted run has no ratio.
         guard complaints.isEmpty, ratio > options.ratio else { return complaints }
-        return ["\(Format.ratio(ratio)) the bytes of the files were sent; \(Format.ratio(options.ratio)) is the most"]
+        return ["\(Format.ratio(ratio)) the bytes of the files were sent; the limit is \(Format.ratio(options.ratio))"]
     }
 
     var text: String {
@@ -28,10 +28,10 @@ struct QueueKillsReport: VerbReport {
                 + "\(Format.decimal(Double(rate) / 1_000, places: 0)) kB/s each",
             "  sent: \(Format.mebibytes(sentBytes)) MiB, \(Format.ratio(ratio)) the files (goal: at most "
                 + "\(Format.ratio(options.ratio)))",
-            "  lists that were not whole, files that were wrong or left over: \(complaints.count)",
+            "  damaged queues, and wrong or unexpected files: \(complaints.count)",
         ]
         let reasons = Dictionary(grouping: restarts, by: \.reason).sorted { $0.key < $1.key }.map { reason, restarts in
-            "  given up: \(restarts.count) x, \(Format.mebibytes(restarts.reduce(0) { $0 + $1.bytesWasted })) MiB: \(reason)"
+            "  discarded: \(restarts.count) x, \(Format.mebibytes(restarts.reduce(0) { $0 + $1.bytesWasted })) MiB: \(reason)"
         }
         return (lines + reasons).joined(separator: "\n")
     }

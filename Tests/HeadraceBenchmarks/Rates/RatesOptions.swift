@@ -16,22 +16,23 @@ struct RatesOptions: VerbOptions {
     static let about = """
         usage: headrace-bench rates [options]
 
-        Runs `headrace get --limit-rate` over some connections and looks all the time how many bytes its files have.
-        Tells how far any five seconds were from the limit, and how much of a processor the tool took, its start included.
+        Runs `headrace get --limit-rate` over several connections, and watches the files grow. Reports the largest
+        deviation from the limit in any five seconds, and the share of a processor that the tool used, including its
+        start.
         """
 
     static var table: [OptionRow<Self>] {
         [
             .counts("--rates", "limits in bytes per second (100000,2000000,50000000)", \.rates),
-            .counts("--connections", "how many connections share a limit (1,4,16)", \.connections),
-            OptionRow("--seconds", "N", "how long each is measured (15), 5 at the least") {
+            .counts("--connections", "numbers of connections that share a limit (1,4,16)", \.connections),
+            OptionRow("--seconds", "N", "duration of each measurement (15), at least 5") {
                 $0.seconds = max(RatesRun.window, try OptionValue.count($1, "--seconds"))
             },
             .subject("measure", \.subject),
             .directory(\.directory),
             .flag(
                 "--strict",
-                "exit status 1 when a limit is missed by more than 3 %,\nor takes more than 2 % of a processor at 2 MB/s or less",
+                "exit status 1 if a rate deviates by more than 3 %,\nor takes more than 2 % of a processor at 2 MB/s or less",
                 \.isStrict
             ),
             .json(\.isJSON),

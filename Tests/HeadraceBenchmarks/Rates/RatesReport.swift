@@ -16,12 +16,12 @@ struct RatesReport: VerbReport {
             let name = "\(Self.rate(result.rate)) over \(result.connections)"
             if result.error > Self.mostError {
                 violations.append(
-                    "\(name): \(Self.percent(result.error)) off; \(Self.percent(Self.mostError)) is the most"
+                    "\(name): \(Self.percent(result.error)) off; the limit is \(Self.percent(Self.mostError))"
                 )
             }
             if result.rate <= Self.modestRate, result.cpu > Self.mostCPU {
                 violations.append(
-                    "\(name): \(Self.percent(result.cpu)) of a processor; \(Self.percent(Self.mostCPU)) is the most"
+                    "\(name): \(Self.percent(result.cpu)) of a processor; the limit is \(Self.percent(Self.mostCPU))"
                 )
             }
             return violations

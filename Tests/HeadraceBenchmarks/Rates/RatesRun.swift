@@ -78,7 +78,7 @@ struct RatesRun {
     private func size(of name: String) throws -> Int {
         var status = stat()
         guard stat(workspace.output + "/" + name, &status) == 0 else {
-            throw BenchmarkError.system("cannot look at \(name)")
+            throw BenchmarkError.system("cannot check \(name)")
         }
         return Int(status.st_size)
     }

@@ -21,15 +21,16 @@ struct ResumeOptions: VerbOptions {
     static let about = """
         usage: headrace-bench resume [options]
 
-        Cuts a download of 3,000,000 bytes in the middle, lets the same program go on with it, and answers that in
-        \(ResumeCase.allCases.count) ways that a careless client takes for the rest of its file. Tells what each program has in the end.
+        Cuts a download of 3,000,000 bytes in the middle, runs the same program again, and sends one of
+        \(ResumeCase.allCases.count) responses that a careless client takes for the rest of the file. Reports what
+        each program has in the end.
         """
 
     static var table: [OptionRow<Self>] {
         var executables: [String] = []
         for peer in ResumePeer.all where !executables.contains(peer.executable) { executables.append(peer.executable) }
         return [
-            OptionRow("--peers", "A,B", "of \(executables.joined(separator: ", ")) (all that are installed)") {
+            OptionRow("--peers", "A,B", "some of \(executables.joined(separator: ", ")) (all that are installed)") {
                 $0.peers = try peers(named: $1)
             },
             .subject("try", \.subject),
@@ -37,7 +38,7 @@ struct ResumeOptions: VerbOptions {
             .json(\.isJSON),
             .flag(
                 "--strict",
-                "exit status 1 when headrace has a wrong file, or refuses without keeping the bytes",
+                "exit status 1 if headrace has a wrong file, or fails and loses the old bytes",
                 \.isStrict
             ),
         ]

@@ -21,10 +21,10 @@ struct ResumeReport: VerbReport {
         for (index, situation) in ResumeCase.allCases.enumerated() {
             table.add([situation.title] + columns.map { $0.cells[index].text })
         }
-        let head = "A download of 3,000,000 bytes, cut at 1,500,000 by a clean end, then gone on with:"
+        let head = "A download of 3,000,000 bytes, cut at 1,500,000 by a clean end, then resumed with:"
         let legend = [
-            "exact: one version of the file; MIX: bytes of several; half: a part of it, called complete; page: a login page",
-            "under the file's name; rcN: refused with that exit status, and the bytes of before were kept or LOST",
+            "exact: one version of the file; MIX: bytes of several; half: a part, reported as complete; page: a login page",
+            "under the file's name; rcN: failed with that exit status, and the old bytes were kept or LOST",
         ]
         let versions = columns.map { "  " + $0.name.padded(to: 10) + $0.version.prefix(72) }
         return ([head, ""] + table.lines + [""] + legend + [""] + versions).joined(separator: "\n")

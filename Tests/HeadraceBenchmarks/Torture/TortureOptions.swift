@@ -35,21 +35,21 @@ struct TortureOptions: VerbOptions {
     static let about = """
         usage: headrace-bench torture [options]
 
-        Downloads files from four servers of its own: one that is good, one that cuts connections, one whose files
-        change, and one that sends the whole file to whoever sends If-Range. Kills the tool (SIGKILL) at random moments
-        and starts it again until each file is there. Checks that every file is exactly one version of its source.
+        Downloads files from four built-in servers: a good one, one that cuts connections, one whose files change, and
+        one that sends the whole file in response to If-Range. Kills the tool (SIGKILL) at random moments, and starts it
+        again until each file is complete. Checks that every file is exactly one version of its source.
         """
 
     static var table: [OptionRow<Self>] {
         [
             .count("--kills", "how often the tool is killed (500)", \.kills),
-            .seed("the moments, cuts and changes", \.seed),
+            .seed("the times of kills, cuts and changes", \.seed),
             OptionRow(
                 "--size",
                 "BYTES",
-                "of each file, K, M and G allowed (3M for each connection); an undisturbed download takes 3 s"
+                "size of each file, K, M and G allowed (3M per connection); an undisturbed download takes 3 s"
             ) { $0.chosenSize = try OptionValue.size($1, "--size") },
-            OptionRow("--connections", "N", "of each download (as many as the tool likes)") {
+            OptionRow("--connections", "N", "connections per download (the default of the tool)") {
                 $0.connections = try OptionValue.count($1, "--connections")
             },
             .count("--jobs", "downloads at once (8)", \.jobs),
@@ -60,9 +60,9 @@ struct TortureOptions: VerbOptions {
     }
 
     static let notes = """
-        exit status: 1 when a file was wrong, was left over or never came; when a download began again although its
-        file had not changed and its bytes were on record; or when the good server sent more than 1.05 times its files
-        and a second's bytes (at least 1 MiB) for each kill. A kill before a download's first record, which comes after
-        a second, costs all of it; such kills are counted apart
+        exit status: 1 if a file was wrong, unexpected or never complete; if a download restarted although its file had
+        not changed and its bytes were recorded; or if the good server sent more than 1.05 times its files plus one
+        second of bytes (at least 1 MiB) for each kill. A kill before a download's first record, which is written after
+        a second, loses all its bytes; such kills are counted separately
         """
 }

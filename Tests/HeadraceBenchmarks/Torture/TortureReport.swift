@@ -64,13 +64,13 @@ struct TortureReport: VerbReport {
         var complaints: [String] = []
         let sent = sentBytes(.good)
         if sent > allowedBytes {
-            complaints.append("the good server sent \(sent) bytes; \(allowedBytes) would be right")
+            complaints.append("the good server sent \(sent) bytes; the limit is \(allowedBytes)")
         }
         // Independent of the restarts that the tool reports.
         let beginnings = deliveries.count { $0.behaviour == .good && $0.start == 0 }
         let mostBeginnings = self[.good].files + self[.good].earlyKills
         if beginnings > mostBeginnings {
-            complaints.append("the good server began a file \(beginnings) times; \(mostBeginnings) would be right")
+            complaints.append("the good server started \(beginnings) files from zero; the limit is \(mostBeginnings)")
         }
         return complaints
     }
@@ -110,12 +110,12 @@ struct TortureReport: VerbReport {
         }
         let good =
             "good: \(Format.mebibytes(sentBytes(.good))) MiB sent, \(Format.mebibytes(allowedBytes)) MiB allowed: 1.05 x the "
-            + "files and \(Format.mebibytes(options.bytesPerKill)) MiB a kill, which is a second of the pace"
+            + "files and \(Format.mebibytes(options.bytesPerKill)) MiB per kill, which is one second of bytes"
         let head =
             "\(kills) kills in \(Format.decimal(seconds, places: 0)) s, seed \(options.seed), files of "
             + "\(Format.size(options.size)), \(options.jobs) at once"
             + (options.connections.map { ", over \($0) connections each" } ?? "")
-        return ([head, ""] + table.lines + ["", good, "given up:"] + reasons).joined(separator: "\n")
+        return ([head, ""] + table.lines + ["", good, "discarded:"] + reasons).joined(separator: "\n")
     }
 
     var members: [(String, JSON)] {

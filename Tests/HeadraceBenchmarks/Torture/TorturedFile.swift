@@ -112,7 +112,7 @@ struct TorturedFile {
             }
             report[behaviour].restarts[restart.reason, default: TortureReport.Restarts()].add(restart.bytesWasted)
             if !behaviour.isChanging {
-                report.complain("\(title): \(restart.bytesWasted) bytes given up: \(restart.reason)")
+                report.complain("\(title): \(restart.bytesWasted) bytes discarded: \(restart.reason)")
             }
         }
         return events.failure
@@ -134,7 +134,7 @@ struct TorturedFile {
         let others = try FileSystem.names(in: directory).filter { $0 != Self.name }
         if !others.isEmpty {
             report[behaviour].leftovers += others.count
-            report.complain("\(title): left over: \(others.joined(separator: ", "))")
+            report.complain("\(title): unexpected files: \(others.joined(separator: ", "))")
         }
         finish()
     }

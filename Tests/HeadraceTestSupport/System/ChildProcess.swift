@@ -98,7 +98,7 @@ package struct ChildProcess: ~Copyable {
             let end = poll()
             look()
             if let end { return end }
-            // Blocking a pool thread per child would be too many: the machine may have two.
+            // Poll, because blocking a pool thread per child could use up all threads: the machine may have two.
             try await Task.sleep(for: .milliseconds(3))
         }
     }

@@ -134,7 +134,7 @@ struct BackgroundMachineTests {
         let end: [BackgroundMachine.Effect] = [.end(id, .file(file))]
         #expect(machine.movedFile(task, .success(file), .running) == [.save(id, nil)] + (isAwaited ? end : []))
         #expect(machine.completed(task, .running, .init(), at: 0) == [])
-        // The list may have been created before.
+        // The system may have created the task list before this callback.
         #expect(machine.listed([.init(task: task, status: .running, receivedBytes: 5)], at: 0) == [])
         if !isAwaited { #expect(machine.fetch(id, note: nil, at: 0) == end) }
         #expect(machine.finished(BackgroundTask(id, 2), .running, hasFile: true) == [], "no file is taken twice")

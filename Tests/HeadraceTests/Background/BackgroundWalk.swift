@@ -15,9 +15,9 @@ struct BackgroundWalk {
         var note: BackgroundTaskState?
         /// Whether the complete partial file is on the disk.
         var hasFile = false
-        /// Whether this process put it there; an earlier process may have stopped a task too late.
+        /// Whether this process moved the file there; an earlier process may have stopped a task too late.
         var isTaken = false
-        /// Whether this happened while the download was running, so that the system must wait for the rename.
+        /// Whether the file arrived while the download was running; the system must then wait for the rename.
         var isDue = false
         /// Whether a run has found no file and is about to call the machine.
         var isBeginning = false
@@ -119,7 +119,7 @@ struct BackgroundWalk {
         if chance(2) { ask() }
     }
 
-    /// Makes a started run wait in the machine.
+    /// Makes a started run wait for its outcome in the machine.
     private mutating func ask() {
         guard let id = pick(sorted(items.filter(\.value.isBeginning).keys)), let item = items[id] else { return }
         items[id]?.isBeginning = false

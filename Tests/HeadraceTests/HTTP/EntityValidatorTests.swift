@@ -67,7 +67,7 @@ struct EntityValidatorTests {
         ("Tue, 15 Nov 1994 13:45:26 GMT", HeadFixture.date),
         ("yesterday", HeadFixture.date),
         (HeadFixture.lastModified, "now"),
-        // Sent by software that does not know the time.
+        // Dates that software sends if it does not know the time.
         ("Thu, 01 Jan 1970 00:00:00 GMT", HeadFixture.date), ("Thu, 01 Jan 1970 00:00:01 GMT", HeadFixture.date),
     ])
     func `V07 a date that is too recent or invalid is no validator`(_ lastModified: String, _ date: String) {

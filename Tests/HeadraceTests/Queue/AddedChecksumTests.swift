@@ -42,7 +42,7 @@ struct AddedChecksumTests {
         for checksum in [try right(), try wrong()] { #expect(error.message.contains(checksum.hexadecimal)) }
     }
 
-    /// While the download waits, and while it runs.
+    /// The later request arrives while the download is paused, or while it runs.
     @Test(arguments: [true, false], [true, false])
     func `a download is verified against a checksum that a later request adds`(
         _ isPaused: Bool,
@@ -88,7 +88,7 @@ struct AddedChecksumTests {
                 try await Self.contradiction { try await manager.download([other, second]) }
                 #expect(await manager.downloads == [first])
                 #expect(first.request.checksums == kept)
-                // The requests before it are not applied either.
+                // If one request of a batch is rejected, the requests before it are not applied either.
                 let told = try Self.request(folder, Self.url, [try Self.right(.sha1)])
                 try await Self.contradiction { try await manager.download([told, second]) }
                 #expect(first.request.checksums == kept)
@@ -101,7 +101,7 @@ struct AddedChecksumTests {
                     try await manager.download([third, fourth])
                 }
                 #expect(await manager.downloads == [first])
-                // What is the same is no more than before.
+                // Adding equal checksums changes nothing.
                 let same = try Self.request(folder, Self.url, kept)
                 #expect(try await manager.download(same) == first)
                 #expect(first.request.checksums == kept)
@@ -119,7 +119,7 @@ struct AddedChecksumTests {
             if hasSecret { request.headers = [HeaderField(name: "Authorization", value: "secret")] }
             let ids = try await registry.add([request]).ids
             let all = [Checksum.Algorithm.md5, .sha1, .sha256]
-            // Without a manager, by the manager that owns the registry, and by a command to it.
+            // MD5 is added without a manager, SHA-1 by the registry's manager, and SHA-256 by a command to that manager.
             for algorithm in all {
                 request.checksums = [try Self.right(algorithm)]
                 switch algorithm {
@@ -219,14 +219,14 @@ struct AddedChecksumTests {
         }
     }
 
-    /// Else it would be named without having been compared.
+    /// Otherwise the file would get its final name without being compared with the new checksum.
     @Test func `a file about to be renamed adopts no more checksums`() throws {
         let request = try Self.request(URL(filePath: "/tmp"))
         var later = request
         later.checksums = [try Self.right()]
         let record = DownloadRecord(id: .random(), request: request)
         #expect(try record.takeExpectations(of: later))
-        // The evaluated expectations did not include it.
+        // The file was verified against the request's expectations, which lack the checksum added since.
         #expect(!record.seal(after: request.expectations))
         later.checksums.append(try Self.right(.sha1))
         #expect(try record.takeExpectations(of: later))

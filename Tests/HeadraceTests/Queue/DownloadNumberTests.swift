@@ -42,7 +42,7 @@ struct DownloadNumberTests {
                 await downloads[0].cancel()
                 await downloads[1].remove()
                 #expect(numbers(manager) == ["c3", "a1", "d4"])
-                // The same file again is the same download, and one that was cancelled is another.
+                // Adding `d` again returns its download; adding the cancelled `a` again creates a new download.
                 _ = try await manager.download(requests(["d", "a", "e"], in: folder))
                 #expect(numbers(manager) == ["c3", "a1", "d4", "a5", "e6"])
                 try manager.queue.flush()
@@ -69,7 +69,7 @@ struct DownloadNumberTests {
                 let (ids, isDone) = try await registry.add(requests(["c", "a"], in: folder))
                 #expect(!isDone)
                 _ = try await manager.download(requests(["d"], in: folder))
-                // The user has seen them before the move.
+                // The numbers that the user saw before the move.
                 let seen = try await registry.downloads()
                 #expect(try await registry.perform(.move(ids[0], to: .first)) == false)
                 #expect(try await registry.perform(.cancel(seen.filter { $0.number == 2 }.map(\.id))) == false)

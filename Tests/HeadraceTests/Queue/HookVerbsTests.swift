@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Verbs that are called by a hook, for which the transfer of its download waits.
+/// Verbs called by a hook while the transfer of its download waits for the hook.
 @Suite(.timeLimit(.minutes(1)))
 struct HookVerbsTests {
     enum Verb: Sendable, CaseIterable {
@@ -33,7 +33,7 @@ struct HookVerbsTests {
         }
     }
 
-    /// The downloads, for their hooks.
+    /// The downloads, so that their hooks can find them.
     private final class Known: Sendable {
         let downloads = Locked<[Download]>([])
         let calls = Locked(0)
@@ -43,7 +43,7 @@ struct HookVerbsTests {
         }
     }
 
-    /// Adds downloads that a server refuses, and runs them when their hooks know them.
+    /// Adds downloads that a server refuses, and starts them once their hooks can find them.
     private func run(
         _ count: Int,
         _ known: Known,
@@ -79,7 +79,7 @@ struct HookVerbsTests {
         }
     }
 
-    /// Once the verb waited for the transfer, and the transfer for the hook.
+    /// Regression: the verb waited for the transfer, and the transfer waited for the hook.
     @Test(arguments: Verb.allCases)
     func `a retry hook can stop its own download`(_ verb: Verb) async throws {
         let known = Known()

@@ -61,7 +61,7 @@ struct ListTimingTests {
         }
     }
 
-    /// Regression: this released the name to another download.
+    /// Regression: the late report released the name to another download.
     @Test func `a pause reported after the next run has begun does not release that run's file name`() async throws {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")
@@ -165,7 +165,7 @@ struct ListTimingTests {
         effects.contains { if case .release = $0 { true } else { false } }
     }
 
-    /// A list with a download that is being removed, whose file stays, and its twin, which waits for that.
+    /// A queue in which `second` waits until `first`, a download of the same file, has been removed; the file stays.
     private func removing() throws -> (state: QueueState, first: DownloadRecord, second: DownloadRecord) {
         var state = QueueState(scheduler: Scheduler(limit: 2), journal: nil)
         let first = try added(to: &state)
@@ -180,7 +180,7 @@ struct ListTimingTests {
         var state = QueueState(scheduler: Scheduler(limit: 4), journal: nil)
         let first = try added(to: &state)
         _ = state.effects(of: state.scheduler.cancel(first.id))
-        // Its run may look only now, and must not wait for itself.
+        // The first download's own run may check only now, and must not wait for itself.
         #expect(!state.isRemoving(first))
         let second = try added(to: &state)
         _ = state.effects(of: state.scheduler.cancel(second.id))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Commands on many downloads, start times, groups, and events of the whole queue; over fake connections.
+/// Commands on many downloads, start times, groups, and events of the whole queue, over fake connections.
 @Suite(.timeLimit(.minutes(4)))
 struct ListVerbsTests {
     // MARK: Time
@@ -50,7 +50,7 @@ struct ListVerbsTests {
             #expect(waiting.lastFailure?.statusCode == 503)
             let wait = try #require(waiting.nextAttempt).timeIntervalSince(before)
             #expect((59...120).contains(wait), "the wall's clock goes on while the test's stands")
-            // The host's wish holds for this one, which has not failed.
+            // The host's `Retry-After` also delays this download, which has not failed itself.
             let other = try await list.add("busy-too")
             for await event in other.events { if case .notice = event { break } }
             for await state in other.states where state == .waiting { break }
@@ -263,7 +263,7 @@ struct ListVerbsTests {
         }
     }
 
-    /// The other one is paused, or has failed as well.
+    /// The later download is paused, or has failed as well.
     @Test(arguments: [false, true])
     func `removing a failed download leaves its bytes to a later download of the same file`(_ fails: Bool) async throws
     {

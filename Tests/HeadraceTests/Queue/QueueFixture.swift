@@ -12,7 +12,7 @@ struct QueueFixture {
     let requests: @Sendable () -> [String]
 
     func request(_ path: String, _ change: (inout DownloadRequest) -> Void = { _ in }) throws -> DownloadRequest {
-        // A host that asks to wait asks it of all downloads.
+        // `Retry-After` applies to a whole host, so the busy downloads need a host of their own.
         let host = path.hasPrefix("busy") ? "busy" : "h"
         var request = DownloadRequest(try #require(URL(string: "http://\(host)/\(path)")), to: .directory(folder))
         change(&request)
@@ -24,15 +24,19 @@ struct QueueFixture {
         try await manager.download(request(path, change))
     }
 
-    /// Adds one of which bytes have come, and more are to come.
+    /// Adds a download that has received bytes and will receive more.
     func addSending() async throws {
         for await progress in try await add("silent").progress where progress.bytesReceived > 0 { break }
     }
 
     func states(_ downloads: [Download]) -> [DownloadState.Kind] { downloads.map(\.state.kind) }
 
-    /// `/silent…` never ends, `/bad…` is refused, `/busy…` is refused for a minute at first, `/full` seven times and `/closed…`
-    /// always, also behind `/moved`, `/broken` fails, `/slow` for a minute, `/cut` is cut at first, all others are files.
+    /// Runs the body with a queue whose server serves files, with the following exceptions.
+    ///
+    /// - `/silent…` never ends, `/bad…` is refused, `/broken` fails, and `/cut` is truncated the first time.
+    /// - `/busy…` is refused for a minute the first time, `/full` the first seven times, and `/closed…` always.
+    /// - `/moved` redirects to `/closed` on another host.
+    /// - `/slow` fails with a `Retry-After` of a minute.
     static func with(
         limit: Int = 1,
         retriesPerMinute: Int? = nil,

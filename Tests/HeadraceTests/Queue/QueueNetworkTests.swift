@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Which downloads wait for the network, which continue, and in which order.
+/// Queued downloads while the network is lost, restored and changed: which of them wait, resume, and in which order.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueNetworkTests {
     private let a = Download.ID(rawValue: 1)
@@ -33,7 +33,7 @@ struct QueueNetworkTests {
         return (queue, actions)
     }
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(
         _ actions: [Scheduler.Action],
         _ expected: [Scheduler.Action],
@@ -55,7 +55,7 @@ struct QueueNetworkTests {
     @Test func `a running download stops when the network goes, waits for it, and resumes in order`() {
         var (queue, _) = queue(limit: 1, on: up, [item(a), item(b)])
         expect(queue.setPath(down), [.stop(a, .networkChanged)])
-        // Its bytes are being saved meanwhile.
+        // The download is still running, because its bytes are being saved.
         #expect(queue.phase(of: a) == .running)
         expect(
             queue.ended(a, .retry(at: .zero), at: .zero),

@@ -347,7 +347,7 @@ struct QueueVerbsTests {
             await #expect(throws: DownloadError.self) { try await bad.value }
             for await progress in list.b.progress where progress.bytesReceived > 0 { break }
             #expect(list.c.state == .waiting)
-            // The one that waits first, which would run as soon as there is a place.
+            // Cancel `c` first: it is first in line, and would start as soon as a slot is free.
             for download in [list.c, list.a, list.b, bad] { await download.cancel() }
             for download in [list.a, list.b, list.c, bad] { #expect(download.state == .cancelled) }
             #expect(try FileProbe.names(in: list.folder) == [])

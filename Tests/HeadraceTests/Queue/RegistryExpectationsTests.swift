@@ -87,7 +87,7 @@ struct RegistryExpectationsTests {
         }
     }
 
-    /// They do not fit in a line; a repeated request supplies them for this run.
+    /// The hashes do not fit in a line of the registry; a repeated request supplies them for this run.
     @Test func `a million piece hashes do not keep a download out of the registry`() async throws {
         try await withTemporaryDirectory { folder in
             var request = try Self.request(folder)
@@ -106,7 +106,7 @@ struct RegistryExpectationsTests {
         }
     }
 
-    /// By the manager that owns the registry, by another process beside it, and without a manager.
+    /// The later request comes from the manager that owns the registry, from another process, or while no manager runs.
     @Test(arguments: [(true, false), (true, true), (false, true)])
     func `expectations of a later request are adopted and stored, and contradictions are rejected`(
         _ isRun: Bool,

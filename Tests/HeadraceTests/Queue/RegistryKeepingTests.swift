@@ -20,7 +20,7 @@ struct RegistryKeepingTests {
         try await lists.withManager(folder, files: disk.calls, configure: { $0.startsDownloads = false }, body)
     }
 
-    /// Once the removal of the first was waited for without end.
+    /// Regression: removing the first download never finished.
     @Test(arguments: [RegistryEntry.State.waiting, .paused, .running], RemovalOrderTests.Verb.allCases)
     func `of two downloads of one file the first survives, the second fails, and both can be removed`(
         _ state: RegistryEntry.State,
@@ -50,7 +50,7 @@ struct RegistryKeepingTests {
         }
     }
 
-    /// Regression: compacting the journal lost it.
+    /// Regression: compacting the journal lost the download.
     @Test func `a download with an unresolvable folder is reported and stays in the registry`() async throws {
         let isFull = Locked(false)
         let disk = MemoryDisk { _ throws(SystemError) in

@@ -21,7 +21,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    /// Leaves a list with a download that has failed without its secrets.
+    /// Leaves a registry with a download that has failed for lack of its secrets.
     private func leaveFailed(in folder: URL) async throws -> Download.ID {
         let id = try await lists.registry(folder).add([secretRequest(in: folder)]).ids[0]
         try await lists.withManager(folder) { manager in
@@ -80,7 +80,7 @@ struct RegistrySecretsTests {
         }
     }
 
-    /// Once each restart left another entry of the same file.
+    /// Regression: each restart left another entry for the same file.
     @Test func `a request with the secrets revives the failed download in its position`()
         async throws
     {

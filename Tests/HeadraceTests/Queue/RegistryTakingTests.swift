@@ -4,19 +4,19 @@ import Testing
 
 @testable import Headrace
 
-/// The commands of other processes on their way from their files to the list on the disk.
+/// The commands of other processes, from their files to the queue on the disk.
 @Suite(.timeLimit(.minutes(4)))
 struct RegistryTakingTests {
     private typealias Fixture = RegistryFixture
     typealias Durability = DownloadConfiguration.Durability
 
-    /// Each changes a list of one that waits and one that is paused; what a list holds of waiting ones is not synced.
+    /// Each command changes a queue with a waiting and a paused download; changes of waiting downloads are not synced.
     static let commands: [RegistryCommand] = [
         .add([Fixture.entry(3)]), .pause([1]), .resume([2]), .cancel([1]), .remove([2], deletingFiles: false),
         .move(2, .first), .priority(1, 9),
     ]
 
-    /// Runs a manager that owns that registry, or what is left of it, and starts no downloads.
+    /// Runs a manager that owns the registry in a directory, or its remains, and starts no downloads.
     private func withManager(
         _ directory: URL,
         _ durability: Durability = .none,
@@ -49,7 +49,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// A list's directory.
+    /// Runs the body with the directory of a registry.
     private func withDirectory(_ body: (URL) async throws -> Void) async throws {
         try await withTemporaryDirectory { folder in
             try await body(folder.appending(path: "registry", directoryHint: .isDirectory))
@@ -149,7 +149,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Once that took another change.
+    /// Regression: the refused changes were written only with the next other change.
     @Test func `changes refused by a full disk are written by the next poll, without a command`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
@@ -168,7 +168,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Otherwise a later command would be undone.
+    /// If the command were applied again, it would undo a later command.
     @Test func `a command that waits only for the disk is not applied again`() async throws {
         try await withDirectory { directory in
             let isFull = Locked(false)
@@ -210,7 +210,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Once a command was removed when its change was found in the list, whether or not a sync had covered it.
+    /// Regression: a command was deleted as soon as the queue had its change, even if no sync had covered the change.
     @Test func `X01 X02 a command applied by a killed manager is kept until its change is on the disk`()
         async throws
     {
@@ -261,7 +261,7 @@ struct RegistryTakingTests {
                     group.addTask { try? await manager.takeCommands() }
                 }
                 #expect(try inbox.hasCommands)
-                // For those who wait until all is done.
+                // Callers that wait until everything is done rely on this.
                 #expect(manager.queue.journal?.needsPoll == true)
                 try await manager.takeCommands()
                 #expect(manager.queue.journal?.needsPoll == false)
@@ -287,7 +287,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Once each command waited for the next look, of which there are two a second.
+    /// Regression: each command waited for the next of two polls per second.
     @Test func `a command is applied as soon as it is posted`() async throws {
         try await withDirectory { directory in
             let clock = TestClock()
@@ -297,7 +297,7 @@ struct RegistryTakingTests {
                     let download = try #require(await manager.downloads.first)
                     let steps: [(RegistryCommand, DownloadState)] = [(.pause([1]), .paused), (.resume([1]), .waiting)]
                     for (command, state) in steps {
-                        // It waits, and no time passes.
+                        // The manager sleeps until its next poll, which never comes because no time passes.
                         try await clock.sleeperArmed(for: .milliseconds(500))
                         try CommandSpool(in: directory.filePath).post(command)
                         for await now in download.states where now == state { break }
@@ -329,7 +329,7 @@ struct RegistryTakingTests {
         }
     }
 
-    /// How a list's directory is lost to the manager that has it.
+    /// How a manager loses the directory of its registry.
     enum Loss: CaseIterable {
         case removed, movedAway, withoutLock
 
@@ -345,13 +345,13 @@ struct RegistryTakingTests {
         }
     }
 
-    /// Once the earlier manager went on: it took the commands of the new list, and wrote its journal over that one.
+    /// Regression: the earlier manager took the commands of the new registry, and overwrote its journal.
     @Test(arguments: Loss.allCases)
     func `a manager that lost its registry reports it and leaves a new registry alone`(_ loss: Loss) async throws {
         try await withDirectory { directory in
             try await withManager(directory, files: .unsynced) { old in
                 try loss.happen(to: directory)
-                // With nobody in its place it is lost as well.
+                // The registry also counts as lost if no other manager has replaced it.
                 var error = await #expect(throws: DownloadError.self) { try await old.takeCommands() }
                 #expect(error?.cause is RegistryLoss)
                 try await withManager(directory, files: .unsynced, isFirst: loss != .withoutLock) { new in
@@ -373,7 +373,7 @@ struct RegistryTakingTests {
 
     // MARK: Posting commands
 
-    /// Leaves commands for a manager that does with them what `take` does, and gives what came of it.
+    /// Posts commands, lets `take` handle them like a manager, and returns the outcome of the post.
     private func leaving<Value: Sendable>(
         in directory: URL,
         _ leave: @escaping @Sendable (DownloadRegistry) async throws -> Value,
@@ -415,7 +415,7 @@ struct RegistryTakingTests {
                         try await registry.perform(.pause([Download.ID(rawValue: 1)]))
                     }
                 } _: {
-                    // As an earlier release does with what it does not know.
+                    // Rename the command, as an earlier release does with unknown commands.
                     let folder = directory.appending(path: CommandSpool.folderName)
                     let name = try #require(
                         try FileProbe.names(in: folder).first { $0.hasSuffix(CommandSpool.suffix) }

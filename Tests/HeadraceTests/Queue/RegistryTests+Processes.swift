@@ -69,7 +69,7 @@ extension RegistryTests {
         }
     }
 
-    /// Once it returned at once, and a run that asked whether anything was left to do ended in the middle of the other look.
+    /// Regression: the second call returned at once, so a run could end while the other poll was unfinished.
     @Test func `a poll requested while another one runs waits for that one's second pass`() async throws {
         var looks = QueueJournal.PollCoordinator()
         let first = looks.begin()
@@ -87,7 +87,7 @@ extension RegistryTests {
         #expect(next == nil)
     }
 
-    /// By a tool that puts an older copy in its place, say.
+    /// Another tool may, for example, restore an older copy.
     @Test(arguments: [false, true])
     func `a journal that another process removes or replaces is rewritten`(_ isReplaced: Bool) async throws {
         try await withTemporaryDirectory { folder in
@@ -111,11 +111,11 @@ extension RegistryTests {
                 for await state in silent.states where state == .running { break }
             }
             #expect(try await registry.downloads().map(\.state) == [.waiting])
-            // As after a kill: the journal tells of one that runs, and the lock of a process that is none.
+            // As after a kill: the journal lists a running download, and the lock names a process that does not exist.
             let lock = folder.appending(path: "registry/\(RegistryLock.fileName)")
             try await withManager(folder) { manager in
                 for await state in await manager.downloads[0].states where state == .running { break }
-                // It is written a moment after it.
+                // The journal is written a moment after the state changes.
                 while try await registry.downloads().map(\.state) != [.running] { await Task.yield() }
                 try Data("2147483647\n".utf8).write(to: lock)
                 #expect(try await registry.downloads().map(\.state) == [.waiting])
@@ -144,7 +144,7 @@ extension RegistryTests {
         }
     }
 
-    /// Once only the process that runs the list told it.
+    /// Regression: only the process that runs the queue reported the damage.
     @Test func `reading a registry reports its damage, even if the same call rewrites the journal`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
@@ -156,7 +156,7 @@ extension RegistryTests {
             bytes[path.lowerBound] = UInt8(ascii: "X")
             try Data(bytes).write(to: journal)
             let (downloads, findings) = try await registry.present()
-            // Each download has a line of its own.
+            // Each download has its own line, so the other two are read.
             #expect(downloads.map(\.id) == [ids[0], ids[2]])
             #expect(findings.count == 2 && findings[0].contains(" is damaged"), "\(findings)")
             try CommandSpool(in: registry.directory.filePath).post(.pause([ids[0].rawValue]))
@@ -170,7 +170,7 @@ extension RegistryTests {
         }
     }
 
-    /// A process that is killed does no file call any more.
+    /// A killed process makes no further file calls.
     @Test func `after a kill at any file call the queue is intact and no finished file is downloaded again`()
         async throws
     {
@@ -179,7 +179,7 @@ extension RegistryTests {
         while isKilled {
             let rest = Locked(kills)
             let recorder = FileSystemRecorder { call throws(SystemError) in
-                // A lock ends with its process.
+                // A killed process releases its locks, so closing succeeds.
                 guard call != .close else { return }
                 let isAlive = rest.withLock { rest in
                     rest -= 1
@@ -204,7 +204,7 @@ extension RegistryTests {
                 await manager.waitUntilIdle()
             }
         } catch is DownloadError {
-            // It did not get that far.
+            // The run was killed before the queue was complete.
         }
     }
 

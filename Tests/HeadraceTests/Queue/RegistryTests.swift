@@ -11,7 +11,7 @@ struct RegistryTests {
         let requests = Locked<[TransportRequest]>([])
     }
 
-    /// `/silent…` never ends, `/bad…` is refused, all others are files.
+    /// Runs the body with a manager whose server never finishes `/silent…`, refuses `/bad…`, and serves other paths.
     func withManager(
         _ folder: URL,
         limit: Int = 1,
@@ -235,7 +235,7 @@ struct RegistryTests {
         }
     }
 
-    /// Once `headrace queue stop` could end a command that was adding to the list.
+    /// Regression: `headrace queue stop` could terminate a command that was adding to the queue.
     @Test func `a manager that starts no downloads is not reported as the registry's process`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = DownloadRegistry(directory: folder.appending(path: "registry"))

@@ -86,7 +86,7 @@ struct RemovalOrderTests {
         }
     }
 
-    /// Once it went with the download, which had fetched another one.
+    /// Regression: removing the download also deleted the file that had replaced its own.
     @Test func `a file that replaced the downloaded one is not deleted`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
@@ -124,7 +124,7 @@ struct RemovalOrderTests {
             await verb.run(on: download)
             #expect((disk.image.names[path] != nil) == (subject == .finished && verb == .cancel))
         }
-        // Of one that runs, the bytes are not synced so far.
+        // The bytes of a running download are not synced yet, so they survive only a kill.
         for crash in Crash.allCases where subject != .running || crash == .kill {
             for count in begun...disk.changes.count {
                 let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
@@ -241,7 +241,7 @@ struct RemovalOrderTests {
         }
     }
 
-    /// By then another manager may own the registry and the file.
+    /// After the shutdown, another manager may own the registry and the file.
     @Test func `effects performed after the shutdown touch no files`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// One at a time, and A, B, C in the list: what each verb means for each of them.
+/// The effect of each verb on the queue A, B, C, of which one download runs at a time.
 @Suite(.timeLimit(.minutes(4)))
 struct SchedulerTests {
     private let a = Download.ID(rawValue: 1)
@@ -22,7 +22,7 @@ struct SchedulerTests {
         return queue
     }
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(
         _ actions: [Scheduler.Action],
         _ expected: [Scheduler.Action],
@@ -279,7 +279,7 @@ struct SchedulerTests {
         expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .waiting), .start(c)])
     }
 
-    /// Every host that a list ever had was kept, in a process that runs for months.
+    /// Regression: a process that ran for months retained every host that its queue had ever had.
     @Test func `a host is forgotten with its last download, and the next one has the full limit`() {
         var queue = Scheduler(limit: 3, hostLimit: 1)
         expect(queue.add([item(a), item(b)], at: .zero), [.start(a)])

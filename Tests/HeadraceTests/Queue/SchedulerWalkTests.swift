@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// Verbs at random on fifty downloads, against what the actions say and an array for the order.
+/// Random verbs on fifty downloads, checked against the scheduler's actions and an array with the expected order.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SchedulerWalkTests {
     private struct Walk {
@@ -15,7 +15,7 @@ struct SchedulerWalkTests {
         var notBefore: [Download.ID: Duration] = [:]
         var needs: [Download.ID: NetworkRequirement] = [:]
         var gate = NetworkAdmission()
-        /// Running ones that were told to stop and have not ended.
+        /// The running downloads that were stopped but have not ended yet.
         var stopping: Set<Download.ID> = []
         var now = Duration.zero
         var problems: [String] = []

@@ -56,7 +56,7 @@ struct CrashFixture {
             files: disk.calls,
             clock: AnyClock(TestClock())
         )
-        // A manager would add its threads to each of the hundreds of runs of a crash test.
+        // No manager, because its threads would slow down the hundreds of runs of a crash test.
         let record = DownloadRecord(
             id: Download.ID(rawValue: 1),
             request: try DiskFixture.request(to: Self.destination, .overwrite)

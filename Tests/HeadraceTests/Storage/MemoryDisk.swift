@@ -275,7 +275,7 @@ enum Crash: Sendable, CaseIterable {
             case (1, .write(let node, let offset, let bytes)):
                 return .write(node, at: offset, Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random))))
             case (2, .write(let node, let offset, let bytes)):
-                // The length reached the disk before the bytes.
+                // As if the new length reached the disk before the bytes.
                 return .write(node, at: offset, [UInt8](repeating: 0, count: bytes.count))
             default: return change
             }

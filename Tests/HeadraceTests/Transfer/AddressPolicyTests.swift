@@ -35,7 +35,7 @@ struct AddressPolicyTests {
         }
     }
 
-    /// A number and the name are spellings that only resolving shows for what they are.
+    /// The decimal number and the name show their address only when they are resolved.
     @Test(arguments: [
         ("127.0.0.2", "127.0.0.2"), ("169.254.169.254", "169.254.169.254"), ("0.0.0.0", "0.0.0.0"),
         ("2130706434", "127.0.0.2"), ("0x7f.2", "127.0.0.2"), ("[::1]", "::1"), ("[::ffff:127.0.0.2]", "127.0.0.2"),
@@ -96,7 +96,7 @@ struct AddressPolicyTests {
         }
     }
 
-    /// In a separate process, because it changes the environment.
+    /// Runs in a separate process, because it changes the environment.
     @Test func `D11 no proxy is used if addresses are checked`() async {
         await #expect(processExitsWith: .success) {
             try await withFaultServer(.ok("proxy")) { proxy in
@@ -111,7 +111,7 @@ struct AddressPolicyTests {
                     #expect(outcome.error == nil)
                     #expect(proxy.connectionCount == 0)
                     #expect(server.requests.count == 1)
-                    // Without anybody to ask, the proxy is used: so this test would notice one.
+                    // Without `allowsAddress` the proxy is used, so the test would have noticed a use of it above.
                     try await withTemporaryDirectory { folder in
                         try await withDownloadManager { manager in
                             let request = DownloadRequest(server.url("/file.bin"), to: .directory(folder))

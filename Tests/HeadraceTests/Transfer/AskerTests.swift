@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bytes that were asked for with other fields or another login, for which a server may have another file under the same URL.
+/// Resuming bytes that another requester downloaded, for whom the server may have another file at the same URL.
 @Suite(.timeLimit(.minutes(4)))
 struct AskerTests {
     private typealias Fixture = ResumeFixture
@@ -17,7 +17,7 @@ struct AskerTests {
         value.map { [HeaderField(name: name, value: $0)] } ?? []
     }
 
-    /// A run that is cut, and another one of the same URL with other fields.
+    /// Runs a download that is cut, and then the same URL with another value of the header field.
     private func outcome(
         _ name: String,
         _ values: (String?, String?),
@@ -65,14 +65,14 @@ struct AskerTests {
         #expect(outcome.resumes == [Fixture.cut])
     }
 
-    /// As a token that is another one for each run.
+    /// The token may be a new one in each run.
     @Test func `an entity tag validates bytes of any requester`() async throws {
         let outcome = try await outcome("Authorization", ("a", "b"), Fixture.old, Fixture.old)
         #expect(outcome.isExact)
         #expect(outcome.resumes == [Fixture.cut])
     }
 
-    /// The download is complete, and its name was taken meanwhile.
+    /// The download is complete, but another file has taken its name meanwhile.
     @Test(arguments: [true, false])
     func `a complete partial file is the result only for its requester`(_ isSame: Bool) async throws {
         let gate = try Gate()

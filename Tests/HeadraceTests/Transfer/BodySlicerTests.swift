@@ -28,7 +28,7 @@ struct BodySlicerTests {
         #expect(!BodySlicer(body(offset: 9, overlap: 1, length: 0)).isDone)
     }
 
-    /// However it is cut into pieces, each byte of the body goes to its one place.
+    /// However the body is split into chunks, each byte is written to its one position.
     @Test(arguments: 0..<200 as Range<UInt64>)
     func `R05 R35 L04 chunks of any size give the same bytes`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)

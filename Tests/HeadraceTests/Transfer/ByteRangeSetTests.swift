@@ -169,7 +169,7 @@ struct ByteRangeSetTests {
     }
 }
 
-/// The same as a range set, slowly and plainly.
+/// A slow and simple implementation of a range set, for comparison.
 private struct BitMap {
     static let size: Int64 = 120
 

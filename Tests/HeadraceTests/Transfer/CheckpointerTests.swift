@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// Syncs and records beside the bytes, which are decided under a lock that must not wait for the disk.
+/// Syncs and resume records during a download, decided under a lock that must not wait for the disk.
 @Suite(.timeLimit(.minutes(4)))
 struct CheckpointerTests {
-    /// A session that has written a few bytes of a file.
+    /// A partial file with a few written bytes.
     private func session(files: FileSystem) throws -> PartialDownload {
         let record = DownloadRecord(
             id: Download.ID(rawValue: 1),
@@ -33,7 +33,7 @@ struct CheckpointerTests {
         return session
     }
 
-    /// A look at a file on a network file system that had gone kept a thread of the process's pool for as long.
+    /// Regression: a status call on an unreachable network file system blocked a thread of the cooperative pool.
     @Test func `a checkpoint is prepared without a file call`() throws {
         let disk = MemoryDisk()
         let recorder = FileSystemRecorder(to: disk.calls)

@@ -44,7 +44,7 @@ struct DiskRepairTests {
         if case .finished(let summary) = outcome.events.last { summary.bytesFetched } else { nil }
     }
 
-    /// A run that is cut, a change of its partial, and a second run.
+    /// Runs a download that is cut, changes its partial file, and runs the download again.
     private static func runs(
         _ then: Response,
         of file: Resource = resource(),
@@ -68,7 +68,7 @@ struct DiskRepairTests {
         }
     }
 
-    /// The first and the last byte of a piece, and several pieces.
+    /// Changes the first byte of a piece, its last byte, or bytes of several pieces.
     @Test(arguments: [[0], [2 * length - 1], [length, 2 * length]] as [[Int64]])
     func `only pieces that changed on the disk are downloaded again`(_ offsets: [Int64]) async throws {
         try await Self.runs(.file(Self.resource())) {
@@ -82,7 +82,7 @@ struct DiskRepairTests {
         }
     }
 
-    /// The piece in which the first run was cut came over two connections.
+    /// One change is in the piece in which the first run was cut; it arrived over two connections, so it has no digest.
     @Test func `a change that cannot be located restarts the download after the repair`() async throws {
         try await Self.runs(.file(Self.resource())) {
             try Self.flip([5, Self.cut - 1], in: $0)
@@ -105,7 +105,7 @@ struct DiskRepairTests {
         }
     }
 
-    /// The first byte is never read as it was written.
+    /// The first byte is different each time it is read.
     @Test func `a disk that keeps changing bytes fails the download`() async throws {
         var calls = FileSystem.unsynced
         calls.readAt = { file, offset, count throws(SystemError) in
@@ -120,7 +120,7 @@ struct DiskRepairTests {
             }
             let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, checksums: [expected])
             #expect(outcome.error?.code == .checksum)
-            // Twice for the disk's sake, and once more as of a source that is wrong.
+            // The disk is blamed for the first two repairs, and the source for the third.
             let repairs = outcome.events.filter { if case .repairing = $0 { true } else { false } }
             #expect(repairs == Array(repeating: .repairing(pieces: 1, bytesWasted: Self.length), count: 3))
             #expect(outcome.starts == [Self.cut, 0, 0, 0])
@@ -156,7 +156,7 @@ struct DiskRepairTests {
                     for await progress in download.progress where progress.bytesReceived >= 2 * held { break }
                     await download.pause()
                     let known = try #require(try Self.pieces(in: folder)).known.map(\.index)
-                    // What the first connection brought, and what the second one did behind it.
+                    // A piece of the first connection, and one that the second connection received behind it.
                     let (first, last) = (try #require(known.first), try #require(known.last))
                     #expect(first == 0 && Int64(last) * Self.length > held)
                     try Self.flip([Int64(last) * Self.length], in: folder)

@@ -82,7 +82,7 @@ struct ExpectedSizeTests {
         }
     }
 
-    /// Shorter and longer; where the end of the connection may be a cut, the rest is asked for.
+    /// If the end of the connection may be a cut, the bytes that are missing from a short body are requested.
     @Test(arguments: [-1, 1, -Fixture.size], [true, false])
     func `a body without a length that ends at another size is not renamed`(
         _ difference: Int64,
@@ -158,7 +158,7 @@ struct ExpectedSizeTests {
 
     // MARK: What is there already
 
-    /// Of a file whose size is known, and of one of which as much came already; the next answer has the right file or not.
+    /// The file's size is known before the first response, or was exceeded by the received bytes.
     @Test(arguments: [true, false], [(true, "application/octet-stream"), (true, "image/png"), (false, "image/png")])
     func `downloaded bytes of another size are discarded only for a response with the right size`(
         _ isChunked: Bool,
@@ -242,7 +242,7 @@ struct ExpectedSizeTests {
         }
     }
 
-    /// The total comes with the second answer, of the version that is held.
+    /// Only the second response, of the same version, has the complete length.
     @Test func `bytes of a version that turns out to have another size are not continued from a mirror`() async throws {
         let (bad, good) = (other(by: 100), file)
         let parts = [Response.file(bad).truncated(after: cut).chunked()]

@@ -18,7 +18,7 @@ struct FileNameTests {
     ) async throws -> (error: DownloadError?, names: [String]) {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { parent in
-                // A folder below, so that a name that leads out of it is seen.
+                // Use a nested folder, so that a name that leads out of it is noticed.
                 let folder = parent.appending(path: "in/deep/")
                 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
                 for name in existing { try Data("old".utf8).write(to: folder.appending(path: name)) }
@@ -128,14 +128,14 @@ struct FileNameTests {
         #expect(names == ["told"])
     }
 
-    /// The second answer proposes another name, as one that carries the time does.
+    /// The second response proposes another name, as servers do that put the time into it.
     @Test func `a resumed download keeps the file name of its first response`() async throws {
         let first = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=first")
         let second = Response.file(ResumeFixture.old).header("Content-Disposition", "attachment; filename=second")
         let cuts = [first.truncated(after: ResumeFixture.cut), second.truncated(after: 50_000), .status(404)]
         try await withFaultServer(.sequence(cuts, then: second)) { server in
             try await withTemporaryDirectory { folder in
-                // Once within a run, and once in another one, from the record.
+                // The download resumes once within this run, and once in the next run, from the resume record.
                 let stopped = try await ResumeFixture.run(from: server, in: folder)
                 #expect(stopped.error?.code == .httpStatus)
                 #expect(stopped.resumes == [ResumeFixture.cut])

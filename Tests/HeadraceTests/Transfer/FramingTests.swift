@@ -31,7 +31,7 @@ struct FramingTests {
         #expect(outcome.requests.count == 1)
     }
 
-    /// The surplus of one answer was taken for the next one's on a kept connection, which then failed for good.
+    /// Regression: surplus bytes on a reused connection were taken for the next response, and that download failed.
     @Test func `L04 surplus bytes do not fail the next download`() async throws {
         try await withFaultServer(.file(file).extraBytes(1000)) { server in
             try await withTemporaryDirectory { folder in
@@ -71,7 +71,7 @@ struct FramingTests {
         let outcome = try await run(then: .file(file).chunked([1000], sizeLine: line), retries: 0)
         #expect(outcome.error != nil)
         #expect(!outcome.names.contains("file.bin"))
-        // Once it ended the download.
+        // Regression: the invalid chunk size ended the download without a retry.
         let next = try await run(.file(file).chunked([1000], sizeLine: line), then: .file(file))
         #expect(next.error == nil)
         #expect(next.difference == nil)

@@ -12,7 +12,7 @@ struct FreshLinkTests {
     private let file = ResumeFixture.old
     private let cut = ResumeFixture.cut
 
-    /// Runs a download from `/old`, with a provider that is given the server and how often it was asked before.
+    /// Runs a download from `/old`; `provide` receives the server and the number of earlier calls.
     private func run(
         _ routes: [String: Response],
         mirrors: [String] = [],
@@ -135,7 +135,7 @@ struct FreshLinkTests {
                     var request = DownloadRequest(server.url("/old"), to: .file(folder.appending(path: "file.bin")))
                     request.linkProvider = .init {
                         question.yield(())
-                        // Ends when the task is cancelled, and not before.
+                        // The loop ends only when the task is cancelled.
                         let (never, continuation) = AsyncStream.makeStream(of: Never.self)
                         for await _ in never {}
                         continuation.finish()
@@ -177,7 +177,7 @@ struct FreshLinkTests {
                     let download = try await manager.download(request)
                     let error = await #expect(throws: DownloadError.self) { try await download.value }
                     #expect(error?.statusCode == 403)
-                    // Without one it is another download.
+                    // Without a provider, the request adds another download.
                     let other = try await manager.download(request)
                     #expect(other != download)
                     await #expect(throws: DownloadError.self) { try await other.value }

@@ -67,7 +67,7 @@ struct HostileAnswerTests {
         #expect(outcome.names == ["file.bin"])
     }
 
-    /// A mebibyte of zeros, as gzip has it.
+    /// The start of a mebibyte of zeros, compressed with gzip.
     @Test func `S07 a compressed body is saved as sent and not expanded`() async throws {
         let front: [UInt8] = [
             0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 0xed, 0xc1, 0x31, 1, 0, 0, 0, 0xc2, 0xa0, 0xf5, 0x4f, 0x6d, 8, 0x5f,
@@ -148,7 +148,7 @@ struct HostileAnswerTests {
         #expect(outcome.names.count == 2)
     }
 
-    /// Once it was waited for as long as for the bytes of a file.
+    /// Regression: the body of an error was waited for as long as the bytes of a file.
     @Test func `an unneeded body that does not arrive delays nothing`() async throws {
         let refusal = Response.status(404, body: "not here").stalled(after: 3)
         for response in [refusal, .sequence([.redirect(to: "/file.bin").claimingLength("3")], then: refusal)] {

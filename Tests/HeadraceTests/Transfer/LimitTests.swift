@@ -49,7 +49,7 @@ struct LimitTests {
         }
     }
 
-    /// By a range, by a whole in its place, and by nothing but the record.
+    /// A range, a whole file in its place, or a range without the complete length exceeds the limit.
     @Test func `S08 a rest that exceeds the limit leaves the downloaded bytes unchanged`() async throws {
         var changed = Resource(size: size, seed: 2, etag: "\"v2\"")
         changed.acceptRanges = "none"
@@ -222,7 +222,7 @@ struct LimitTests {
                 guard isRefused else { return DiskFixture.response(request) }
                 return FakeTransport.Reply(503, fields: [("Retry-After", "5")])
             }
-            // A host that asks to wait asks it of all downloads.
+            // `Retry-After` applies to a whole host, so each download has its own.
             let urls = try ["a", "b"].map { try #require(URL(string: "http://\($0)/\($0)")) }
             let downloads = try await manager.download(urls.map { DownloadRequest($0, to: .directory(folder)) })
             for await progress in downloads[1].progress where progress.bytesReceived == 1 { break }

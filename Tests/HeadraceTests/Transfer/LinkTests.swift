@@ -9,7 +9,7 @@ import Testing
 struct LinkTests {
     private let file = ResumeFixture.old
 
-    /// A narrow and long line that breaks in each way once, and then holds.
+    /// A slow link with high latency that breaks in each of three ways once, and then works.
     @Test func `L02 T09 a connection that is reset, closed and silent in turn is resumed`() async throws {
         let link = Link(latency: .milliseconds(5), bytesPerSecond: 4_000_000)
         let cuts: [Ending] = [.reset, .fin, .stall]
@@ -25,7 +25,7 @@ struct LinkTests {
             }
         }
         #expect(outcome.isExact)
-        // A reset may take what was on the way, and then nothing is there to go on with.
+        // A reset may discard bytes in transit, so the first attempt may have received none.
         #expect((cuts.count - 1...cuts.count).contains(outcome.resumes.count))
         #expect(outcome.resumes == outcome.resumes.sorted())
         #expect(outcome.restarts.isEmpty)
@@ -120,7 +120,7 @@ struct TLSTests {
 
     @Test func `L11 a TLS connection closed without close_notify does not end a body`() async throws {
         let isUnannounced: @Sendable (Int) -> Link = { Link(saysGoodbye: $0 > 0) }
-        // With a clean end, these bytes would be a file.
+        // If the connection ended in order, these bytes would be the complete file.
         let cut = Response.file(file).closeDelimited.truncated(after: ResumeFixture.cut)
         let (short, _) = try await run(.sequence([cut], then: .file(file)), link: isUnannounced)
         let (whole, _) = try await run(.file(file).closeDelimited, link: isUnannounced)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct MinimumSpeedMonitorTests {
-    /// The wait, in seconds, at whose end the floor was broken; nil where it never was.
+    /// Returns the time in seconds at which the speed was below the minimum; `nil` if it never was.
     private func broken(after waits: [Double], bytes: Int, floor: Int64 = 1000) -> Int? {
         var speed = MinimumSpeedMonitor(bytesPerSecond: floor, timeout: .seconds(30))
         for (index, wait) in waits.enumerated() {

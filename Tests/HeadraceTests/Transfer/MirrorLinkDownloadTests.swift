@@ -14,7 +14,7 @@ struct MirrorLinkDownloadTests {
         "sha-256=:\(Data(try Checksum(of: resource.body).bytes).base64EncodedString()):"
     }
 
-    /// The first answer has links and is cut, later ones refuse; `mirrors` answer under their paths.
+    /// The origin's first response advertises the mirrors and is cut, and its later responses are errors.
     private func run(
         _ mirrors: [String: Response],
         digest: String? = nil,
@@ -61,7 +61,7 @@ struct MirrorLinkDownloadTests {
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin"])
     }
 
-    /// Once it was asked, and nothing told that its bytes are of the version before.
+    /// Regression: the mirror was requested, although its bytes belong to the earlier version.
     @Test func `a mirror advertised with an old version is no longer requested`() async throws {
         let changed = Response.file(Fixture.new).truncated(after: cut + 50_000)
         let outcome = try await run(["/m": .file(Fixture.old)], digest: try digest(of: Fixture.old), second: [changed])
@@ -76,7 +76,7 @@ struct MirrorLinkDownloadTests {
         let lying = Response.file(other).header("Repr-Digest", try digest(of: other))
         let outcome = try await run(["/m": lying, "/n": .file(Fixture.old)], digest: try digest(of: Fixture.old))
         #expect(outcome.isExact, "\(outcome.events)")
-        // Once with the bytes of the origin, once alone.
+        // The lying mirror is requested once for the missing bytes, and once for the whole file.
         #expect(outcome.requests.map(\.path) == ["/file.bin", "/file.bin", "/m", "/m", "/n"])
         let outcomeOfLies = try await run(["/m": lying], digest: try digest(of: Fixture.old))
         #expect(outcomeOfLies.error != nil)

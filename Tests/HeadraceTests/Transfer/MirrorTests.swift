@@ -58,7 +58,7 @@ struct MirrorTests {
         #expect(outcome.restarts.isEmpty)
     }
 
-    /// Another tag, another date without a tag, and no validator at all.
+    /// The mirror has another tag, another date and no tag, or no validator at all.
     @Test(arguments: [#""v2""#, nil])
     func `a mirror without a matching validator restarts, and versions are never mixed`(_ tag: String?) async throws {
         var other = other

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Downloads of one name in one folder, whose files are to be kept up to date.
+/// Several downloads with the same file name in one folder, with a refetch policy.
 @Suite(.timeLimit(.minutes(4)))
 struct NameClaimTests {
     private typealias Fixture = RefetchFixture
@@ -19,7 +19,7 @@ struct NameClaimTests {
         )
     }
 
-    /// Once the name that a URL has was refused to others from its first request on.
+    /// Regression: the name in the URL was reserved from the first request on.
     @Test(arguments: ["waits to be tried again", "gets another name"])
     func `a download without a response does not reserve its name`(_ what: String) async throws {
         let gate = try Gate()
@@ -27,7 +27,7 @@ struct NameClaimTests {
         let waits = what == "waits to be tried again"
         let first = waits ? Response.status(503).header("Retry-After", "3600") : named.held(after: 100, until: gate)
         try await Fixture.run(.routes(["/a/file.bin": first, "/b/file.bin": .file(Fixture.new)])) { fixture in
-            // The wait of this test is no stall, however busy the machine is.
+            // Waiting must not count as a stall, even on a busy machine.
             try await withDownloadManager(.init { $0.stallTimeout = .seconds(600) }) { manager in
                 let downloads = try await downloads(fixture, manager)
                 let file = try await downloads[1].value
@@ -62,7 +62,7 @@ struct NameClaimTests {
         }
     }
 
-    /// On a file system that compares bytes, the two are two files.
+    /// On a file system that compares names by their bytes, these are two files.
     @Test func `names with equal text but different bytes are two names`() throws {
         let claims = DestinationReservations()
         let (a, b) = (try record("http://h/a"), try record("http://h/b"))

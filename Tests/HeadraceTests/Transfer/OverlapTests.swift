@@ -67,7 +67,7 @@ struct OverlapTests {
         #expect(outcome.restarts.count == 1)
     }
 
-    /// The reason why the policy is not the default.
+    /// This is why the policy is not the default.
     @Test func `R35 a change before the overlap is not detected, but the default policy mixes nothing`() async throws {
         let new = changed(at: start - 1)
         let mixed = try await Fixture.afterCut(of: Self.bare(), .file(new), expecting: Self.bare(), policy: .overlap)
@@ -125,7 +125,7 @@ struct OverlapTests {
         #expect(outcome.restarts.map(\.reason) == [RestartReason.overlapMissing.sentence])
     }
 
-    /// The bytes before the cut were compared, those behind it never came.
+    /// The bytes of the overlap before the cut are right, and the rest of the overlap never arrives.
     @Test(arguments: [true, false])
     func `L01 R35 a cut in the overlap validates nothing`(_ hasLength: Bool) async throws {
         let resource = Self.bare()
@@ -141,7 +141,7 @@ struct OverlapTests {
         #expect(outcome.resumes == [cut])
     }
 
-    /// Once the size in an answer that was not yet compared made the file complete.
+    /// Regression: the complete length in a response was trusted before its bytes were compared.
     @Test(arguments: [true, false])
     func `R34 R35 a file that only lacks its end is complete if its last bytes match`(
         _ isSame: Bool
@@ -160,7 +160,7 @@ struct OverlapTests {
                 )
             }
             #expect(outcome.isExact)
-            // The part that was cut has shown already that the bytes are others.
+            // The truncated part has already shown that the bytes differ.
             #expect(outcome.ranges == (isSame ? ranges : [nil, range, nil]))
         }
     }
@@ -179,7 +179,7 @@ struct OverlapTests {
         }
     }
 
-    /// Once what is held behind the gap was taken for bytes before it.
+    /// Regression: bytes behind the gap were compared as if they preceded it.
     @Test func `R35 the overlap precedes the first gap, and later bytes are validated again`() async throws {
         let (resource, island) = (Self.bare(), 250_000..<Int64(280_000))
         try await withTemporaryDirectory { folder in

@@ -46,7 +46,7 @@ struct ProgressMeterTests {
         #expect(progress.timeRemaining == nil)
     }
 
-    /// Once the estimate after a long pause was more than a `Duration` holds, and the process ended.
+    /// Regression: after a long pause the estimate overflowed `Duration`, and the process crashed.
     @Test(arguments: [10, 60, 24 * 60])
     func `after a long pause there is no estimate`(_ minutes: Int) {
         var meter = ProgressMeter(start: .zero)

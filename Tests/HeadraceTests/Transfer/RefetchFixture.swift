@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// A folder, a server, and downloads of one file that is to be kept up to date.
+/// A folder, a server, and repeated downloads of one file.
 struct RefetchFixture {
     static let old = Resource(size: 5000, seed: 1, etag: "\"v1\"")
     static let new = Resource(size: 5000, seed: 2, etag: "\"v2\"")
@@ -32,7 +32,7 @@ struct RefetchFixture {
         case spoilsTheNote
     }
 
-    /// Whether files here have attributes.
+    /// Whether the temporary folder's file system supports extended attributes.
     static let keepsAttributes: Bool = {
         let path = FileManager.default.temporaryDirectory.path + "/headrace-\(UUID().uuidString)"
         guard let file = try? FileSystem.system.create(path) else { return false }
@@ -68,14 +68,14 @@ struct RefetchFixture {
         get throws { FileStamp(try #require(try FileSystem.system.status(file.path))) }
     }
 
-    /// The conditions that were sent.
+    /// The preconditions that were sent.
     var conditions: [String] {
         server.requests.compactMap { $0["If-None-Match"] ?? $0["If-Modified-Since"] }
     }
 
     func holds(_ resource: Resource) -> Bool { resource.body.difference(fromFileAt: file) == nil }
 
-    /// One download by a manager of its own.
+    /// Downloads the file with a new manager.
     func fetch(
         retrying retryPolicy: RetryPolicy = .none,
         _ change: (inout DownloadRequest) -> Void = { _ in }
@@ -115,7 +115,7 @@ struct RefetchFixture {
         }
     }
 
-    /// Writes the file, and does something with it while it is open.
+    /// Writes the file, and calls `then` while it is open.
     func write(_ bytes: [UInt8], replacing: Bool = false, _ then: (Int32) throws -> Void) throws {
         if replacing { try? FileSystem.system.remove(file.path) }
         let open = try replacing ? FileSystem.system.create(file.path) : FileSystem.system.open(file.path)

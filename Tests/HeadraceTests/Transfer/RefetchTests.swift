@@ -35,7 +35,7 @@ struct RefetchTests {
             let request = try #require(fixture.server.requests.last)
             #expect(request[try #require(version.field)] == version.etag ?? version.lastModified)
             #expect(request.bodyBytesSent == 0)
-            // Nobody has touched it.
+            // The file was not changed.
             #expect(try fixture.stamp == before)
             #expect(try fixture.names == ["file.bin"])
         }
@@ -53,7 +53,7 @@ struct RefetchTests {
             #expect(fixture.server.requests.last?[try #require(version.field)] != nil)
             #expect(fixture.holds(changed))
             #expect(try fixture.names == ["file.bin"])
-            // And it is the new version that is asked about from now on.
+            // From now on, requests contain the validator of the new version.
             #expect(try await fixture.fetch().isUnchanged)
         }
     }
@@ -261,14 +261,14 @@ struct RefetchTests {
             let proven = try await fixture.fetch { $0.checksums = [right] }
             #expect(proven.isUnchanged && proven.events.contains(.verified(right)))
             #expect(fixture.server.requests.count == 1)
-            // The file is the server's version, and not the one that is wanted.
+            // The file is the server's version, but not the expected one.
             #expect(try await fixture.fetch { $0.checksums = [wrong] }.error?.code == .checksum)
             #expect(fixture.conditions == [])
             #expect(fixture.holds(Fixture.old))
         }
     }
 
-    /// Once a server whose version it was decided for it.
+    /// Regression: the file was the result if it was the server's version, even if its piece hashes were wrong.
     @Test(arguments: [DownloadRequest.RefetchPolicy.unlessCurrent, .ifChanged], [true, false])
     func `piece hashes of the request decide without the server`(
         _ policy: DownloadRequest.RefetchPolicy,
@@ -366,7 +366,7 @@ struct RefetchTests {
                     #expect(error?.code == .fileExists)
                     #expect(error?.message.contains("another download") == true)
                     #expect(Fixture.old.body.difference(fromFileAt: file) == nil)
-                    // Whose download is gone has no claim any more.
+                    // A removed download no longer reserves the name.
                     await downloads[0].remove()
                     await downloads[1].remove(deletingFile: true)
                 }

@@ -10,7 +10,7 @@ struct RemoteTimeTests {
     private static let date = "Wed, 01 Jan 2025 00:00:00 GMT"
     private static let seconds: Int64 = 1_735_689_600
 
-    /// Downloads over fake connections; gives the file's time in nanoseconds.
+    /// Downloads over fake connections, and returns the file's modification time in nanoseconds.
     private func time(
         _ lastModified: String?,
         calls: FileSystem = .unsynced,
@@ -60,7 +60,7 @@ struct RemoteTimeTests {
         #expect(try await time(Self.date, calls: recorder.fileCalls) > Self.seconds * 1_000_000_000)
     }
 
-    /// With the bytes on the disk and the name there, the time is as well, or the stamp would be of another file.
+    /// The time is set before the saved validator records it.
     @Test func `the time is set once, after the bytes and before the sync and the rename`() async throws {
         let recorder = FileSystemRecorder(to: .unsynced)
         _ = try await time(Self.date, calls: recorder.fileCalls)

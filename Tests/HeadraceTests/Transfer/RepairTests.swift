@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Wrong files of which some bytes are right, and those that come from several sources.
+/// Wrong files of which some pieces are right, and files whose bytes come from several sources.
 @Suite(.timeLimit(.minutes(4)))
 struct RepairTests {
     private typealias Fixture = ResumeFixture
@@ -17,7 +17,7 @@ struct RepairTests {
         return bytes
     }
 
-    /// The good file with these bytes changed; with a validator or without.
+    /// The right file with these bytes flipped, and with or without a validator.
     private func resource(flipping offsets: [Int] = [], tag: String? = "\"v1\"") -> Resource {
         var resource = Resource(.bytes(bytes(flipping: offsets)), etag: tag)
         if tag == nil { resource.lastModified = nil }
@@ -55,7 +55,7 @@ struct RepairTests {
         if case .finished(let summary) = outcome.events.last { summary.bytesFetched } else { nil }
     }
 
-    /// The first, the last, some in the middle; with a checksum of the whole and without.
+    /// The first piece, the last, or some in between; with and without a checksum of the whole file.
     @Test(arguments: [[0], [299_999], [40_000, 79_999], [50_000, 130_000, 299_000]], [true, false])
     func `only the wrong pieces are downloaded again`(_ offsets: [Int], _ hasWhole: Bool) async throws {
         let bad = resource(flipping: offsets)
@@ -70,7 +70,7 @@ struct RepairTests {
         #expect(fetched(outcome) == size + wrong)
     }
 
-    /// Runs a download over a file that is there.
+    /// Downloads a file of the given contents again.
     private func repair(
         _ there: [UInt8],
         hasWhole: Bool,
@@ -88,7 +88,7 @@ struct RepairTests {
         }
     }
 
-    /// Flipped, cut within and at the end of a piece, too long, and nothing of it right.
+    /// The file has flipped bytes, is truncated inside or at the end of a piece, is too long, or is entirely wrong.
     @Test(arguments: [true, false])
     func `only the wrong pieces of an existing file are downloaded`(_ hasWhole: Bool) async throws {
         let good = Pattern(seed: 1).bytes(in: 0..<size)
@@ -106,7 +106,7 @@ struct RepairTests {
         }
     }
 
-    /// Wrong and missing bytes are told together; of a file that is only too long, the bytes that are too many.
+    /// Wrong and missing bytes are reported together; of a file that is only too long, the surplus bytes are.
     @Test(arguments: [true, false])
     func `a repair reports all wrong bytes and removes those beyond the end`(_ hasWhole: Bool) async throws {
         let good = Pattern(seed: 1).bytes(in: 0..<size)
@@ -122,7 +122,7 @@ struct RepairTests {
             #expect(fetched(outcome) == missing)
             #expect(outcome.requests.isEmpty == (missing == 0))
         }
-        // Without the size, the last piece counts as a whole one unless it is right.
+        // Without the file size, a wrong last piece counts with its full length.
         let unsized = try await repair(Array(flipped.prefix(100_000)), hasWhole: hasWhole)
         #expect(repairs(unsized) == [7 * length])
         let sized = try await repair(flipped, hasWhole: hasWhole)
@@ -135,7 +135,7 @@ struct RepairTests {
         #expect(outcome.isExact && outcome.requests.isEmpty)
     }
 
-    /// Once it took another name where its first piece was wrong.
+    /// Regression: if the first piece was wrong, the file got the proposed name.
     @Test(arguments: [0, 50_000])
     func `a repaired file keeps its name, whatever the server proposes`(_ offset: Int) async throws {
         let (bad, pieces) = (bytes(flipping: [offset]), try pieces())
@@ -259,7 +259,7 @@ struct RepairTests {
         #expect(outcome.requests.last?.path == "/b")
     }
 
-    /// The same tag in two places is not proof of the same bytes, as the checksum shows.
+    /// The same tag on two servers does not guarantee the same bytes, as the checksum shows.
     @Test func `if two sources with one tag do not match the checksum, the file is downloaded from one`()
         async throws
     {

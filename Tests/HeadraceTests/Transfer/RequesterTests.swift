@@ -9,7 +9,7 @@ import Testing
 struct RequesterTests {
     private typealias Fixture = RefetchFixture
 
-    /// A way to say who sends a request.
+    /// A way to identify the requester.
     enum Login: CaseIterable {
         case url, netrc, netrcDefault, cookies, provider, tokenProvider, basicField, bearerField, cookieField, keyField
 
@@ -43,7 +43,7 @@ struct RequesterTests {
         }
     }
 
-    /// A server that knows some users, and asks others for a login.
+    /// A server that knows some users, and challenges all other requests.
     private static func guarded(_ files: [String: Response]) -> Response {
         .answering { request in
             let login = request["Authorization"]?.split(separator: " ").last.map { String($0) }
@@ -55,7 +55,7 @@ struct RequesterTests {
         }
     }
 
-    /// One download by a manager of its own.
+    /// Downloads the file with a new manager.
     private func fetch(
         _ fixture: Fixture,
         _ login: Login,
@@ -91,7 +91,7 @@ struct RequesterTests {
         }
     }
 
-    /// The second kind of server gives each user another file under the same validator.
+    /// In the second case, each user has another file with the same tag; in the third, there is no tag.
     @Test(arguments: Login.allCases, [("\"v1\"", "\"v2\""), ("\"v1\"", "\"v1\""), (nil, nil)] as [(String?, String?)])
     func `each login has its own file, which is recognized again`(
         _ login: Login,
@@ -163,7 +163,7 @@ struct RequesterTests {
         }
     }
 
-    /// Each response has another session, and the first cookie of the file ends between the runs.
+    /// Each response sets a new session cookie, and the first cookie of the file expires between the runs.
     @Test func `cookies from servers and expired cookies do not change the requester`() async throws {
         let count = Locked(0)
         let response = Response.answering { _ in
@@ -179,7 +179,7 @@ struct RequesterTests {
                 let jar = CookieJar(now: { run == 0 ? 50 : 150 })
                 try jar.add(netscapeFile: file.utf8)
                 try await withDownloadManager(DownloadConfiguration { $0.cookies = jar }) { manager in
-                    // The second one is sent with a cookie of the first response.
+                    // The second request also has the cookie that the first response set.
                     for path in ["/file.bin", "/other.bin"] {
                         let request = DownloadRequest(fixture.server.url(path), to: .directory(fixture.folder))
                         let outcome = try await Fixture.outcome(of: try await manager.download(request))
@@ -192,7 +192,7 @@ struct RequesterTests {
         }
     }
 
-    /// The login is for the host that has the file, and not for the one that was requested.
+    /// The requester is identified by the login for the final host, not by the one for the requested host.
     @Test func `behind a redirect the login for the last host counts`() async throws {
         let (ada, bob) = (Fixture.old, Resource(size: 5000, seed: 2))
         try await withFaultServer(Self.guarded(["ada": .file(ada), "bob": .file(bob)])) { files in
@@ -215,7 +215,7 @@ struct RequesterTests {
         }
     }
 
-    /// As with a token that is another one for each run: who says so trusts the server's tag.
+    /// The token may be a new one in each run: with `ifChanged`, the server's tag is trusted.
     @Test func `with ifChanged, a new token still recognizes the file`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             for (number, token) in ["one", "two"].enumerated() {

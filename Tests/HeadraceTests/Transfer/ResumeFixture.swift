@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// The outcome of a download that was cut at least once.
+/// The outcome of a download that is cut at least once.
 struct ResumeOutcome {
     var error: DownloadError?
-    /// Where the file differs from what it should be; nil where it is exact.
+    /// Where the file differs from what it should be; `nil` if it is exact.
     var difference: FileDifference?
     /// The names in the folder at the end.
     var names: [String]
@@ -16,7 +16,7 @@ struct ResumeOutcome {
 
     var isExact: Bool { error == nil && difference == nil && names == ["file.bin"] }
 
-    /// The bytes that were given up, by reason.
+    /// The discarded bytes, by reason.
     var restarts: [(reason: String, bytes: Int64)] {
         events.compactMap { if case .restarted(let reason, let bytes) = $0 { (reason, bytes) } else { nil } }
     }
@@ -106,7 +106,7 @@ enum ResumeFixture {
         }
     }
 
-    /// One run from `/a`, with the other paths as its mirrors in their order.
+    /// Runs one download from `/a`, with the other paths as its mirrors in order.
     static func run(
         withMirrors routes: [String: Response],
         expecting expected: Resource = old,

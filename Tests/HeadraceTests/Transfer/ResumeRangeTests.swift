@@ -87,7 +87,7 @@ struct ResumeRangeTests {
         #expect(outcome.ranges == [nil, "bytes=\(cut)-", "bytes=\(cut + 50_000)-"])
     }
 
-    /// Once the first of them was taken for the end of the file.
+    /// Regression: the first part was taken for the end of the file.
     @Test func `R10 R11 parts of a file of unknown size are requested until a 416`()
         async throws
     {

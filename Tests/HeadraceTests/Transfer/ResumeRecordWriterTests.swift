@@ -50,7 +50,7 @@ struct ResumeRecordWriterTests {
         recordWriter.began(durable: set(), disk.work)
         recordWriter.save(syncing: true) { set(0..<100) }
         #expect(disk.last.durable == set(0..<100))
-        // Which was made before, and is late.
+        // A record that was created earlier arrives late.
         try write(set(0..<60))
         #expect(disk.last.written == set(0..<100) && disk.last.durable == set(0..<100))
         try write(set(0..<150))
@@ -68,7 +68,7 @@ struct ResumeRecordWriterTests {
                 #expect(!recordWriter.sync { false })
             }
             disk.syncs.withLock { $0 = true }
-            // The kernel tells a failure once.
+            // The kernel reports a failure only once.
             #expect(!recordWriter.sync { true })
             recordWriter.save(syncing: true) { set(0..<100) }
             #expect(disk.last.written == set(0..<100) && disk.last.durable == set(0..<10))
@@ -85,7 +85,7 @@ struct ResumeRecordWriterTests {
         try write(set(0..<100), pieces)
         recordWriter.save(syncing: false) { set(0..<200) }
         #expect(disk.pieces.withLock { $0 } == pieces)
-        // Of another body they mean nothing.
+        // Digests of another body mean nothing for this one.
         recordWriter.began(durable: set(), disk.work)
         recordWriter.save(syncing: false) { set(0..<200) }
         #expect(disk.pieces.withLock { $0 } == nil)

@@ -103,7 +103,7 @@ struct ResumeValidatorTests {
         var dated = old
         dated.etag = nil
         let cuts = Response.answering { [dated] request in
-            // Each gets farther than the one before; those that are asked for the rest have another place.
+            // Each response ends later than the one before; range requests are redirected to another location.
             .file(dated).truncated(after: Int64(request.index + 1) * 10_000)
         }
         let turns = Response.answering { .redirect(to: $0.attempt.isMultiple(of: 2) ? "/m0" : "/m1") }

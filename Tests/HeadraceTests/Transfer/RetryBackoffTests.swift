@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// A schedule with its randomness; a class, since `#expect` takes no mutating calls.
+/// A schedule with its randomness; a class, because `#expect` takes no mutating calls.
 private final class TransferState {
     var backoff: RetryBackoff
     private var random: SeededRandom
@@ -59,7 +59,7 @@ struct RetryBackoffTests {
         #expect(attempts.fail() == nil)
     }
 
-    /// A server that has a download begin again and again could have it ask for ever.
+    /// Otherwise a server that forces a download to restart again and again could keep it busy forever.
     @Test func `bytes downloaded again earn no further failures`() {
         let attempts = TransferState {
             $0.maxFailures = 2

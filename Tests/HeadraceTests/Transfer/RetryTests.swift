@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Which failures are retried, and when; all times are those of a test clock.
+/// The failures that are retried, and when, on a test clock.
 @Suite(.timeLimit(.minutes(4)))
 struct RetryTests {
     private let file = ResumeFixture.old
@@ -114,7 +114,7 @@ struct RetryTests {
         #expect(outcome.names.count == 2)
     }
 
-    /// The value of `Retry-After`, and the time to wait for it.
+    /// The value of `Retry-After`, and the wait that follows from it.
     @Test(arguments: [
         ("2", Duration.seconds(2)), ("Thu, 02 Jan 2025 00:00:02 GMT", .seconds(2)), ("0", .zero), ("-5", .zero),
         ("soon", .zero), ("Thu, 01 Jan 2015 00:00:00 GMT", .zero), ("1000000000000", .seconds(6 * 3600)),
@@ -135,7 +135,7 @@ struct RetryTests {
         try await expectWait(of: .seconds(2), after: .redirect(to: "/file.bin").header("Retry-After", "2"))
     }
 
-    /// Once it was up to six hours, in which nobody was told why nothing came.
+    /// Regression: the wait was up to six hours, and nothing reported it.
     @Test func `D16 Retry-After of a redirect is limited to ten seconds`() async throws {
         try await expectWait(of: .seconds(10), after: .redirect(to: "/file.bin").header("Retry-After", "7200"))
     }

@@ -97,7 +97,7 @@ struct ServerDigestTests {
         }
     }
 
-    /// Many servers tell it with a 200 alone; once the next run did not compare what it had not been told itself.
+    /// Regression: the next run did not use the digest of the first run, which many servers send only with a 200.
     @Test(arguments: [true, false])
     func `V14 bytes of an earlier run are verified with the digest sent with them`(_ isRight: Bool) async throws {
         let (name, value) = try Self.field("Content-MD5", of: isRight ? Fixture.old : Fixture.new)

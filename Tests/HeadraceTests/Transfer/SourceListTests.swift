@@ -41,7 +41,7 @@ struct SourceListTests {
         #expect(sources.leavesAtOnce(refusal(503)))
         #expect(try sources.next(after: refusal(503)).host() == "b")
         #expect(try sources.next(after: refusal(500)).host() == "c")
-        // Now with the retries of its own.
+        // On its second turn, the source has its own retries.
         #expect(!sources.leavesAtOnce(refusal(503)))
         #expect(try sources.next(after: refusal(404)).host() == "a")
         #expect(try sources.next(after: refusal(503)).host() == "b")
@@ -68,7 +68,7 @@ struct SourceListTests {
         #expect(sources.leavesAtOnce(error))
         #expect(try sources.next(after: error).host() == "b")
         #expect(!sources.leavesAtOnce(error))
-        // It may be there again.
+        // The source may be reachable again.
         #expect(try sources.next(after: refusal(404)).host() == "a")
     }
 

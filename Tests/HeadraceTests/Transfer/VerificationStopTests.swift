@@ -8,11 +8,11 @@ import Testing
 @Suite(.timeLimit(.minutes(4)))
 struct VerificationStopTests {
     private typealias Fixture = ResumeFixture
-    /// Several buffers long.
+    /// Large enough to be read in several buffers.
     private let file = Resource(size: 3 << 20, seed: 6)
     private var cut: Int64 { 1 << 20 }
 
-    /// Lets a file be cut, and goes on with it over these calls, so that it is read at the end.
+    /// Runs a download that is cut, and resumes it over `calls`, so that the file is read for its checksum.
     private func resume(
         over calls: FileSystem,
         clock: any Clock<Duration> = ContinuousClock(),
@@ -52,7 +52,7 @@ struct VerificationStopTests {
         }
         try await resume(over: recorder.fileCalls) { download in
             for await _ in reading { break }
-            // The list tells the transfer at once; the verbs of the download return when it has stopped, and it reads.
+            // These calls return at once; those of the download return only when it has stopped, but it is reading.
             let list = download.manager.queue
             if isPause {
                 _ = try list.pause(.downloads([download.id]))
@@ -84,7 +84,7 @@ struct VerificationStopTests {
 
     @Test func `the progress reports the verified bytes`() async throws {
         let clock = TestClock()
-        // Each buffer takes a second, so that each is told.
+        // Each buffer takes a second, so that the progress after each one is published.
         let slow = FileSystemRecorder { call throws(SystemError) in
             if case .readAt = call { clock.advance(by: .seconds(1)) }
         }

@@ -15,7 +15,7 @@ struct VerificationTests {
 
     private func checksum(_ resource: Resource = Fixture.old) throws -> Checksum { try Checksum(of: resource.body) }
 
-    /// Runs a download whose file has to be that of a checksum.
+    /// Runs a download that expects a checksum.
     private func run(
         _ response: Response,
         _ checksums: [Checksum],
@@ -70,7 +70,7 @@ struct VerificationTests {
         #expect(outcome.names == [])
     }
 
-    /// The second source is asked for parts beside the first, and has none.
+    /// The second source is requested for parts in parallel, and has none.
     @Test func `V13 a source without usable parts does not prevent the download from restarting`() async throws {
         let (wrong, right) = (Resource(size: 3 << 20, seed: 5), Resource(size: 3 << 20, seed: 6))
         let expected = try checksum(right)
@@ -152,7 +152,7 @@ struct VerificationTests {
         try FileSystem.system.close(handle)
     }
 
-    // MARK: The proof at the end
+    // MARK: Bytes verified at the end
 
     private func bare(seed: UInt64 = 1, tag: String? = nil) -> Resource {
         var resource = Resource(size: size, seed: seed, etag: tag)
@@ -201,7 +201,7 @@ struct VerificationTests {
             #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil])
             #expect(outcome.restarts.map(\.bytes) == [size])
         } else {
-            // The file of two versions is downloaded again, the fresh one is not.
+            // A file of two versions is downloaded again; a file from one fresh response is not.
             #expect(outcome.error?.code == .checksum)
             #expect(outcome.ranges == [nil, "bytes=\(cut)-", nil])
             #expect(outcome.names == ["file.bin.mismatch"])
@@ -221,7 +221,7 @@ struct VerificationTests {
         }
     }
 
-    /// In a further run that is asked for without the checksum, or with it.
+    /// A further run requests the file without the checksum, or with it.
     @Test(arguments: [false, true])
     func `bytes verifiable only by a checksum are never renamed without it`(_ isAsked: Bool) async throws {
         var mixed = other

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Headrace
 
-/// When the origin and the version of a finished file are stored.
+/// When a finished file's origin and validator are saved.
 @Suite(.timeLimit(.minutes(4)))
 struct VersionNoteTests {
-    /// Downloads twice into a folder of its own over fake connections.
+    /// Downloads twice over fake connections into a new folder.
     private func downloads(
         _ policy: DownloadRequest.RefetchPolicy,
         _ configure: (inout DownloadConfiguration) -> Void = { _ in },
@@ -21,7 +21,7 @@ struct VersionNoteTests {
         }
     }
 
-    /// Downloads twice by one manager.
+    /// Downloads twice with the same manager.
     private func downloads(
         _ policy: DownloadRequest.RefetchPolicy,
         to folder: URL,
@@ -55,7 +55,7 @@ struct VersionNoteTests {
 
     @Sendable private func isOfAttributes(_ call: FileSystemRecorder.Call) -> Bool {
         switch call {
-        // Of the system's own there is the list of those who may have the file.
+        // Other attributes belong to the system, such as access control lists.
         case .setAttribute(let name), .attribute(let name): name.hasPrefix("user.")
         default: false
         }
@@ -103,7 +103,7 @@ struct VersionNoteTests {
             }
             #expect(outcomes.map(\.isFinished) == [true, false, false, false])
             #expect(outcomes.map(\.isUnchanged) == [false, true, true, true])
-            // Another file of the name is none of them, whatever it has.
+            // Another file with the same name is not recognized, whatever its attributes.
             let file = folder.appending(path: "file.bin")
             try Data("HELLO".utf8).write(to: file)
             let again = try await downloads(.ifChanged, to: folder, recorder.fileCalls) {
@@ -127,7 +127,7 @@ struct VersionNoteTests {
         }
     }
 
-    /// A process that was killed in between left a file that the next run did not know, and downloaded as a copy.
+    /// Regression: after a kill between the two, the next run did not recognize the file and downloaded a copy.
     @Test func `the version is stored before the rename, and only after a sync of the bytes`() async throws {
         let (_, calls, _) = try await downloads(.ifChanged) { $0.durability = .none }
         let expected: [FileSystemRecorder.Call] = [
@@ -164,7 +164,7 @@ struct VersionNoteTests {
             }
             #expect(notes[0] == "http://127.0.0.1:\(fixture.server.port)/file.bin")
             #expect(!notes[1].contains("secret") && !notes[1].contains("token"))
-            // It is the whole address that decides, all the same.
+            // The saved validator still depends on the whole URL.
             #expect(try await fixture.fetch { $0.url = url }.isUnchanged)
             #expect(try await fixture.fetch().isFinished)
         }

@@ -3,11 +3,11 @@ import HeadraceTestSupport
 @testable import Headrace
 
 extension Combination {
-    /// Draws what hardly ever comes together by itself.
+    /// Draws a combination that random choices hardly ever produce.
     mutating func drawTrap(_ random: inout SeededRandom) {
         switch random.next(0...4) {
         case 0:
-            // The bytes of a mirror that is asked first, and a date that all have.
+            // A mirror is requested first, and all sources have the same date.
             (tag, date, supportsRanges, newSize) = (.none, .strong, true, oldSize)
             change = random.pick([nil, nil, 3])
             let cut = random.isTrue(0.5) ? random.next(1...oldSize - 1) : nil
@@ -15,19 +15,19 @@ extension Combination {
             faults = [0: random.isTrue(0.5) ? .ended : .unavailable(retryAfter: nil)]
             stops = [stop(at: 1, &random)]
         case 1:
-            // Bytes that only a checksum proves, of a file that changes.
+            // Only a checksum validates the bytes, and the file changes.
             tag = random.pick([.perNode, .weak, .none])
             (date, change) = (random.pick([.weak, .none]), random.pick([nil, 1, 2]))
             (checksum, pieces) = (random.pick(Version.allCases), nil)
             for number in 0...1 { faults[number] = .cut(random.next(1...min(oldSize, newSize) - 1), .reset) }
         case 2:
-            // Bytes that are compared, perhaps with holes between them.
+            // The bytes are compared with the overlap, perhaps with holes between them.
             tag = random.pick([.weakForAllVersions, .none])
             (date, resumePolicy, supportsRanges) = (random.pick([.weakForAllVersions, .none]), .overlap, true)
             (checksum, pieces) = (nil, nil)
             faults[0] = .cut(random.next(1...min(oldSize, newSize) - 1), .reset)
         case 3:
-            // What the server tells of a file of which mirrors have another version.
+            // The server sends a digest, and mirrors have another version.
             (digest, checksServerDigests, supportsRanges, newSize) = (
                 random.pick([.inWholes, .inAll]), true, true, oldSize
             )
@@ -35,7 +35,7 @@ extension Combination {
             mirrors = Version.allCases.map { Mirror(version: $0, tag: .none, sharesTags: false, date: .none) }
             stops = [stop(at: random.next(0...2), &random)]
         default:
-            // Parts of a file whose size is not told.
+            // Parts arrive without the complete length.
             (tag, includesCompleteLength, supportsRanges) = (.strong, false, true)
             if random.isTrue(0.5) { framing = .chunked }
             stops = [stop(at: 0, &random), stop(at: 1, &random)]

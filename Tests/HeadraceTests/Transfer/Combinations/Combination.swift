@@ -2,12 +2,12 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// One download with everything about it drawn by lot: its server and mirrors, what its caller asks for, and what he does.
+/// One random download: its server, its mirrors, the caller's request, and what the caller does meanwhile.
 ///
-/// Left out is what nothing can tell: an end without a length that is no end (RFC 9112, section 6.3), and two versions under
-/// one strong validator of one server.
+/// Two cases that no client can detect are excluded: a truncated body without a length whose end looks regular
+/// (RFC 9112, section 6.3), and two versions with the same strong validator on one server.
 struct Combination: Sendable {
-    /// What the file is, at one time or in one place.
+    /// A version of the file; the server may change from the old to the new one, and each mirror has one of them.
     enum Version: CaseIterable {
         case old
         case new
@@ -16,7 +16,7 @@ struct Combination: Sendable {
     /// The entity tags of a source.
     enum Tag: CaseIterable {
         case strong
-        /// Two nodes have tags of their own.
+        /// Two nodes behind one URL each send their own tag.
         case perNode
         case weak
         case weakForAllVersions
@@ -26,7 +26,7 @@ struct Combination: Sendable {
     /// The dates of a source.
     enum Date: CaseIterable {
         case strong
-        /// Where the tag has to tell.
+        /// All versions have the same date, so only the tag can tell them apart.
         case strongForAllVersions
         case weak
         case weakForAllVersions
@@ -45,7 +45,7 @@ struct Combination: Sendable {
         case inAll
     }
 
-    /// What goes wrong with one answer.
+    /// A fault in one response.
     enum Fault {
         case cut(Int64, Ending)
         case headCut(Ending)
@@ -56,18 +56,18 @@ struct Combination: Sendable {
         case ifRangeRefused
     }
 
-    /// A mirror, which has one version.
+    /// A mirror, which always serves the same version.
     struct Mirror {
         var version: Version
         var tag: Tag
-        /// Whether a strong tag is the origin's for the version.
+        /// Whether the mirror's strong tag equals the origin's tag for the same version.
         var sharesTags: Bool
         var date: Date
-        /// Where its first answer ends.
+        /// The offset at which the mirror's first response is cut; `nil` for none.
         var cut: Int64?
     }
 
-    /// What the caller does when the server has sent so many bytes of a request.
+    /// The action of the caller when the server has sent `bytes` bytes in response to a request.
     struct Stop {
         enum Action: CaseIterable {
             case pause
@@ -78,7 +78,7 @@ struct Combination: Sendable {
         var request: Int
         var bytes: Int64
         var action: Action
-        /// Whether the bytes are waited for on the client's side.
+        /// Whether the caller waits until it has read the bytes itself.
         var reads: Bool
     }
 
@@ -94,13 +94,13 @@ struct Combination: Sendable {
     var framing = Framing.length
     var digest = Digest.none
     var redirects = false
-    /// The first request that gets the new version.
+    /// The number of the first request that gets the new version; `nil` if the file never changes.
     var change: Int?
-    /// What goes wrong, by the number of the request.
+    /// The faults by request number.
     var faults: [Int: Fault] = [:]
     var bytesPerSecond: Int64?
     var mirrors: [Mirror] = []
-    /// Whether the mirrors and the new links are of another host.
+    /// Whether the mirrors and the new links are on another host.
     var isElsewhere = false
 
     // The client.
@@ -121,9 +121,9 @@ struct Combination: Sendable {
     var retries = 2
     var isRead = false
     var stops: [Stop] = []
-    /// How often the download may fail, and is gone on with, before the server behaves.
+    /// How often the caller resumes a failed download before the server stops misbehaving.
     var failures = 0
-    /// How the file is asked for again at the end.
+    /// The policy for a repeated request at the end; `nil` for none.
     var refetch: DownloadRequest.RefetchPolicy?
 
     func size(_ version: Version) -> Int64 { version == .old ? oldSize : newSize }
@@ -138,15 +138,15 @@ struct Combination: Sendable {
 
     private func seed(_ version: Version) -> UInt64 { version == .old ? 11 : 12 }
 
-    /// Whether the origin's versions can be told from each other by what it sends with them.
+    /// Whether the origin's validators distinguish its versions.
     var tellsVersions: Bool {
         tag != .weakForAllVersions && (tag != .none || date != .weakForAllVersions)
     }
 
-    /// Whether the caller tells what the file is, so that bytes may be put together that only this proves in the end.
+    /// The version that the request's checksum expects; with one, bytes are combined even without a validator.
     var wanted: Version? { checksum ?? pieces }
 
-    /// Whether a version is what the caller tells of the file.
+    /// Whether a version satisfies all expectations of the request.
     func isWanted(_ version: Version) -> Bool {
         wanted ?? version == version && expectedSize.map { size($0) == size(version) } ?? true
     }
@@ -155,7 +155,7 @@ struct Combination: Sendable {
 extension Combination {
     init(seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        // Only what is as large comes in parts.
+        // Only a large file is split into segments.
         let isLarge = random.isTrue(0.35)
         oldSize = isLarge ? random.next(2_150_000...2_700_000) : random.next(20_000...300_000)
         newSize = random.isTrue(0.7) ? oldSize : max(1, oldSize + random.next(-15_000...15_000))

@@ -3,18 +3,18 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// Runs a combination to its end, and takes note of all that must not be.
+/// Runs a combination to its end, and records every violated rule.
 final class CombinationRun: Sendable {
-    /// What somebody has read who reads all of the file.
+    /// The bytes that a reader of the whole file has received.
     private struct Reading {
-        /// The versions that the bytes so far may be of.
+        /// The versions with which all bytes so far agree.
         var versions: [Combination.Version: Data]
         var position = 0
         var error: DownloadError?
     }
 
     private static let existing = Array("another file".utf8)
-    /// More than any combination has reason for; each failure has a few.
+    /// More requests than any correct run needs; each failure takes a few.
     private static let mostRequests = 150
 
     private let combination: Combination
@@ -26,7 +26,7 @@ final class CombinationRun: Sendable {
     private let isShutDown = Locked(false)
     private let found = Locked<[String]>([])
 
-    /// Returns what was wrong, and what was seen by then; nil where all was right.
+    /// Returns a description of the violations and the events; `nil` if there were none.
     static func failure(of combination: Combination) async throws -> String? {
         let server = try CombinationServer(combination)
         return try await withFaultServer(server.response) { traffic in
@@ -63,7 +63,7 @@ final class CombinationRun: Sendable {
                 let end = try await round(of: download, manager)
                 history = earlier
                 for await event in download.events { history.append(event) }
-                // Also what has ended by itself may have a stop behind it.
+                // The manager may have been shut down even if the download ended by itself.
                 if isShutDown.withLock({ $0 }) {
                     isShutDown.withLock { $0 = false }
                     earlier = history
@@ -78,7 +78,7 @@ final class CombinationRun: Sendable {
                     break
                 }
                 let wrong = try complaints(about: nil)
-                // A stop may have had it go on meanwhile.
+                // The caller may have resumed the download meanwhile.
                 if case .failed = download.state { wrong.forEach(complain) }
                 if error.code == .fileExists { break }
                 failures += 1
@@ -129,7 +129,7 @@ final class CombinationRun: Sendable {
         }
     }
 
-    /// Where all but the first source is.
+    /// The host of all sources except the first.
     private var host: String { combination.isElsewhere ? "localhost" : "127.0.0.1" }
 
     private func request() throws -> DownloadRequest {
@@ -166,7 +166,7 @@ final class CombinationRun: Sendable {
         return PieceHashes(length: length, checksums: checksums)
     }
 
-    /// The list in the hands of the next run.
+    /// Creates the manager of the next run, and returns it with the restored download.
     private func nextManager() async throws -> (DownloadManager, Download) {
         let manager = try await DownloadManager(configuration: configuration)
         guard let download = await manager.downloads.first else {
@@ -174,11 +174,11 @@ final class CombinationRun: Sendable {
             throw DownloadError(.unknownDownload, "The list is empty.")
         }
         guard !download.state.isEnded, combination.hasLinkProvider else { return (manager, download) }
-        // What no disk keeps comes with the request.
+        // A link provider is never saved, so the request is repeated to supply it.
         return (manager, try await manager.download(try request()))
     }
 
-    /// Follows the download to its end, and acts as the stops say.
+    /// Observes the download until it ends, and performs the caller's stops.
     private func round(of download: Download, _ manager: DownloadManager) async throws -> DownloadState {
         async let _ = stop(download, manager)
         async let lastProgress = watch(download)
@@ -209,7 +209,7 @@ final class CombinationRun: Sendable {
         return last
     }
 
-    /// Whether bytes were given up that somebody may have read.
+    /// Whether bytes were discarded that a reader may have received.
     private func hasRestarted(_ download: Download) async -> Bool {
         for await event in download.events {
             switch event {
@@ -265,7 +265,7 @@ final class CombinationRun: Sendable {
         }
     }
 
-    /// Waits until bytes can be read, or until the answer was of no use.
+    /// Waits until the bytes can be read, or until the response has turned out to be unusable.
     private func wait(for bytes: Int64, of download: Download, from index: Int) async {
         await withTaskGroup { group in
             group.addTask {
@@ -281,19 +281,19 @@ final class CombinationRun: Sendable {
         }
     }
 
-    // MARK: What must be so
+    // MARK: The rules
 
     private func check(_ reading: Reading?, after end: DownloadState, hasRestarted: Bool) {
         guard let reading, !(combination.fileExists && combination.conflict == .skip) else { return }
         let isFinished = if case .finished = end { true } else { false }
         let whole = reading.versions.filter { $1.count == reading.position }.keys
         let isExact = whole.contains { combination.body($0).difference(fromFileAt: file(of: end)) == nil }
-        // A checksum, the server's too, lets bytes be put together that only it proves, when they were all read perhaps.
+        // If a checksum verifies the file at the end, a reader may have received bytes that were combined by mistake.
         let isProvenLater = combination.wanted != nil || combination.digest != .none && !combination.mirrors.isEmpty
         let mayBeWrong = isProvenLater && hasRestarted
         switch reading.error?.code {
         case nil where !isFinished:
-            // All bytes may have been read before the digest of the whole was looked at.
+            // A reader may have received all bytes before the digest of the file was verified.
             if combination.wanted == nil, combination.digest == .none {
                 complain("a reader came to the end of what failed")
             }
@@ -310,7 +310,7 @@ final class CombinationRun: Sendable {
         if case .finished(let file) = end { file } else { target }
     }
 
-    /// Checks how it ended when the server behaved, or before.
+    /// Checks the final state, which may be a failure if the server never stopped misbehaving.
     private func check(_ end: DownloadState) throws {
         switch end {
         case .finished(let file):
@@ -334,7 +334,7 @@ final class CombinationRun: Sendable {
         return combination.mirrors.contains { combination.isWanted($0.version) }
     }
 
-    /// What is wrong in a folder that should have this file, if any.
+    /// Returns what is wrong in the folder; if `file` is `nil`, there must be no finished file.
     private func complaints(about file: URL?) throws -> [String] {
         var (names, wrong) = (try FileProbe.names(in: downloads), [String]())
         if combination.fileExists, file?.lastPathComponent != target.lastPathComponent || combination.conflict == .skip
@@ -353,12 +353,12 @@ final class CombinationRun: Sendable {
         return wrong
     }
 
-    /// Whether a name is that of a file with a wrong checksum.
+    /// Whether the name is that of a saved file with a wrong checksum.
     private func isKept(_ name: String) -> Bool {
         combination.mismatchPolicy == .keep && name.hasSuffix(MismatchNames.suffix)
     }
 
-    /// Asks again for the file that is there, of a server that behaves.
+    /// Requests the finished file again from a server without faults.
     private func refetch(_ policy: DownloadRequest.RefetchPolicy, _ manager: DownloadManager) async throws {
         server.behave()
         var request = try request()

@@ -3,19 +3,19 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// What the server of a combination answers, under `/file.bin` as the origin and under `/m0` and so on as the mirrors.
+/// The server of a combination, with the origin at `/file.bin` and the mirrors at `/m0`, `/m1` and so on.
 final class CombinationServer: Sendable {
     private struct State {
-        /// How often the origin was asked for the file; redirects do not count.
+        /// The number of requests for the file at the origin, without those that were redirected.
         var count = 0
-        /// How often anybody was.
+        /// The number of requests to all sources.
         var countOfAll = 0
         var hasChanged = false
         var behaves = false
-        /// The requests at which the caller acts, by the number of the stop.
+        /// The numbers of the requests at which the caller acts, by the index of the stop.
         var stops: [Int] = []
 
-        /// Takes note of a request; returns the stop that it is the time for.
+        /// Counts a request, and returns the index of the stop that is due at it, if any.
         mutating func stop(at request: RecordedRequest, of combination: Combination) -> Int? {
             defer { countOfAll += 1 }
             let next = stops.count
@@ -56,16 +56,16 @@ final class CombinationServer: Sendable {
         }
     }
 
-    /// The version that the origin has now.
+    /// The version that the origin serves now.
     var present: Combination.Version { state.withLock { $0.hasChanged ? .new : .old } }
 
-    /// From now on nothing goes wrong any more, and the version stays.
+    /// Stops all faults and further changes of the version.
     func behave() {
         state.withLock { $0.behaves = true }
         for gate in gates { gate.open() }
     }
 
-    /// The request at which a stop has come; nil before.
+    /// Returns the number of the request at which a stop occurred; `nil` if it has not occurred yet.
     func request(of stop: Int) -> Int? {
         state.withLock { $0.stops.indices.contains(stop) ? $0.stops[stop] : nil }
     }
@@ -107,7 +107,7 @@ final class CombinationServer: Sendable {
         return delivered(response, until: stop)
     }
 
-    /// At the pace of all answers, and not beyond the bytes at which the caller acts.
+    /// Limits the response to the combination's pace, and holds it at the bytes at which the caller acts.
     private func delivered(_ response: Response, until stop: Int?) -> Response {
         let paced = combination.bytesPerSecond.map { response.limited(bytesPerSecond: $0) } ?? response
         return stop.map { paced.held(after: combination.stops[$0].bytes, until: gates[$0]) } ?? paced

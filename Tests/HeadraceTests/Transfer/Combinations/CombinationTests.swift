@@ -6,9 +6,9 @@ import Testing
 
 private let wantedSeeds = ProcessInfo.processInfo.environment["HEADRACE_COMBINATIONS"]
 
-/// Features of the server and of the library in combinations that nobody has thought of.
+/// Random combinations of server behavior and library features, most of which no other test covers.
 ///
-/// `HEADRACE_COMBINATIONS=17` runs the one of this seed again, and `1000-5000` all of these.
+/// `HEADRACE_COMBINATIONS=17` repeats the combination of this seed, and `1000-5000` runs all seeds in this range.
 @Suite(.timeLimit(.minutes(wantedSeeds == nil ? 4 : 60)))
 struct CombinationTests {
     private static let lanes = 4

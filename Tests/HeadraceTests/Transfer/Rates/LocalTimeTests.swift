@@ -6,14 +6,14 @@ import Testing
 /// The local time used by a rate schedule.
 @Suite(.timeLimit(.minutes(4)))
 struct LocalTimeTests {
-    /// In a separate process, because it changes the time zone.
+    /// Runs in a separate process, because it changes the time zone.
     @Test func `a changed time zone applies at once`() async {
         await #expect(processExitsWith: .success) {
             setenv("TZ", "UTC", 1)
             let before = LocalTime.now()
             setenv("TZ", "UTC-12", 1)
             let after = LocalTime.now()
-            // A minute may pass between the two.
+            // The minute may change between the two calls.
             #expect([720, 721].contains((after.minute - before.minute + 1440) % 1440))
         }
     }

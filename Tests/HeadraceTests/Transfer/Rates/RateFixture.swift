@@ -3,23 +3,23 @@ import HeadraceTestSupport
 
 @testable import Headrace
 
-/// Downloads below limits, over fake connections that give all at once, in a time that the test moves.
+/// Downloads with rate limits, over fake connections that deliver everything at once, on a test clock.
 struct RateFixture {
-    /// Bytes that came to the disk.
+    /// A write to the disk.
     struct Write: Sendable {
         var time: Duration
         var bytes: Int
     }
 
-    /// What the closures of a fixture share.
+    /// The state that the closures of a fixture share.
     private final class Records: Sendable {
         let writes = Locked<[Write]>([])
-        /// The open partials: of the files that are written, they alone are locked.
+        /// The descriptors of the open partial files, which are the only locked files that are written.
         let partials = Locked<Set<Int32>>([])
         let localTime = Locked(LocalTime(.monday, minute: 0))
     }
 
-    /// What one wait lets in at the most beyond the rate.
+    /// The time, in seconds, whose bytes may be granted at once in addition to the rate.
     static let burst = 0.12
 
     let clock = TestClock()
@@ -73,7 +73,7 @@ struct RateFixture {
         return try await manager.download(request)
     }
 
-    /// Moves the time on whenever so many connections wait for it, until the body ends.
+    /// Advances the clock whenever this many connections wait for it, until the body returns.
     func moving<Result: Sendable>(
         waiters: Int = 1,
         _ body: @Sendable () async throws -> Result
@@ -82,7 +82,7 @@ struct RateFixture {
         return try await body()
     }
 
-    /// Waits until so many connections wait for the time; beside each of them somebody waits to tell of its silence.
+    /// Waits until this many connections sleep; each connection also has a sleeping stall timer.
     func waits(_ connections: Int = 1) async throws {
         try await clock.sleepers { $0.count >= 2 * connections }
     }
@@ -94,7 +94,7 @@ struct RateFixture {
         }
     }
 
-    /// The most bytes that came in any time, beyond what the limit allows for it: at most a burst.
+    /// Returns the most bytes by which the writes in any interval exceeded the limit; one burst is allowed.
     func excess(over limit: Int) -> Double {
         var (most, low, sum) = (0.0, 0.0, 0.0)
         for write in writes {

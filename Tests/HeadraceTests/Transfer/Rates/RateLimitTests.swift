@@ -52,7 +52,7 @@ struct RateLimitTests {
                 try await fixture.add("a") { $0.group = "g" }, try await fixture.add("b") { $0.group = "g" },
             ]
             try await fixture.waits(2)
-            // Without any time going by.
+            // No time passes on the clock.
             let free = try await fixture.add("c")
             #expect(DiskFixture.isExact(try await free.value))
             #expect(fixture.clock.now.offset == .zero)
@@ -144,7 +144,7 @@ struct RateLimitTests {
             try await fixture.waits()
             let early = fixture.writtenBytes
             #expect((1800...2200).contains(early), "\(early)")
-            // The schedule is looked at again when its minute is over at the latest.
+            // The schedule is checked again at the end of the minute at the latest.
             fixture.setLocalTime(LocalTime(.monday, minute: 1, second: 0))
             clock.advance(by: .seconds(60))
             try await fixture.waits()
@@ -228,7 +228,7 @@ struct RateLimitTests {
             #expect(lane.bufferBytes == nil)
             rates.setLimit(1_000_000)
             #expect(lane.bufferBytes == 250_000)
-            // A second connection has half of it.
+            // A second connection gets half of the buffer.
             #expect(rates.bufferBytes(for: record) == 125_000)
             rates.setLimit(1)
             #expect(lane.bufferBytes == ThrottleController.leastBuffer)
@@ -242,7 +242,7 @@ struct RateLimitTests {
 
     // MARK: Real connections
 
-    /// The disk is given what the limit allows; the server is ahead by what the kernel holds of a connection.
+    /// The disk receives what the limit allows; the server may be ahead by the kernel's socket buffers.
     @Test func `the server is slowed to the limit, and a limited download does not stall`() async throws {
         let size: Int64 = 64 << 20
         try await withFaultServer(.ok(.pattern(size: size))) { server in

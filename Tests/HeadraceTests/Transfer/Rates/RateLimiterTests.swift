@@ -7,7 +7,7 @@ import Testing
 struct RateLimiterTests {
     private static let rates: [Int64] = [100_000, 2_000_000, 50_000_000]
 
-    /// Each sleeps for 50 ms at least, and of a hundred each for 150 ms, all of them until the same time.
+    /// Each connection sleeps at least 50 ms, or 150 ms if there are a hundred; all of them wake at the same times.
     @Test(arguments: rates, [(1, 20), (4, 30), (16, 110), (100, 675)])
     func `the rate stays within 3 percent of the limit without busy waiting`(
         _ limit: Int64,
@@ -138,7 +138,7 @@ struct RateLimiterTests {
         #expect(simulation.rate(from: 1, to: 41).isWithin(1, of: 2_000_000))
     }
 
-    /// Time without traffic is not made up for.
+    /// Bandwidth that was not used during a pause is not saved up.
     @Test(arguments: [Duration.seconds(1), .seconds(100), .seconds(1_000_000)])
     func `after a pause at most one burst is granted at once`(_ pause: Duration) {
         var limiter = RateLimiter()
@@ -146,7 +146,7 @@ struct RateLimiterTests {
         let connection = limiter.connect(Download.ID(rawValue: 1), at: .zero)
         #expect(limiter.take(1 << 30, for: connection, at: pause) == .bytes(120_000))
         #expect(limiter.take(1, for: connection, at: pause) == .wait(until: pause + .milliseconds(50)))
-        // A machine that slept while somebody waited.
+        // The machine was suspended while a connection waited.
         guard case .bytes(let count) = limiter.take(1 << 30, for: connection, at: pause + .seconds(30_000)) else {
             return #expect(Bool(false), "nothing is granted")
         }
@@ -205,7 +205,7 @@ struct RateLimiterTests {
     }
 }
 
-/// Limits and connections that come and go.
+/// A random sequence of changes to limits and connections.
 private struct RateWalk {
     private var random: SeededRandom
     private var simulation: RateSimulation
@@ -228,9 +228,9 @@ private struct RateWalk {
         for scope in scopes {
             guard let limit = simulation.limiter.limit(for: scope) else { continue }
             let rate = simulation.rate(from: time, to: end) { scope.contains($0) }
-            // What was held at the start, for 120 ms and for as long as a sleeper sleeps, comes on top.
+            // The limit may be exceeded by the bytes of a 120 ms burst at the start, and those of a late wake-up.
             #expect(rate * length <= Double(limit) * (length + 0.3) + 100, "\(scope) \(limit)")
-            // With enough network and no other limit, all of it is used.
+            // If the network is fast enough and no other limit applies, the whole rate is used.
             let users = open.filter { scope.contains($0) && $0.network == .infinity }
             let isFree =
                 scope == .all
@@ -250,7 +250,7 @@ private struct RateWalk {
             let connections = Int.random(in: 1...4, using: &random)
             simulation.add(downloads, group: group, connections: connections, network: network)
             downloads += 1
-            // Downloads without any limit and network would take bytes for ever in no time.
+            // Downloads without a limit, from an infinitely fast network, would receive infinitely many bytes at once.
             if simulation.limiter.limit(for: .all) == nil { simulation.setLimit(1_000_000) }
         case 2:
             if let line = simulation.lines.indices.randomElement(using: &random) { simulation.close(line) }

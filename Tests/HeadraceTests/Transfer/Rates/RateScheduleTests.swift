@@ -46,15 +46,15 @@ struct RateScheduleTests {
         arguments: [
             (office, .monday, 479, nil), (office, .monday, 480, 1 << 20), (office, .friday, 1079, 1 << 20),
             (office, .friday, 1080, nil), (office, .saturday, 600, nil), (office, .sunday, 600, nil),
-            // Past midnight the hours are still those of the day on which they began.
+            // After midnight, an interval still belongs to the day on which it began.
             (night, .friday, 1319, 4 << 20), (night, .friday, 1320, 64 << 10), (night, .friday, 1439, 64 << 10),
             (night, .saturday, 0, 64 << 10), (night, .saturday, 359, 64 << 10), (night, .saturday, 360, nil),
-            // The first entry counts.
+            // The first matching entry applies.
             (night, .saturday, 720, nil), (night, .monday, 720, 2 << 20), (night, .monday, 780, 4 << 20),
             ("Sun 23:00-01:00 1", .monday, 59, 1), ("Sun 23:00-01:00 1", .monday, 60, nil),
             ("else 5", .tuesday, 0, 5), ("else none", .tuesday, 0, nil), ("7", .tuesday, 0, 7),
             ("10:00-00:00 7", .tuesday, 1439, 7), ("10:00-00:00 7", .tuesday, 0, nil),
-            // A minute that no day has is of the day before or after.
+            // A minute beyond the day belongs to the day before or after.
             (office, .sunday, 1440 + 480, 1 << 20), (office, .tuesday, 480 - 1440, 1 << 20),
         ] as [(String, RateSchedule.Weekday, Int, Int64?)]
     )
@@ -151,7 +151,7 @@ struct RateScheduleTests {
         #expect(RateSchedule(String(repeating: "1,", count: 10_000) + "1") == nil)
     }
 
-    /// Against a table of all minutes of the week, in which later entries are written first.
+    /// The table has each minute of the week; entries are written in reverse order, because the first one applies.
     @Test(arguments: 0..<10)
     func `random schedules match a table of the week's minutes`(_ seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

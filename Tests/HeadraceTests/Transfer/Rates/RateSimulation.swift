@@ -3,18 +3,18 @@ import Testing
 
 @testable import Headrace
 
-/// Connections that read as fast as a limiter lets them, in a time of their own.
+/// Simulated connections that read as fast as a limiter lets them, on a simulated clock.
 struct RateSimulation {
-    /// A connection and what its network gives.
+    /// A connection and the rate of its network.
     struct Line {
         let connection: RateLimiter.Connection
         let download: Download.ID
         let group: String?
         /// Bytes per second.
         let network: Double
-        /// What of the present chunk is not taken.
+        /// The bytes of the current chunk that have not been read yet.
         var rest = 0
-        /// The chunk that is on its way meanwhile, and when it is there.
+        /// The size of the next chunk, which is in transit, and its arrival time.
         var next = 0
         var arrival = Duration.zero
         var isOpen = true
@@ -25,16 +25,16 @@ struct RateSimulation {
     var limiter = RateLimiter()
     private(set) var now = Duration.zero
     private(set) var lines: [Line] = []
-    /// When each line does its next thing.
+    /// The time of each line's next action.
     private var times: [Duration] = []
     /// How often a line had to sleep.
     private(set) var sleeps = 0
-    /// The times at which lines were to wake, many of them at once.
+    /// The different times at which sleeping lines were due to wake; many lines share a time.
     private(set) var turns: Set<Duration> = []
-    /// The bytes that each line took in each hundredth of a second.
+    /// The bytes that each line read in each hundredth of a second.
     private var bins: [[Int]] = []
     private var random: SeededRandom
-    /// The most that a sleeper wakes late.
+    /// The maximum delay with which a sleeper wakes.
     private let lateness: Duration
 
     init(seed: UInt64 = 1, lateness: Duration = .milliseconds(10)) {
@@ -58,7 +58,7 @@ struct RateSimulation {
         }
     }
 
-    /// Ends a connection, whatever it waits for.
+    /// Closes a connection, whatever it is waiting for.
     mutating func close(_ line: Int) {
         guard lines[line].isOpen else { return }
         lines[line].isOpen = false
@@ -75,7 +75,7 @@ struct RateSimulation {
         now = end
     }
 
-    /// Plain, since a build without optimisation takes long for what is not.
+    /// A plain loop, because other code is slow in a build without optimization.
     private var nextLine: Int? {
         var next: Int?
         for line in times.indices where times[line] < next.map({ times[$0] }) ?? .seconds(Int64.max) { next = line }
@@ -113,9 +113,9 @@ struct RateSimulation {
         bins[line][bin] += count
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
-    /// Bytes per second that some lines took in a time.
+    /// Returns the bytes per second that the selected lines read between two times.
     func rate(from start: Double, to end: Double, of isCounted: (Line) -> Bool = { _ in true }) -> Double {
         let range = Self.bin(start)..<Self.bin(end)
         let bytes = zip(lines, bins).filter { isCounted($0.0) }.reduce(0) { $0 + $1.1[clamped: range].reduce(0, +) }
@@ -126,7 +126,7 @@ struct RateSimulation {
         rate(from: start, to: end) { $0.download.rawValue == download }
     }
 
-    /// The least and the greatest rate of all lines in any window of that many seconds between two times.
+    /// Returns the lowest and highest total rate in any window of this many seconds between two times.
     func extremes(from start: Double, to end: Double, window: Double = 5) -> ClosedRange<Double> {
         var sums = [0]
         for bin in 0..<Self.bin(end) { sums.append(bins.reduce(sums[bin]) { $0 + ($1.count > bin ? $1[bin] : 0) }) }
@@ -139,14 +139,14 @@ struct RateSimulation {
 }
 
 extension Array {
-    /// The elements of a range, as far as there are any.
+    /// The elements whose indices are in both the range and the array.
     fileprivate subscript(clamped range: Range<Int>) -> ArraySlice<Element> {
         self[range.clamped(to: 0..<count)]
     }
 }
 
 extension Double {
-    /// The same but for so many percent.
+    /// Whether the number differs from another one by at most this percentage.
     func isWithin(_ percent: Double, of other: some BinaryInteger) -> Bool {
         abs(self - Double(other)) <= Double(other) * percent / 100
     }

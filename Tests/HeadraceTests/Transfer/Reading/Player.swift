@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Reads a download in order, and holds every chunk against what it should be.
+/// Reads a download in order, and compares every chunk with the expected bytes.
 struct Player {
     private let pattern: Pattern
     private var iterator: DownloadBytes.Iterator
@@ -16,7 +16,7 @@ struct Player {
         iterator = download.bytes(in: start..<end).makeAsyncIterator()
     }
 
-    /// Reads at least so many bytes, or to the end; returns how many.
+    /// Reads at least this many bytes, or to the end, and returns the number read.
     @discardableResult
     mutating func play(_ least: Int64 = .max) async throws -> Int64 {
         let start = position
@@ -29,7 +29,7 @@ struct Player {
         return position - start
     }
 
-    /// What ends the reading where something fails.
+    /// Reads to the end, and returns the error that stopped it, if any.
     mutating func failure() async throws -> DownloadError? {
         do {
             try await play()
@@ -40,7 +40,7 @@ struct Player {
     }
 }
 
-/// Runs a body with a download that is paused until the body has it go on, and what fetches it.
+/// Runs the body with a paused download, which the body resumes, its server, and its folder.
 func withPausedDownload(
     of response: Response,
     seed: UInt64 = 3,
@@ -50,7 +50,7 @@ func withPausedDownload(
     var configuration = DownloadConfiguration {
         $0.retryPolicy.maxFailures = 0
         $0.retryPolicy.baseDelay = .zero
-        // A test may have to wait for longer than a server may be silent.
+        // A test may wait for longer than a server may be silent by default.
         $0.stallTimeout = .seconds(3600)
     }
     configure(&configuration)

@@ -11,7 +11,7 @@ struct ReadableFileTests {
     private let final = "/folder/file.bin"
     private let stamp = FileStamp(size: 1000, modified: 5, inode: 7)
 
-    /// A file of 1000 bytes that a session writes.
+    /// A file of 1000 bytes with these ranges received.
     private func file(_ held: Range<Int64>..., total: Int64? = 1000) -> ReadableFile {
         var file = ReadableFile()
         file.began(path, totalBytes: total)
@@ -27,7 +27,7 @@ struct ReadableFileTests {
         if case .fail(let error) = step { error.code } else { nil }
     }
 
-    /// Reads what is there at once, so many bytes of it, and returns whether they are handed out.
+    /// Reads the available bytes, or `count` of them, and returns whether the reader may use them.
     private func take(_ file: inout ReadableFile, _ id: ReaderID, count: Int? = nil) -> Bool {
         guard case .read(let read) = file.step(of: id) else { return false }
         return file.took(count ?? read.range.count, of: read, by: id)
@@ -85,7 +85,7 @@ struct ReadableFileTests {
         #expect(file.step(of: id) == .end)
     }
 
-    // MARK: Bytes that go
+    // MARK: Discarded bytes
 
     @Test func `bytes discarded while they are being read are not delivered`() {
         var file = file(0..<100)

@@ -15,12 +15,12 @@ struct ReadableFileWalkTests {
     }
 }
 
-/// A disk on which each byte is of a version, or none, and those who read it at any time between two changes.
+/// A simulated disk that records the version of each byte, and readers that read it between any two changes.
 private struct Walk {
     private struct Reader {
         var position: Int64
         var version: Int?
-        /// What is being read, and what the disk had at that time.
+        /// The read in progress, and the versions of its bytes when it began.
         var read: (ReadableFile.Read, [Int?])?
     }
 
@@ -60,7 +60,7 @@ private struct Walk {
             restart()
             file.began("/part", totalBytes: Self.total)
         case 8:
-            // Only what is held from the start on is kept.
+            // Only the bytes that are contiguous from the start survive.
             let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
             guard isOpen, !kept.isEmpty else { break }
             file.lost(keeping: kept)
@@ -93,14 +93,14 @@ private struct Walk {
         isOpen.toggle()
     }
 
-    /// The file is told before the bytes go.
+    /// Discards all bytes; the file is notified first.
     private mutating func restart() {
         file.lost()
         version += 1
         disk = disk.map { _ in nil }
     }
 
-    /// Begins to read, or ends what was begun.
+    /// Begins a read, or completes the one in progress.
     private mutating func read(_ id: ReadableFile.ReaderID) {
         guard var reader = readers[id] else { return }
         if let (read, bytes) = reader.read {

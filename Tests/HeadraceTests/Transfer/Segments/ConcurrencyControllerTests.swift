@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct ConcurrencyControllerTests {
-    /// Measures for a while, at a speed that follows from the count; returns the counts in their order.
+    /// Simulates a download whose speed is a function of the connection count, and returns the successive counts.
     private func counts(
         _ controller: inout ConcurrencyController,
         from start: Int = 0,

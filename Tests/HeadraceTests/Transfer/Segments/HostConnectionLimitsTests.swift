@@ -7,7 +7,7 @@ import Testing
 struct HostConnectionLimitsTests {
     private let ids = (0..<12).map { Download.ID(rawValue: UInt64($0)) }
 
-    /// The share of each download after three requests.
+    /// Returns each download's share after it has requested one three times.
     private func shares(_ limits: inout HostConnectionLimits, _ wanted: [Int], at now: Duration = .zero) -> [Int] {
         var shares: [Int] = []
         for _ in 0..<3 {
@@ -29,7 +29,7 @@ struct HostConnectionLimitsTests {
         #expect(shares(&limits, wanted) == expected)
     }
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(_ value: Int, _ expected: Int, _ location: SourceLocation = #_sourceLocation) {
         #expect(value == expected, sourceLocation: location)
     }
@@ -92,7 +92,7 @@ struct HostConnectionLimitsTests {
         limits.refused(ids[0], on: "a", retryAfter: .seconds(120), at: .zero)
         limits.refused(ids[0], on: "a", retryAfter: .seconds(5), at: .seconds(1))
         #expect(limits.notBefore("a") == .seconds(120) && limits.notBefore("b") == nil)
-        // The limit has recovered, but until then nobody gets more than it has.
+        // The limit has recovered, but until the host accepts requests again, no download gets more connections.
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(119)), 2)
         expect(limits.share(of: ids[2], on: "a", wanting: 8, at: .seconds(119)), 1)
         limits.release(ids[2], "a", at: .seconds(119))
@@ -123,7 +123,7 @@ struct HostConnectionLimitsTests {
                 let share = limits.share(of: ids[index], on: "a", wanting: wanted, at: now)
                 granted[index] = share
                 #expect((1...wanted).contains(share))
-                // Who gets more than before gets what is free.
+                // A download that gets more connections than before gets only free ones.
                 let sum = granted.values.reduce(0, +)
                 if share > max(1, before) { #expect(sum <= maximum) }
                 #expect(sum <= maximum + granted.count)

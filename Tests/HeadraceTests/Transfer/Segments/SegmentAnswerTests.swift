@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// Servers whose answers to the requests for parts are not what was asked for: the file is exact, and the events say why.
+/// Servers that send something else than the requested parts: the file is exact, and the events name the reason.
 @Suite(.timeLimit(.minutes(4)))
 struct SegmentAnswerTests {
     private typealias Fixture = SegmentFixture
@@ -21,7 +21,7 @@ struct SegmentAnswerTests {
         let response = Response.answering { request in
             request.index.isMultiple(of: 2) ? .file(Fixture.file) : .file(Fixture.other)
         }
-        // When the parts of the first version are used up, the next answer may be of the other, and all of it is.
+        // When the first version's parts run out, the next response may be the other version, which is then used whole.
         let outcome = try await Fixture.run(first: response, orElse: Fixture.other)
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.first == "The file changed on the server: its entity tag is different.")
@@ -58,14 +58,14 @@ struct SegmentAnswerTests {
         let outcome = try await Fixture.run(first: .whole(Fixture.file))
         #expect(outcome.isExact)
         #expect(outcome.fallbacks.count == 1)
-        // Each part is asked for once more without If-Range.
+        // Each part is requested once more without If-Range.
         #expect(outcome.requests.count <= 10)
     }
 
     @Test func `If-Range is left out if it makes the server send the whole file`() async throws {
         var file = Fixture.file
         file.ifRange = .refused
-        // The first one does not bring all before a part is asked for in this way.
+        // Hold the first response until a part is requested without If-Range.
         let gate = try Gate()
         let response = Response.answering { [file] request in
             if request["Range"] != nil, request["If-Range"] == nil { gate.open() }
@@ -74,7 +74,7 @@ struct SegmentAnswerTests {
         let outcome = try await Fixture.run(response, expecting: file)
         #expect(outcome.isExact)
         #expect(outcome.ifRanges.dropFirst().first == "\"v1\"")
-        // One that was on its way already may arrive after it.
+        // A request with If-Range that was already in transit may arrive after one without it.
         #expect(zip(outcome.ranges, outcome.ifRanges).contains { $0 != nil && $1 == nil })
         #expect(outcome.fallbacks.isEmpty)
     }
@@ -123,7 +123,7 @@ struct SegmentAnswerTests {
 }
 
 extension RecordedRequest {
-    /// The bytes that it asks for; nil for the whole.
+    /// The requested bytes; `nil` for the whole file.
     fileprivate func range(ofSize size: Int64) -> Range<Int64>? {
         guard let text = self["Range"]?.dropFirst("bytes=".count) else { return nil }
         let ends = text.split(separator: "-").compactMap { Int64($0) }

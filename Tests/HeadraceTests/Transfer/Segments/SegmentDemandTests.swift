@@ -2,7 +2,7 @@ import Testing
 
 @testable import Headrace
 
-/// Bytes that a reader waits for, in the plan.
+/// The plan for bytes that a reader waits for.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentDemandTests {
     private typealias Action = SegmentPlanner.Action
@@ -39,7 +39,7 @@ struct SegmentDemandTests {
         }
     }
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
         #expect(actions == expected, sourceLocation: location)
     }
@@ -48,7 +48,7 @@ struct SegmentDemandTests {
         planner.want(ranges, at: .milliseconds(time))
     }
 
-    /// In MiB from the next byte on, at 4 MiB a second.
+    /// The demanded position is given in MiB after the next byte, which arrives at 4 MiB a second.
     @Test(arguments: [(-1, false), (0, false), (1, false), (3, true), (40, true), (59, true)] as [(Int64, Bool)])
     func `a connection is opened if demanded bytes would be more than half a second late`(
         _ ahead: Int64,
@@ -78,7 +78,7 @@ struct SegmentDemandTests {
         feed(&planner, [0: 1])
         let actions = want(&planner, 40 * mebibyte..<50 * mebibyte)
         #expect(actions == [.displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
-        // A connection that is silent where it is needed stays: another one may be no better.
+        // A silent connection at the demanded position is not replaced: another one may be no better.
         expect(want(&planner, 40 * mebibyte..<50 * mebibyte, after: 1900), [])
         _ = planner.accept(24 << 20, for: id(1), at: .seconds(2))
         let rest = planner.ended(id(1), at: .seconds(2))
@@ -99,7 +99,8 @@ struct SegmentDemandTests {
         var planner = begun(.fixed(4))
         feed(&planner, [0: 1, 1: 1, 2: 1, 3: 1])
         let starts = planner.segments.map(\.position)
-        // Behind the third: the fourth begins close behind, and those before it are not needed; of these the largest goes.
+        // The demanded bytes are in the third connection's range, and the fourth begins shortly behind them. The other
+        // connections are not needed for them, and the one with the most bytes left is stopped.
         let wanted = starts[2] + 8 * mebibyte
         let actions = want(&planner, wanted..<64 * mebibyte)
         guard case .displace(let victim)? = actions.first else {
@@ -118,7 +119,7 @@ struct SegmentDemandTests {
         expect(want(&planner, early), [.displace(.first), .open(id(1), 20 * mebibyte..<64 * mebibyte, source: 0)])
         expect(want(&planner, late, early), [.displace(id(1)), .open(id(2), 50 * mebibyte..<64 * mebibyte, source: 0)])
         expect(want(&planner, late, early), [])
-        // What was wanted is there: the next one's turn.
+        // The first demand is satisfied, so the next one is served.
         _ = planner.accept(1 << 20, for: id(2), at: .milliseconds(1200))
         let next = planner.tick(at: .milliseconds(1200))
         #expect(next == [.displace(id(2)), .open(id(3), 20 * mebibyte..<50 * mebibyte, source: 0)])
@@ -172,7 +173,7 @@ struct SegmentDemandTests {
         #expect(actions == [] && planner.wantedConnections == 1)
     }
 
-    /// A whole download at 1 MiB a second, in simulated time.
+    /// Simulates a whole download at 1 MiB a second.
     @Test(arguments: [ConcurrencyController.Mode.fixed(1), .fixed(4), .automatic(max: 8)])
     func `demanded bytes arrive within half a second at little cost`(
         _ mode: ConcurrencyController.Mode

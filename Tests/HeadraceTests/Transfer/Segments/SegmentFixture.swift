@@ -4,20 +4,20 @@ import Testing
 
 @testable import Headrace
 
-/// Runs downloads over several connections from servers that behave in some way from the second request on.
+/// Runs downloads over several connections from servers that misbehave from the second request on.
 enum SegmentFixture {
     static let size: Int64 = 6 << 20
     static let file = Resource(size: size, seed: 3, etag: "\"v1\"")
     static let other = Resource(size: size, seed: 4, etag: "\"v2\"")
-    /// Slow enough for all connections to be open before the first has what it is for.
+    /// Slow enough that all connections are open before the first has received its part.
     static let paced = Response.file(file).limited(bytesPerSecond: 2 << 20)
 
-    /// The first request is answered well, and waits half-way to the next part for a gate; the later ones in this way.
+    /// Responds to the first request correctly, but holds the body half-way to the next part until the gate opens.
     static func first(until gate: Gate, then later: Response) -> Response {
         .answering { $0.index == 0 ? .file(file).held(after: size / 8, until: gate) : later }
     }
 
-    /// The first request is answered well, and waits half-way to the next part until so many have come.
+    /// Responds to the first request correctly, but holds the body half-way until `count` requests have arrived.
     static func first(
         untilRequests count: Int,
         of file: Resource = file,
@@ -30,8 +30,7 @@ enum SegmentFixture {
         }
     }
 
-    /// The same until the download has fallen back, or something else was told, so that it is there before the first brings
-    /// all.
+    /// Holds the first response until the download has fallen back to one connection, or published another given event.
     static func run(
         first later: Response,
         orElse other: Resource? = nil,
@@ -67,7 +66,7 @@ enum SegmentFixture {
 }
 
 extension ResumeOutcome {
-    /// The connections that were opened beside the first.
+    /// The ranges of the connections that were opened in addition to the first.
     var opened: [Range<Int64>] {
         events.compactMap { if case .connectionOpened(let range, _, _) = $0 { range } else { nil } }
     }
@@ -82,7 +81,7 @@ extension ResumeOutcome {
         events.compactMap { if case .fellBackToOneConnection(let reason, _) = $0 { reason } else { nil } }
     }
 
-    /// The bytes that were fetched, of no use or not.
+    /// The number of bytes that were downloaded, including wasted ones.
     var bytesFetched: Int64? {
         events.compactMap { if case .finished(let summary) = $0 { summary.bytesFetched } else { nil } }.last
     }

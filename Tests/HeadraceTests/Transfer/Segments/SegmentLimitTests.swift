@@ -88,7 +88,7 @@ struct SegmentLimitTests {
             )
             let download = try await manager.download(DiskFixture.request(to: .directory(folder)))
             let error = await withTaskGroup { group in
-                // What has come counts for a while, as in any average.
+                // Received bytes count for a while, because the speed is an average.
                 group.addTask { while (try? await clock.sleeperArmed()) != nil { clock.advance(by: .seconds(60)) } }
                 let error = await #expect(throws: DownloadError.self) { try await download.value }
                 group.cancelAll()

@@ -9,7 +9,7 @@ import Testing
 struct SegmentMirrorTests {
     private typealias Fixture = SegmentFixture
 
-    /// Fetches `/a` with `/b` and what follows as mirrors.
+    /// Downloads `/a`, with `/b` and the other paths as mirrors.
     private func run(
         _ routes: [String: Response],
         connections: Int = 4,
@@ -21,7 +21,7 @@ struct SegmentMirrorTests {
         }
     }
 
-    /// A source and its mirror, of which the first does not bring all before the other is asked.
+    /// A source and its mirror; the source does not send everything before the mirror is requested.
     private func pair(_ mirror: Response) throws -> (first: Response, mirror: Response) {
         let gate = try Gate()
         let second = Response.answering { _ in
@@ -39,7 +39,7 @@ struct SegmentMirrorTests {
     }
 
     @Test func `mirrors deliver parts of one file in parallel`() async throws {
-        // The first one does not bring all before the mirrors are asked.
+        // Hold the first response until the mirrors are requested.
         let gate = try Gate()
         let requested = Locked(Set<String>())
         let response = Response.answering { request in
@@ -95,7 +95,7 @@ struct SegmentMirrorTests {
             case "500": .status(500)
             default: .nothing(by: .reset)
             }
-        // Nothing is delivered before the first source has been sent as many requests as there may be connections.
+        // Hold all bytes until the first source has received as many requests as connections are allowed.
         let gate = try Gate()
         let count = Locked(0)
         let first = Response.answering { _ in
@@ -150,7 +150,7 @@ struct SegmentMirrorTests {
         var twin = Fixture.file
         twin.etag = "\"other\""
         let checksum = try Checksum(of: Fixture.file.body)
-        // The first source comes in one stream, and ends.
+        // The first source sends one stream without range support, and is cut.
         let first = Response.file(Fixture.file).withoutHeader("Accept-Ranges").truncated(after: 1 << 20)
         let second = Response.file(twin).limited(bytesPerSecond: 2 << 20)
         let outcome = try await run(["/a": .sequence([first], then: .status(404)), "/b": second]) {

@@ -8,7 +8,7 @@ struct SegmentPlannerTests {
 
     private let mebibyte: Int64 = 1 << 20
 
-    /// Outside of the macro, which cannot take a mutating call.
+    /// A function, because the macro cannot take a mutating call.
     private func expect(_ actions: [Action], _ expected: [Action], _ location: SourceLocation = #_sourceLocation) {
         #expect(actions == expected, sourceLocation: location)
     }
@@ -63,7 +63,7 @@ struct SegmentPlannerTests {
             _ = planner.failed(id(number), .broken, at: .seconds(1))
         }
         #expect(planner.takeRefusals(at: .seconds(1)) == [])
-        // That was on its way already.
+        // These bytes were already in transit.
         _ = planner.accept(1, for: .first, at: .milliseconds(1100))
         #expect(planner.takeRefusals(at: .milliseconds(1100)) == [])
         _ = planner.accept(1, for: .first, at: .milliseconds(1900))
@@ -203,7 +203,7 @@ struct SegmentPlannerTests {
             return
         }
         #expect(slow.contains(range.lowerBound) && range.upperBound == slow.upperBound)
-        // The newcomer may be as fast as the best: the slow one keeps little.
+        // The new connection may be as fast as the fastest, so the slow one keeps little.
         #expect(range.count > slow.count * 3 / 4 && range.count < slow.count)
     }
 
@@ -236,7 +236,7 @@ struct SegmentPlannerTests {
         expect(planner.failed(id(2), .broken, at: .milliseconds(20)), [])
         expect(planner.tick(at: .milliseconds(519)), [])
         #expect(planner.tick(at: .milliseconds(520)).count == 1)
-        // And then ever later, until bytes have come.
+        // The delay doubles until bytes arrive.
         expect(planner.failed(id(3), .broken, at: .milliseconds(600)), [])
         expect(planner.tick(at: .milliseconds(1599)), [])
         #expect(planner.tick(at: .milliseconds(1600)).count == 1)
@@ -276,7 +276,7 @@ struct SegmentPlannerTests {
 
     // MARK: Late connections
 
-    /// Two connections, of which the second has a last piece of so many bytes and is silent from 2 s on.
+    /// A plan with two connections: the second has `left` bytes in its last segment, and is silent from 2 s on.
     private func silent(_ left: Int64) -> SegmentPlanner {
         var planner = begun(40 << 20, 2)
         feed(&planner, [0: 9, 1: 9], from: .zero, seconds: 2)
@@ -293,7 +293,7 @@ struct SegmentPlannerTests {
         expect(planner.ended(.first, at: .milliseconds(2300)), [.open(id(2), piece, source: 0)])
         expect(planner.tick(at: .milliseconds(2400)), [])
         #expect(planner.accept(4_000, for: id(2), at: .milliseconds(2400)).range?.count == 4_000)
-        // The silent one comes back, and what it brings was there already but for the end.
+        // The silent connection resumes, but only the end of its bytes is still missing.
         #expect(planner.accept(4_000, for: id(1), at: .milliseconds(2400)) == .init(range: nil, isDone: false))
         let end = planner.accept(6_000, for: id(1), at: .milliseconds(2400))
         #expect(end == .init(range: piece.lowerBound + 4_000..<piece.upperBound, isDone: true))
@@ -355,7 +355,7 @@ struct SegmentPlannerTests {
 
     @Test func `a slow connection stays if no other may be opened`() {
         var planner = begun(1 << 40, 4)
-        // A replacement would have to be a first answer after two that were of no use.
+        // After two unusable responses, no further connection is opened to the source.
         for _ in 0..<2 { _ = planner.failed(planner.segments[3].id, .unusable, at: .zero) }
         for second in 0..<9 {
             feed(&planner, [0: 12, 1: 12, 2: 1], from: .seconds(second), seconds: 1)

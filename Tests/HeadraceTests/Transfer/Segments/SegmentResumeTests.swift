@@ -14,13 +14,13 @@ struct SegmentResumeTests {
 
     private static let configuration = DownloadConfiguration {
         $0.maxConnectionsPerDownload = 4
-        // A busy machine must not make a silence a failure.
+        // On a busy machine, silence must not count as a stall.
         $0.stallTimeout = .seconds(3600)
     }
 
-    /// Runs a download whose connections bring a piece each and fall silent, until `later` answers in their place.
+    /// Runs a download whose connections each deliver a piece and fall silent; after the stop, `later` is sent.
     ///
-    /// The first closure ends with the download stopped; the second one gets how many bytes were held then.
+    /// `stop` must stop the download; `body` receives the number of bytes downloaded by then.
     private func withHeldPieces(
         then later: Response = Fixture.paced,
         _ stop: (DownloadManager, Download) async throws -> Void,
@@ -50,7 +50,7 @@ struct SegmentResumeTests {
         }
     }
 
-    /// One piece at the end of each connection's part may come twice.
+    /// Up to one piece at the end of each connection's part may be downloaded twice.
     private func isClose(_ bytes: Int64?, to expected: Int64) -> Bool {
         bytes.map { $0 >= expected && $0 <= expected + 3 << 20 / 2 } ?? false
     }
@@ -64,7 +64,7 @@ struct SegmentResumeTests {
                 $0.maxConnectionsPerDownload = connections
             }
             #expect(outcome.isExact)
-            // On a busy machine a silent connection may have been replaced meanwhile.
+            // On a busy machine, a silent connection may have been replaced.
             #expect(outcome.resumes.count == 1)
             #expect(outcome.resumes.allSatisfy { $0 >= Self.piece })
             #expect(outcome.restarts.isEmpty)

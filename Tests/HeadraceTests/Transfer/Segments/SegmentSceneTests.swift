@@ -4,10 +4,10 @@ import Testing
 
 private let mebibyte = Double(1 << 20)
 
-/// Whole downloads over connections of given speeds, in simulated time, which is the same in every run.
+/// Simulated downloads over connections of given speeds, with the same result in every run.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SegmentSceneTests {
-    /// Prints the figure that was reached, and holds it against the one to reach.
+    /// Prints the result, and compares it with the target.
     private func expect(
         _ result: SegmentSimulator.Result,
         within ratio: Double,
@@ -107,7 +107,7 @@ struct SegmentSceneTests {
 
     @Test(arguments: [2, 40], [20, 40])
     func `a server that sends in bursts is not sent repeated requests`(_ latency: Int, _ size: Int) {
-        // As nginx does with a limit of 100 kB/s: three buffers soon, and one each third of a second.
+        // nginx with a limit of 100 kB/s sends three buffers at once, and then one every third of a second.
         let (buffer, pause) = (Double(32 << 10), 0.32)
         var scene = SegmentSimulator(size: Int64(size) << 20, mode: .automatic(max: 8)) { connection, now in
             let pauses = ((now - connection.opened) / .seconds(1) / pause).rounded(.down)

@@ -1,8 +1,8 @@
 @testable import Headrace
 
-/// Runs a plan against connections that there are none of, in a time that does not pass.
+/// Runs a plan with simulated connections in simulated time.
 struct SegmentSimulator {
-    /// What a connection does in one step.
+    /// The behavior of a connection in one step.
     enum Behaviour {
         /// Bytes per second; zero for a stall.
         case flows(Double)
@@ -11,7 +11,7 @@ struct SegmentSimulator {
 
     /// One connection, as the network sees it.
     struct Connection {
-        /// The order in which all of them were opened, from zero.
+        /// The number of connections opened before this one.
         let number: Int
         let id: SegmentID
         let source: Int
@@ -30,7 +30,7 @@ struct SegmentSimulator {
         /// The most connections that were open at once.
         var most = 1
         var wastedBytes: Int64 = 0
-        /// How long each of the wanted bytes took to come.
+        /// The time until each of the wanted bytes arrived.
         var waits: [Duration] = []
 
         var seconds: Double { duration / .seconds(1) }
@@ -40,9 +40,9 @@ struct SegmentSimulator {
     var size: Int64
     var mode: ConcurrencyController.Mode
     var allowances = [Int.max]
-    /// For each source, the first one of the same host; by default each has a host of its own.
+    /// For each source, the first source on the same host; `nil` if each has its own host.
     var hosts: [Int]?
-    /// From a request to its body.
+    /// The time from a request to its body.
     var latency = Duration.milliseconds(2)
     var step = Duration.milliseconds(1)
     /// Bytes per second of all connections together.
@@ -50,7 +50,7 @@ struct SegmentSimulator {
     /// Bytes per second of all connections to one source together.
     var sourceCapacity = Double.infinity
     var timeLimit = Duration.seconds(600)
-    /// From when on which byte is wanted, with those behind it; in the order of time.
+    /// The times from which a reader wants the bytes from `byte` on, in order.
     var wants: [(time: Duration, byte: Int64)] = []
     var behaviour: (Connection, Duration) -> Behaviour
 

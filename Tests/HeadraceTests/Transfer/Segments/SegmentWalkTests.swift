@@ -20,7 +20,7 @@ struct SegmentWalkTests {
     }
 }
 
-/// A file that comes over connections which join, slow down, stall, break and lie, and knows each byte that was written.
+/// A file over connections that open, slow down, stall, break and lie; it records each written byte.
 private struct Walk {
     private struct Connection {
         let range: Range<Int64>
@@ -81,7 +81,7 @@ private struct Walk {
             perform(planner.allow(allowances[source], on: source, at: now))
         case 5: now += .seconds(Int.random(in: 0...4, using: &random))
         case 6:
-            // What was stopped, or never was, changes nothing.
+            // A stopped or unknown connection changes nothing.
             let gone = SegmentID(number: id.number + 1_000_000)
             #expect(planner.accept(1, for: gone, at: now) == SegmentPlanner.Acceptance(range: nil, isDone: true))
             perform(planner.ended(gone, at: now) + planner.failed(gone, .unusable, at: now))
@@ -94,14 +94,14 @@ private struct Walk {
         case 9..<25: perform(planner.tick(at: now))
         default:
             guard !connection.isStalled else { break }
-            // One in fifty sends more than was asked for.
+            // One connection in fifty sends more than was requested.
             let most = Int.random(in: 0..<50, using: &random) == 0 ? .max : connection.range.upperBound
             deliver(id, Int.random(in: 1...1 << Int.random(in: 0...18, using: &random), using: &random), most)
         }
         check()
     }
 
-    /// Everything that is open delivers; what could not be had is the business of another plan.
+    /// Lets every open connection deliver; bytes that no connection delivers are left to another plan.
     mutating func end() {
         var rounds = 0
         while !planner.isOver, rounds < 10_000 {
@@ -157,7 +157,7 @@ private struct Walk {
         }
     }
 
-    /// As `#expect`, which takes its time where it is asked a million times.
+    /// Like `#expect`, which is too slow for a million calls.
     private func expect(_ isTrue: Bool, _ claim: String) {
         if !isTrue { Issue.record("Not so: \(claim).") }
     }

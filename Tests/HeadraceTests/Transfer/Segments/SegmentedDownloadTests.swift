@@ -16,7 +16,7 @@ struct SegmentedDownloadTests {
         #expect(outcome.ranges.first == .some(nil))
         #expect(!outcome.ranges.dropFirst().contains(nil))
         #expect(Set(outcome.ifRanges.dropFirst()) == ["\"v1\""])
-        // A piece or two at the end of each connection's part, at the most.
+        // At most one or two pieces at the end of each connection's part are downloaded twice.
         let most = Fixture.size + Int64(outcome.requests.count) << 19
         #expect(outcome.bytesFetched ?? .max <= most)
         #expect(outcome.fallbacks.isEmpty)
@@ -26,7 +26,7 @@ struct SegmentedDownloadTests {
         let gate = try Gate()
         let response = Response.answering { request in
             if request.index == 3 { gate.open() }
-            // None is free before all of them are there.
+            // No connection becomes free before all four requests have arrived.
             return .file(Fixture.file).held(after: Fixture.size / 8, until: gate)
         }
         let outcome = try await Fixture.run(response)
@@ -97,7 +97,7 @@ struct SegmentedDownloadTests {
         let response = Response.answering { request in
             request.index < 4 ? Fixture.paced.truncated(after: 400_000, by: ending) : Fixture.paced
         }
-        // Where the last one is cut before the others are there, that is a retry.
+        // If the last connection is cut before the others are open, the download retries.
         let outcome = try await Fixture.run(response)
         #expect(outcome.isExact)
         #expect(outcome.requests.count > 4)

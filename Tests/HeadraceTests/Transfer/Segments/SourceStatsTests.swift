@@ -3,7 +3,7 @@ import Testing
 
 @testable import Headrace
 
-/// A second source that fails, or is slow, against the same download without it, in simulated time.
+/// Simulated downloads with a failing or slow second source, compared with the same downloads without it.
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SourceStatsTests {
     enum Fault: CaseIterable {
