@@ -17,7 +17,8 @@ struct ToolDocumentationTests {
         .retrying(error, attempt: 1, after: .seconds(1)), .connectionOpened(range: 0..<5, from: url, connections: 2),
         .connectionClosed(reason: "r", bytesWasted: 5), .fellBackToOneConnection(reason: "r", bytesWasted: 5),
         .sourceFailed(error, next: url), .verifying, .verified(checksum), .piecesVerified(count: 5),
-        .repairing(pieces: 1, bytesWasted: 5), .notice(.linkRenewed), .skipped(file), .unchanged(file), .finished(summary),
+        .repairing(pieces: 1, bytesWasted: 5), .notice(.linkRenewed), .skipped(file), .unchanged(file),
+        .finished(summary),
         .failed(error), .paused, .cancelled, .removed, .waitingForNetwork(.offline), .networkChanged,
     ]
 
