@@ -74,7 +74,9 @@ extension RepresentationMetadata {
     var hasSizeOnlyTag: Bool {
         guard let entityTag, let totalBytes else { return false }
         let isEpoch = entityTag.withBytes { bytes in
-            let numbers = bytes.dropFirst().dropLast()
+            // A server that compresses sends the same tag as a weak one.
+            let quoted = bytes.starts(with: "W/".utf8) ? bytes.dropFirst(2) : bytes[...]
+            let numbers = quoted.dropFirst().dropLast()
             guard let hyphen = numbers.firstIndex(of: UInt8(ascii: "-")),
                 let first = Int64(hexadecimalNumber: numbers[..<hyphen]),
                 let last = Int64(hexadecimalNumber: numbers[(hyphen + 1)...])

@@ -9,4 +9,73 @@ extension RegistryStore {
         /// Whether to rewrite a journal of `size` bytes with `records` records, if the queue has `live` downloads.
         func isDue(size: Int64, records: Int, live: Int) -> Bool { size >= minBytes && records / factor >= live }
     }
+
+    /// Replaces the journal, atomically, with a new one of these downloads.
+    ///
+    /// After a failure, the journal is the old one or, if only the rename could not be synced, the new one.
+    mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
+        postponedCount = recordCount * 2
+        let newPath = path + Self.newSuffix
+        let new: Int32
+        let newSize: Int64
+        var lines = RegistryEncoder.journal(of: entries)
+        do throws(SystemError) {
+            try? calls.remove(newPath)
+            new = try calls.create(newPath)
+        } catch {
+            throw .registry("\(newPath) could not be created", error)
+        }
+        do throws(DownloadError) {
+            do throws(WriteFailure) {
+                newSize = try writeAll(&lines, to: new, at: 0)
+            } catch {
+                throw .registry(newPath, error)
+            }
+            do throws(SystemError) {
+                try calls.sync(new)
+                try calls.replace(newPath, path)
+            } catch {
+                throw .registry("The queue file \(path) could not be replaced", error)
+            }
+        } catch {
+            try? calls.close(new)
+            try? calls.remove(newPath)
+            throw error
+        }
+        isUnsynced = false
+        close()
+        (file, size, hasTornTail) = (new, newSize, false)
+        liveCount = lines.growth
+        recordCount = liveCount
+        // After a power cut, the name may refer to the old journal, which lacks the changes appended to the new one.
+        needsRewrite = true
+        do throws(SystemError) {
+            try calls.syncNames(in: directory)
+        } catch {
+            throw .registry("The folder \(directory) could not be written to the disk", error)
+        }
+        needsRewrite = false
+        postponedCount = 0
+    }
+
+    var isCompactionDue: Bool {
+        recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
+    }
+
+    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
+    mutating func rewriteIfNeeded(
+        _ snapshot: RegistrySnapshot,
+        after findings: RegistryDiagnostics
+    ) throws(DownloadError) -> String? {
+        var copy: String?
+        do throws(DownloadError) {
+            if findings.hasLoss { copy = try saveCopy() }
+            if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
+                try replace(with: snapshot.ordered)
+            }
+        } catch  where size > 0 {
+            // The rewrite failed. The existing journal remains in use, since it is readable and can be appended to.
+        }
+        return copy
+    }
 }

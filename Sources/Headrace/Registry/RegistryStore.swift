@@ -20,30 +20,30 @@ struct RegistryStore: Sendable {
     static let unreadSuffix = ReservedFileNames.unreadSuffix
     private static let pieceBytes = 1 << 20
 
-    private let directory: String
-    private let path: String
+    let directory: String
+    let path: String
     private let syncs: Bool
-    private let compaction: Compaction
-    private let calls: FileSystem
-    private var file: Int32?
+    let compaction: Compaction
+    let calls: FileSystem
+    var file: Int32?
     /// The total length of the complete lines; the next line is written at this offset.
-    private var size: Int64 = 0
+    var size: Int64 = 0
     /// Whether a torn line follows the complete lines, which must be truncated before the next append.
-    private var hasTornTail = false
+    var hasTornTail = false
     /// The number of records in the journal, including dead ones.
-    private var recordCount = 0
+    var recordCount = 0
     /// The number of downloads in the queue; a download that was added twice counts twice until the journal is
     /// rewritten.
-    private var liveCount = 0
+    var liveCount = 0
     /// Whether some lines have not been synced.
-    private var isUnsynced = false
+    var isUnsynced = false
     /// Whether the journal must be rewritten to record the next change.
     ///
     /// After a failed sync, the kernel may have dropped bytes or the file's name, and a later sync would not report
     /// that. The journal of an earlier release may lack the numbers of downloads.
-    private var needsRewrite = false
+    var needsRewrite = false
     /// The record count at which to retry a failed compaction.
-    private var postponedCount = 0
+    var postponedCount = 0
 
     /// Opens the journal of a locked directory, or creates one.
     init(
@@ -114,60 +114,8 @@ struct RegistryStore: Sendable {
         return isCompactionDue ? .recordedAndDue : .recorded
     }
 
-    /// Replaces the journal, atomically, with a new one of these downloads.
-    ///
-    /// After a failure, the journal is the old one or, if only the rename could not be synced, the new one.
-    mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
-        postponedCount = recordCount * 2
-        let newPath = path + Self.newSuffix
-        let new: Int32
-        let newSize: Int64
-        var lines = RegistryEncoder.journal(of: entries)
-        do throws(SystemError) {
-            try? calls.remove(newPath)
-            new = try calls.create(newPath)
-        } catch {
-            throw .registry("\(newPath) could not be created", error)
-        }
-        do throws(DownloadError) {
-            do throws(WriteFailure) {
-                newSize = try writeAll(&lines, to: new, at: 0)
-            } catch {
-                throw .registry(newPath, error)
-            }
-            do throws(SystemError) {
-                try calls.sync(new)
-                try calls.replace(newPath, path)
-            } catch {
-                throw .registry("The queue file \(path) could not be replaced", error)
-            }
-        } catch {
-            try? calls.close(new)
-            try? calls.remove(newPath)
-            throw error
-        }
-        isUnsynced = false
-        close()
-        (file, size, hasTornTail) = (new, newSize, false)
-        liveCount = lines.growth
-        recordCount = liveCount
-        // After a power cut, the name may refer to the old journal, which lacks the changes appended to the new one.
-        needsRewrite = true
-        do throws(SystemError) {
-            try calls.syncNames(in: directory)
-        } catch {
-            throw .registry("The folder \(directory) could not be written to the disk", error)
-        }
-        needsRewrite = false
-        postponedCount = 0
-    }
-
-    private var isCompactionDue: Bool {
-        recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
-    }
-
     /// The reason why lines could not be written.
-    fileprivate enum WriteFailure: Error {
+    enum WriteFailure: Error {
         case encoding(RegistryEncoder.Failure)
         case disk(SystemError)
     }
@@ -192,7 +140,7 @@ struct RegistryStore: Sendable {
     }
 
     /// Writes lines in pieces; returns the offset after the last one.
-    private func writeAll(
+    func writeAll(
         _ lines: inout RegistryLines<some Sequence<RegistryChange>>,
         to file: Int32,
         at start: Int64
@@ -241,25 +189,8 @@ struct RegistryStore: Sendable {
         return (reader.snapshot, reader.findings)
     }
 
-    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
-    private mutating func rewriteIfNeeded(
-        _ snapshot: RegistrySnapshot,
-        after findings: RegistryDiagnostics
-    ) throws(DownloadError) -> String? {
-        var copy: String?
-        do throws(DownloadError) {
-            if findings.hasLoss { copy = try saveCopy() }
-            if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
-                try replace(with: snapshot.ordered)
-            }
-        } catch  where size > 0 {
-            // The rewrite failed. The existing journal remains in use, since it is readable and can be appended to.
-        }
-        return copy
-    }
-
     /// Copies a journal before it is replaced, because parts of it could not be read; returns the path of the copy.
-    private func saveCopy() throws(DownloadError) -> String {
+    func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
         let copy: Int32
         do throws(SystemError) {
@@ -317,7 +248,7 @@ struct RegistryStore: Sendable {
 extension DownloadError {
     private static var maxEntrySize: String { "\(RegistryJournal.maxEntryBytes >> 10) KiB" }
 
-    fileprivate static func registry(_ what: String, _ failure: RegistryStore.WriteFailure) -> DownloadError {
+    static func registry(_ what: String, _ failure: RegistryStore.WriteFailure) -> DownloadError {
         switch failure {
         case .disk(let error): .registry("\(what) could not be written", error)
         case .encoding(.tooLarge(let id)):

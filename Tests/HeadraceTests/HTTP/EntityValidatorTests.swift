@@ -106,6 +106,13 @@ struct EntityValidatorTests {
         #expect(EntityValidator(of: RepresentationMetadata(of: HeadFixture.head(200, dated), totalBytes: size)) != nil)
     }
 
+    @Test(arguments: [("W/\"1-2dc6c0\"", false), ("W/\"2-2dc6c1\"", true)])
+    func `V07 a weak tag built from the size and an unset time is no condition`(_ tag: String, _ isCondition: Bool) {
+        let fields: KeyValuePairs = ["ETag": tag, "Last-Modified": "Thu, 01 Jan 1970 00:00:01 GMT"]
+        let version = RepresentationMetadata(of: HeadFixture.head(200, fields), totalBytes: 3_000_000)
+        #expect((Precondition(of: version) != nil) == isCondition)
+    }
+
     @Test func `V08 without fields there is no validator`() {
         #expect(validator([:]) == nil)
     }

@@ -30,50 +30,6 @@ struct Cookie: Sendable, Hashable {
     }
 }
 
-extension String {
-    /// Whether this path is `path` or below it (section 5.1.4).
-    fileprivate func isBelow(path: String) -> Bool {
-        guard self != path else { return true }
-        return hasPrefix(path)
-            && (path.hasSuffix("/") || utf8.dropFirst(path.utf8.count).first == UInt8(ascii: "/"))
-    }
-}
-
-/// The parts of a URL that decide which cookies apply to it.
-struct CookieScope: Sendable, Hashable {
-    /// The host in lower case.
-    let host: String
-    let path: String
-    let isSecure: Bool
-    private let isAddress: Bool
-
-    /// Creates the scope of a URL; returns `nil` if the URL has no host.
-    init?(_ url: URL) {
-        guard let host = url.host(percentEncoded: false)?.lowercased(), !host.isEmpty else { return nil }
-        self.host = host
-        let path = url.path(percentEncoded: true)
-        self.path = path.hasPrefix("/") ? path : "/"
-        isSecure = url.isHTTPS
-        isAddress = host.contains(":") || IPAddress(host) != nil
-    }
-
-    func isIn(_ domain: String) -> Bool { isAddress ? host == domain : host.isIn(domain: domain) }
-
-    /// The host and its parent domains, whose cookies may apply to it.
-    var domains: [String] {
-        guard !isAddress else { return [host] }
-        return [host] + host.indices.filter { host[$0] == "." }.map { String(host[host.index(after: $0)...]) }
-    }
-
-    func isBelow(_ other: String) -> Bool { path.isBelow(path: other) }
-
-    /// The path up to its last slash (section 5.1.4).
-    var defaultPath: String {
-        let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
-        return folder.isEmpty ? "/" : folder
-    }
-}
-
 extension Cookie {
     /// Parses a `Set-Cookie` field (section 5.2); returns `nil` if it must be ignored.
     ///

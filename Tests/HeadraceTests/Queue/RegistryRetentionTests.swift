@@ -6,7 +6,7 @@ import Testing
 
 /// Registries with entries that no manager of this release would write.
 @Suite(.timeLimit(.minutes(4)))
-struct RegistryKeepingTests {
+struct RegistryRetentionTests {
     private typealias Fixture = RegistryFixture
 
     private let lists = RegistryTests()

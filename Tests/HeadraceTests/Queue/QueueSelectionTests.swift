@@ -6,7 +6,7 @@ import Testing
 
 /// Commands on many downloads, start times, groups, and events of the whole queue, over fake connections.
 @Suite(.timeLimit(.minutes(4)))
-struct ListVerbsTests {
+struct QueueSelectionTests {
     // MARK: Time
 
     @Test func `a download that waits to retry frees its slot and keeps its position in the queue`()

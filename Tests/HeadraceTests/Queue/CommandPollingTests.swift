@@ -6,7 +6,7 @@ import Testing
 
 /// The commands of other processes, from their files to the queue on the disk.
 @Suite(.timeLimit(.minutes(4)))
-struct RegistryTakingTests {
+struct CommandPollingTests {
     private typealias Fixture = RegistryFixture
     typealias Durability = DownloadConfiguration.Durability
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Events between a command and its completion.
 @Suite(.timeLimit(.minutes(4)))
-struct ListTimingTests {
+struct QueueTimingTests {
     @Test func `T14 a retry that is due later does not use up a turn at its host`() async throws {
         try await QueueFixture.with(limit: 2, retriesPerMinute: 1) { list in
             try await list.add("slow")

@@ -6,7 +6,7 @@ import Testing
 
 /// The state of a partial file and its record between two runs.
 @Suite(.timeLimit(.minutes(4)))
-struct LegacyPartialTests {
+struct RecoveredPartialTests {
     private static let held = DiskFixture.held
 
     /// Runs again and expects a single request from `start`.

@@ -6,7 +6,7 @@ import Testing
 
 /// When a finished file's origin and validator are saved.
 @Suite(.timeLimit(.minutes(4)))
-struct VersionNoteTests {
+struct SavedValidatorWritingTests {
     /// Downloads twice over fake connections into a new folder.
     private func downloads(
         _ policy: DownloadRequest.RefetchPolicy,

@@ -6,7 +6,7 @@ import Testing
 
 /// Invalid or truncated responses: the right error, no file under the final name, no hang.
 @Suite(.timeLimit(.minutes(4)))
-struct HostileAnswerTests {
+struct HostileResponseTests {
     private struct Outcome {
         var result: Result<URL, DownloadError>
         var names: [String]

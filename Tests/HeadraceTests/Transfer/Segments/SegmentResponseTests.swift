@@ -6,7 +6,7 @@ import Testing
 
 /// Servers that send something else than the requested parts: the file is exact, and the events name the reason.
 @Suite(.timeLimit(.minutes(4)))
-struct SegmentAnswerTests {
+struct SegmentResponseTests {
     private typealias Fixture = SegmentFixture
 
     /// Serves another range than the requested one.

@@ -6,7 +6,7 @@ import Testing
 
 /// Several downloads with the same file name in one folder, with a refetch policy.
 @Suite(.timeLimit(.minutes(4)))
-struct NameClaimTests {
+struct DestinationReservationsTests {
     private typealias Fixture = RefetchFixture
 
     private func downloads(_ fixture: Fixture, _ manager: DownloadManager) async throws -> [Download] {

@@ -6,7 +6,7 @@ import Testing
 
 /// Resuming bytes that another requester downloaded, for whom the server may have another file at the same URL.
 @Suite(.timeLimit(.minutes(4)))
-struct AskerTests {
+struct ResumeRequesterTests {
     private typealias Fixture = ResumeFixture
 
     private static func dated(_ seed: UInt64) -> Resource {

@@ -6,7 +6,7 @@ import Testing
 
 /// Another user's files under our names in a world-writable folder.
 @Suite(.timeLimit(.minutes(4)))
-struct StrangersFileTests {
+struct ForeignOwnerTests {
     private static let held = DiskFixture.held
 
     private enum Owner: Sendable, CaseIterable {

@@ -6,7 +6,7 @@ import Testing
 
 /// The rules of the queue, tested through the public API.
 @Suite(.timeLimit(.minutes(4)))
-struct ListRulesTests {
+struct QueueRulesTests {
     @Test func `C11 the same URL to the same destination is one transfer`() async throws {
         let gate = try Gate()
         try await withFaultServer(.ok(.pattern(size: 1000)).held(after: 10, until: gate)) { server in
