@@ -238,10 +238,10 @@ void hr_slist_free_all(hr_slist list) {
     curl.slist_free_all(list);
 }
 
-static _Thread_local hr_goodbye_callback goodbye_callback;
+static _Thread_local hr_close_notify_callback goodbye_callback;
 static _Thread_local void *goodbye_context;
 
-void hr_on_goodbye(hr_goodbye_callback callback, void *context) {
+void hr_on_close_notify(hr_close_notify_callback callback, void *context) {
     goodbye_callback = callback;
     goodbye_context = context;
 }

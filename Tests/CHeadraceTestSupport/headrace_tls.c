@@ -147,7 +147,7 @@ bool htls_send(htls_session session, const void *bytes, int size) {
     return size == 0 || ssl.SSL_write(session, bytes, size) == size;
 }
 
-void htls_say_goodbye(htls_session session) {
+void htls_send_close_notify(htls_session session) {
     ssl.SSL_shutdown(session);
 }
 

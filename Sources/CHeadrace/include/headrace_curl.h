@@ -144,7 +144,7 @@ typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *a
 /// Receives the events to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
 /// Called when the peer of a TLS connection has sent close_notify.
-typedef void (*hr_goodbye_callback)(void *context, const void *tls);
+typedef void (*hr_close_notify_callback)(void *context, const void *tls);
 /// Receives the time until libcurl must be called without an event, in milliseconds; -1 for never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
@@ -179,7 +179,7 @@ int hr_address_bytes(const hr_address *address, uint8_t *bytes);
 int hr_address_open(const hr_address *address);
 
 /// Sets the callback for a close_notify on the TLS connections that the calling thread drives.
-void hr_on_goodbye(hr_goodbye_callback callback, void *context);
+void hr_on_close_notify(hr_close_notify_callback callback, void *context);
 /// Reports close_notify on the handle's TLS connections, and prefers the cheapest cipher. No effect without OpenSSL.
 void hr_easy_configure_tls(hr_easy easy);
 /// Returns the TLS connection in use, or NULL if there is none or the TLS library is not OpenSSL.

@@ -14,7 +14,7 @@ void __tsan_release(void *address);
 #endif
 
 /// Whether this build uses the thread sanitizer.
-static inline bool hr_is_watched(void) {
+static inline bool hr_uses_thread_sanitizer(void) {
     return HR_THREAD_SANITIZER;
 }
 

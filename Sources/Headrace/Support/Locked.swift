@@ -12,7 +12,7 @@ package struct Locked<Value>: ~Copyable, Sendable {
     }
 
     private let mutex: Mutex<Value>
-    private let identity = hr_is_watched() ? Identity() : nil
+    private let identity = hr_uses_thread_sanitizer() ? Identity() : nil
 
     /// Creates an unlocked lock that protects a value.
     /// - Parameter value: The value that the lock protects.

@@ -36,7 +36,7 @@ int htls_pending(htls_session session);
 /// Sends all bytes; false if the connection broke.
 bool htls_send(htls_session session, const void *bytes, int size);
 /// Sends close_notify.
-void htls_say_goodbye(htls_session session);
+void htls_send_close_notify(htls_session session);
 void htls_free(htls_session session);
 
 #endif

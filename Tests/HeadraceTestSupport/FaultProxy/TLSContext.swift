@@ -65,7 +65,7 @@ struct TLSSession {
     }
 
     func sayGoodbye() {
-        htls_say_goodbye(session)
+        htls_send_close_notify(session)
     }
 
     func free() {

@@ -46,7 +46,7 @@ final class CurlDriver {
         _ = hr_multi_set_socket_callback(multi, socketChanged)
         _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
         _ = hr_multi_set_timer_callback(multi, timerChanged)
-        hr_on_goodbye(tlsEnded, context)
+        hr_on_close_notify(tlsEnded, context)
         // Limits the connections retained for later transfers.
         let idleConnections = DescriptorBudget.idleConnections(free: DescriptorLimit.free())
         _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, idleConnections)
@@ -63,7 +63,7 @@ final class CurlDriver {
         for handle in idleHandles { hr_easy_cleanup(handle) }
         idleHandles = []
         _ = hr_multi_cleanup(multi)
-        hr_on_goodbye(nil, nil)
+        hr_on_close_notify(nil, nil)
     }
 
     func perform(_ command: CurlLoop.Command) {
@@ -230,7 +230,7 @@ final class CurlDriver {
     }
 }
 
-private let tlsEnded: hr_goodbye_callback = { context, connection in
+private let tlsEnded: hr_close_notify_callback = { context, connection in
     guard let context, let connection else { return }
     Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().recordGoAway(on: connection)
 }
