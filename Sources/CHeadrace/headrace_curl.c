@@ -238,19 +238,19 @@ void hr_slist_free_all(hr_slist list) {
     curl.slist_free_all(list);
 }
 
-static _Thread_local hr_close_notify_callback goodbye_callback;
-static _Thread_local void *goodbye_context;
+static _Thread_local hr_close_notify_callback on_close_notify;
+static _Thread_local void *close_notify_context;
 
 void hr_on_close_notify(hr_close_notify_callback callback, void *context) {
-    goodbye_callback = callback;
-    goodbye_context = context;
+    on_close_notify = callback;
+    close_notify_context = context;
 }
 
 static void tls_happened(const void *tls, int where, int value) {
     const int alert_was_read = 0x4004; // SSL_CB_READ_ALERT
     const int close_notify = 0;
-    if (where == alert_was_read && (value & 0xff) == close_notify && goodbye_callback != NULL) {
-        goodbye_callback(goodbye_context, tls);
+    if (where == alert_was_read && (value & 0xff) == close_notify && on_close_notify != NULL) {
+        on_close_notify(close_notify_context, tls);
     }
 }
 
