@@ -173,7 +173,7 @@ final class DownloadQueue: Sendable {
                 let ids = try state.ids(selection, skippingUnknown: skippingUnknown)
                 guard !state.queue.isShutDown else { return [] }
                 state.queue.isGathering = true
-                // One by one, since two of them may have the same file.
+                // One at a time, because two of the downloads may use the same file.
                 var effects = ids.flatMap { id in
                     state.mayReopen(id) ? state.effects(of: verb(&state, id, now)) : []
                 }

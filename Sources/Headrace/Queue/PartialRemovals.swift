@@ -74,7 +74,7 @@ extension QueueState {
         removals.follow(latch, record.names.partialPath, before: record.id)
     }
 
-    /// Removes the latch of a download that does not wait any more.
+    /// Removes the latch of a download that no longer waits.
     mutating func endFollowing(removalFor record: DownloadRecord) {
         removals.endFollowing(record.names.partialPath, before: record.id)
     }
