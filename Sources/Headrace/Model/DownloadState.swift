@@ -39,7 +39,7 @@ public enum DownloadState: Sendable, Hashable {
         /// Cancelled by the caller.
         case cancelled
 
-        /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.
+        /// Whether the state is `finished`, `failed` or `cancelled`; in these states the download's streams finish.
         public var isEnded: Bool {
             switch self {
             case .waiting, .running, .paused: false
@@ -60,6 +60,6 @@ public enum DownloadState: Sendable, Hashable {
         }
     }
 
-    /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.
+    /// Whether the state is `finished`, `failed` or `cancelled`; in these states the download's streams finish.
     public var isEnded: Bool { kind.isEnded }
 }

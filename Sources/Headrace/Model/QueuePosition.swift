@@ -8,6 +8,6 @@ public enum QueuePosition: Sendable, Hashable {
     case before(DownloadID)
     /// Directly after another download.
     case after(DownloadID)
-    /// At this index, counted from 0 without the moved download.
+    /// At this index, from 0, in the queue without the moved download.
     case index(Int)
 }
