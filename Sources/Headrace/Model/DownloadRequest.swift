@@ -37,7 +37,7 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The library itself sets `Range`, `Host` and similar fields; a request with one of them, or with a line break in
     /// a field, is rejected.
     public var headers: [HeaderField]
-    /// The evidence, that the server's file is unchanged, required to resume a partial file.
+    /// The validation required before a partial file is resumed.
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.
     ///
@@ -94,7 +94,7 @@ public struct DownloadRequest: Sendable, Hashable {
     ///     download to a ``Destination/directory(_:)`` gets an unused name, and a ``Destination/file(_:)`` is replaced
     ///     once the download is complete.
     ///   - headers: The header fields sent with each request of this download, in order.
-    ///   - resumePolicy: The evidence, that the server's file is unchanged, required to resume a partial file.
+    ///   - resumePolicy: The validation required before a partial file is resumed.
     public init(
         _ url: URL,
         to destination: Destination,
@@ -196,8 +196,7 @@ extension DownloadRequest {
         case unlessCurrent
     }
 
-    /// The evidence, that the server's file is unchanged, required to resume a partial file instead of starting from
-    /// zero.
+    /// The validation required before a partial file is resumed instead of downloaded from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
         /// A matching strong validator: an entity tag, or a modification date that is old enough to be strong (RFC
         /// 9110, section 8.8).

@@ -24,6 +24,6 @@ public enum QueueEvent: Sendable, Equatable {
     /// The downloads continue. The write is retried with the next change or the next
     /// ``DownloadManager/takeCommands()``.
     case registryFailed(DownloadError)
-    /// No download is waiting or running any more.
+    /// The last waiting or running download has ended or was paused.
     case idle
 }

@@ -94,7 +94,7 @@ public struct RateSchedule: Sendable, Hashable {
     /// Finds the next change of the limit, ignoring changes of the clock such as daylight saving time.
     /// - Parameters:
     ///   - weekday: The day to start from.
-    ///   - minuteOfDay: The minutes since midnight.
+    ///   - minuteOfDay: The minutes since midnight of that day.
     /// - Returns: The minutes until the change, and the limit from then on; `nil` if the limit never changes.
     public func nextChange(after weekday: Weekday, minuteOfDay: Int) -> (minutes: Int, bytesPerSecond: Int64?)? {
         let minute = Self.minute(of: weekday, minuteOfDay)

@@ -17,7 +17,7 @@ public struct RetryPolicy: Sendable {
         ///
         /// After ``DownloadError/Code/checksum``, this is the same as ``standard``: a wrong file is not retried.
         case retry(after: Duration)
-        /// Fail with this error at once, without retries and without other sources.
+        /// Fail the download with this error at once, without retries and without other sources.
         case fail
     }
 
@@ -46,10 +46,11 @@ public struct RetryPolicy: Sendable {
     ///
     /// Further retries are delayed, so that a recovering host does not receive all retries at once.
     public var maxRetriesPerHostAndMinute: Int? = 300
-    /// Decides about each failure of a request, given the error and the number of failures in a row, from 1; `nil` for
-    /// ``Decision/standard`` in all cases.
+    /// The closure that decides about a failure of a request, given the error and the number of failures in a row, from
+    /// 1; `nil` for ``Decision/standard`` in all cases.
     ///
-    /// The download still counts as running while the closure runs. The closure is not called for a stopped download.
+    /// The download still counts as running while the closure runs. The closure is not called for a stopped download,
+    /// nor for an unreachable host after ``maxUnreachableFailures``.
     public var decide: (@Sendable (DownloadError, _ failures: Int) async -> Decision)?
 
     /// Creates a policy with the default values, which the closure can change.
