@@ -1,9 +1,9 @@
 /// The partial files that are about to be deleted, by path, and the downloads that must wait for the deletion before
 /// they start.
 struct PartialRemovals {
-    /// The number of pending removals of a path, and the downloads that wait for the last one.
+    /// For each path, the number of pending removals, and a latch for each download that waits for the last removal.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
-    /// The download that still uses a partial file although it is being cancelled or removed, by path.
+    /// For each path, the download that is being cancelled or removed but still uses the partial file.
     private var leaving: [String: DownloadID] = [:]
 
     /// Whether a download has to wait for a removal before it starts; its own removal does not count.
@@ -27,7 +27,7 @@ struct PartialRemovals {
         return true
     }
 
-    /// Records that a download has stopped; returns the latches to open.
+    /// Records that a download has stopped; returns the latches of the downloads that may start now.
     mutating func ended(_ path: String, _ id: DownloadID) -> [Latch] {
         guard leaving[path] == id else { return [] }
         leaving[path] = nil
@@ -41,12 +41,12 @@ struct PartialRemovals {
         return true
     }
 
-    /// Removes the latch of a download.
+    /// Removes the latch of a download that no longer waits for the removal of the path.
     mutating func endFollowing(_ path: String, before id: DownloadID) {
         removals[path]?.waiting[id] = nil
     }
 
-    /// Records that a partial file was deleted; returns the latches to open, none while another removal is pending.
+    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
     mutating func end(_ path: String) -> [Latch] {
         guard var removal = removals.removeValue(forKey: path) else { return [] }
         removal.count -= 1
@@ -79,7 +79,7 @@ extension QueueState {
         removals.endFollowing(record.names.partialPath, before: record.id)
     }
 
-    /// Records that a partial file was deleted; returns the latches to open, none while another removal is pending.
+    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
     mutating func removed(_ record: DownloadRecord) -> [Latch] {
         removals.end(record.names.partialPath)
     }
