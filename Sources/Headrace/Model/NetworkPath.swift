@@ -63,7 +63,7 @@ public enum NetworkBlocker: String, Sendable, Hashable, CaseIterable {
 }
 
 extension DownloadRequest {
-    /// The networks on which a download may run; a download from a loopback address may always run.
+    /// The networks on which a download may run; a download from a server on this machine may always run.
     ///
     ///     request.networkPolicy = .notExpensive
     public enum NetworkPolicy: String, Sendable, Hashable, CaseIterable {

@@ -25,7 +25,8 @@ extension Scheduler {
 
     struct Entry {
         var priority: Int
-        /// The generation of the entry; heap elements with another generation are stale.
+        /// A number that changes when the download is queued or enters another phase; heap elements with an older
+        /// number are stale.
         var generation: UInt64 = 0
         var host: Hosts.Number
         var phase = Phase.waiting
@@ -63,7 +64,7 @@ extension Scheduler {
         static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
     }
 
-    /// The number of running downloads of each host in the queue.
+    /// The hosts of the downloads in the queue, each with its number of running downloads.
     struct Hosts: Sendable {
         /// A compact host identifier; reused once the host has no download in the queue.
         typealias Number = Int32
