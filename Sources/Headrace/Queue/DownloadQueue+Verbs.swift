@@ -10,7 +10,7 @@ extension DownloadQueue {
 
     /// Adds downloads; returns, for each request, the new download or the active download of the same file.
     ///
-    /// Throws after the shutdown, or if the expectations of a request contradict those of another download.
+    /// Throws after the shutdown, or if the expected size or hashes of a request contradict another download.
     ///
     /// If there is a journal, blocks until it has recorded the downloads; if that fails, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {

@@ -42,7 +42,7 @@ final class DownloadQueue: Sendable {
     @TaskLocal static var transferring: DownloadRecord?
 
     let observers: QueueObservers
-    /// Stores the queue on the disk; `nil` if the queue is not stored.
+    /// The journal that stores the queue on the disk; `nil` if the queue is not stored.
     let journal: QueueJournal?
     let state: Locked<QueueState>
     /// The services that all transfers use; none of them references the queue.

@@ -6,7 +6,7 @@ struct PartialRemovals {
     /// For each path, the download that is being cancelled or removed but still uses the partial file.
     private var leaving: [String: DownloadID] = [:]
 
-    /// Whether a download has to wait for a removal before it starts; its own removal does not count.
+    /// Whether a download must wait for a removal of its partial file by another download before it starts.
     func isRemoving(_ path: String, before id: DownloadID) -> Bool { removals[path] != nil && leaving[path] != id }
 
     /// Returns the download that is being cancelled or removed and still uses the partial file.

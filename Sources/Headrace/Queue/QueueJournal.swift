@@ -47,7 +47,7 @@ final class QueueJournal: Sendable {
         var states: [DownloadID: RegistryEntry.State] = [:]
     }
 
-    /// Coalesces polls for commands, which two parts of a process may request at the same time.
+    /// Coalesces polls for the commands of other processes, which two tasks may request at the same time.
     struct PollCoordinator {
         private var isRunning = false
         private var isRequested = false

@@ -152,7 +152,7 @@ struct QueueState {
     }
 
     /// Requeues (or pauses) a failed download of the same file, if the request of `record` supplies the missing secrets
-    /// or link provider, and the expectations of both requests agree.
+    /// or link provider, and the expected sizes and hashes of both requests agree.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)

@@ -28,6 +28,8 @@ struct RestoredQueue: Sendable {
     private(set) var findings: [String]
 
     /// Restores the queue from a journal; blocks to inspect files.
+    ///
+    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again.
     init(
         _ image: RegistrySnapshot,
         _ report: RegistryReport,

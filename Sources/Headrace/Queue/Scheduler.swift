@@ -171,7 +171,7 @@ struct Scheduler: Sendable {
         return demote(from: active, to: self.limit) + startNext()
     }
 
-    /// Changes the limit of running downloads per host; `nil` for none.
+    /// Changes the limit of running downloads per host (`nil` for none); if it is lowered, the newest are requeued.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
         for host in Array(waitingForHost.keys) { release(host) }
@@ -198,7 +198,7 @@ struct Scheduler: Sendable {
         return actions + startNext()
     }
 
-    /// Starts the downloads whose start time has been reached.
+    /// Starts the downloads whose start time has been reached, while slots are free.
     mutating func tick(at now: Duration) -> [Action] {
         admitDelayed(at: now)
         return startNext()
