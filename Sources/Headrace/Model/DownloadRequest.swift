@@ -20,8 +20,8 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// After that time, ``linkProvider`` is called before the next request. Without a provider, the time is ignored.
     public var urlExpires: Date?
-    /// The provider of a new URL if the current one has expired or its server responds with 401, 403, 404 or 410; `nil`
-    /// for none.
+    /// The provider of a new URL, called if the current URL has expired or is rejected (401, 403, 404, 410); `nil` for
+    /// none.
     ///
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
     /// the download continues with ``mirrors`` or fails.
@@ -37,7 +37,7 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The library itself sets `Range`, `Host` and similar fields; a request with one of them, or with a line break in
     /// a field, is rejected.
     public var headers: [HeaderField]
-    /// The validation required before a partial file is resumed.
+    /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.
     ///
@@ -94,7 +94,7 @@ public struct DownloadRequest: Sendable, Hashable {
     ///     download to a ``Destination/directory(_:)`` gets an unused name, and a ``Destination/file(_:)`` is replaced
     ///     once the download is complete.
     ///   - headers: The header fields sent with each request of this download, in order.
-    ///   - resumePolicy: The validation required before a partial file is resumed.
+    ///   - resumePolicy: The validation required to resume a partial file.
     public init(
         _ url: URL,
         to destination: Destination,
@@ -196,7 +196,7 @@ extension DownloadRequest {
         case unlessCurrent
     }
 
-    /// The validation required before a partial file is resumed instead of downloaded from zero.
+    /// The validation required to resume a partial file instead of downloading it from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
         /// A matching strong validator: an entity tag, or a modification date that is old enough to be strong (RFC
         /// 9110, section 8.8).

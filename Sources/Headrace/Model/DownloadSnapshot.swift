@@ -4,7 +4,7 @@ public import HeadracePlatform
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
-    /// The number of the download, from 1, which stays the same until the download is removed; `nil` if not yet
+    /// The number of the download, from 1; it never changes while the download is in the queue. `nil` if not yet
     /// assigned.
     ///
     /// Numbers work like the job numbers of a shell: a new download gets one more than the highest number in use.

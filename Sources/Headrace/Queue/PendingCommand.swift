@@ -1,5 +1,4 @@
-/// A command of another process that the queue has decided, but that waits for transfers to stop or files to be
-/// deleted.
+/// A command of another process that was decided, but waits for transfers to stop or files to be deleted.
 struct PendingCommand: Sendable {
     /// All downloads of the command: if the process ends before the command is carried out, the next process repeats
     /// the command for all of them.

@@ -95,8 +95,7 @@ final class QueueJournal: Sendable {
         var decided: [String: PendingCommand] = [:]
         /// The commands that were carried out, but whose files still exist or may be known to a running poll.
         var carriedOut: Set<String> = []
-        /// Whether the last poll may have left commands, because it was cancelled or they conflict with pending
-        /// commands.
+        /// Whether the last poll was cancelled, or left commands that conflict with pending commands.
         var isBehind = false
         /// The tasks that wait for a pending command to be carried out.
         var waiting = Subscribers<Never>()
@@ -215,8 +214,7 @@ final class QueueJournal: Sendable {
         for continuation in polls.withLock({ $0.end() }) { continuation.finish() }
     }
 
-    /// Reads the commands in the order in which they were posted; blocks, and throws if this manager has lost the
-    /// registry.
+    /// Reads the commands in the order of posting; blocks, and throws if this manager has lost the registry.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
         try file.check()
         let contents = try inbox.take()

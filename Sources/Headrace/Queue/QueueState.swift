@@ -115,8 +115,7 @@ struct QueueState {
                     join(addition.request, to: known, &refusals)
                     return known
                 }
-                // The known download has ended, and its file is not verified again: only new expectations need a new
-                // download.
+                // The known download has ended and is not verified again: only new expectations need a new download.
                 guard addition.request.expectations.addInformation(than: known.request.expectations) else {
                     return known
                 }
@@ -216,8 +215,7 @@ struct QueueState {
 
     // MARK: Decisions
 
-    /// Converts the scheduler's actions to effects; `outcome` is the result of the transfer that has just ended, if
-    /// any.
+    /// Converts the scheduler's actions to effects; `outcome` is the result of a transfer that has just ended.
     mutating func effects(of actions: [Scheduler.Action], _ outcome: TransferOutcome? = nil) -> [Effect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
         if let time = queue.nextTick(), !alarms.contains(where: { $0 <= time }) {
