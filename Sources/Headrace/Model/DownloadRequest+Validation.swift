@@ -4,8 +4,7 @@ extension DownloadRequest {
     /// The maximum number of mirrors in a request.
     private static let maxMirrors = 64
 
-    /// Checks the URLs, header fields, destination, size, checksums and rate limit; throws `invalidRequest` if one is
-    /// invalid.
+    /// Throws `invalidRequest` if a URL, header field, the destination, size, a checksum or the rate limit is invalid.
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try Self.validateURL(url)

@@ -20,8 +20,7 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// After that time, ``linkProvider`` is called before the next request. Without a provider, the time is ignored.
     public var urlExpires: Date?
-    /// The provider of a new URL, called if the current URL has expired or is rejected (401, 403, 404, 410); `nil` for
-    /// none.
+    /// The provider of a new URL, called if the current one has expired or is rejected (401, 403, 404, 410), or `nil`.
     ///
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
     /// the download continues with ``mirrors`` or fails.
@@ -64,8 +63,7 @@ public struct DownloadRequest: Sendable, Hashable {
     public var priority = DownloadPriority.normal
     /// The earliest time at which the download may start; `nil` to start without delay.
     ///
-    /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends
-    /// the delay.
+    /// The delay is computed when the download is queued, whatever the clock does later. ``Download/resume()`` ends it.
     public var earliestBegin: Date?
     /// Whether the download is added in the `paused` state.
     public var startsPaused = false
@@ -125,8 +123,7 @@ extension DownloadRequest {
         /// ``DownloadRequest/url``, and `download`. See <doc:Names>.
         case directory(URL)
 
-        /// The default policy: a file that the caller named is replaced; a file named by the server or the URL gets a
-        /// number.
+        /// The default policy: replace a file that the caller named; number a file that the server or URL named.
         fileprivate var defaultConflictPolicy: ConflictPolicy {
             switch self {
             case .file: .overwrite
@@ -198,14 +195,12 @@ extension DownloadRequest {
 
     /// The validation required to resume a partial file instead of downloading it from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
-        /// A matching strong validator: an entity tag, or a modification date that is old enough to be strong (RFC
-        /// 9110, section 8.8).
+        /// A matching strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8.2.2).
         case validated
         /// A matching strong validator or, if the server sends none, matching bytes: the last 64 KiB received are
         /// downloaded again and must be the same.
         ///
-        /// This is weaker evidence: if the file has changed only before those bytes, the result is a mix of two
-        /// versions.
+        /// This is a weaker check: if the file has changed only before those bytes, the result mixes two versions.
         case overlap
     }
 }

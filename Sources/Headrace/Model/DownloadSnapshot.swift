@@ -4,8 +4,7 @@ public import HeadracePlatform
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
-    /// The number of the download, from 1; it never changes while the download is in the queue. `nil` if not yet
-    /// assigned.
+    /// The number of the download, from 1, which never changes until its removal; `nil` if not yet assigned.
     ///
     /// Numbers work like the job numbers of a shell: a new download gets one more than the highest number in use.
     /// Moving a download changes its position, but not its number.
@@ -20,8 +19,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var progress: DownloadProgress
     /// The reason why the download waits for the network; `nil` if it does not.
     public var networkBlocker: NetworkBlocker?
-    /// The earliest time at which a waiting download may start, rounded up to the second; `nil` if it may start at any
-    /// time.
+    /// The earliest time at which a waiting download may start, rounded up to the second; `nil` if at any time.
     ///
     /// This is the end of the delay before a retry, the time requested by the host (`Retry-After`, RFC 9110, section
     /// 10.2.3), or ``DownloadRequest/earliestBegin``.

@@ -13,13 +13,11 @@ public enum DownloadState: Sendable, Hashable {
     case waiting
     /// Being downloaded.
     case running
-    /// Stopped by ``Download/pause()`` until ``Download/resume()``; its position in the queue and its bytes are
-    /// retained.
+    /// Stopped by ``Download/pause()`` until ``Download/resume()``; retains its position in the queue and its bytes.
     case paused
     /// Complete: the file is at this file URL.
     case finished(URL)
-    /// Stopped by an error; its position in the queue and its bytes are retained, and ``Download/resume()`` tries
-    /// again.
+    /// Stopped by an error until ``Download/resume()``; retains its position in the queue and its bytes.
     indirect case failed(DownloadError)
     /// Cancelled by ``Download/cancel()``; its partial file is deleted.
     case cancelled

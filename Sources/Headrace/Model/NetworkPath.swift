@@ -21,8 +21,7 @@ public struct NetworkPath: Sendable, Hashable {
     public var interface: Interface
     /// Whether traffic may cost money, as on a mobile network.
     public var isExpensive: Bool
-    /// Whether the user has limited the traffic, as with Low Data Mode; always `false` on Linux, which has no such
-    /// setting.
+    /// Whether the user has limited the traffic, as with Low Data Mode; always `false` on Linux.
     public var isConstrained: Bool
     /// The local interface addresses that connections may originate from; if one disappears, its connections are lost.
     var origins: Set<String>
@@ -53,8 +52,7 @@ public struct NetworkPath: Sendable, Hashable {
 public enum NetworkBlocker: String, Sendable, Hashable, CaseIterable {
     /// There is no network; see ``DownloadConfiguration/waitsForConnectivity``.
     case offline
-    /// The network may cost money, and the request's ``DownloadRequest/networkPolicy-swift.property`` does not allow
-    /// that.
+    /// The network may cost money, which ``DownloadRequest/networkPolicy-swift.property`` does not allow.
     case expensive
     /// The user has limited the traffic, as with Low Data Mode, and the request's policy respects that limit.
     case constrained

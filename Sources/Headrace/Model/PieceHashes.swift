@@ -78,8 +78,7 @@ public struct PieceHashes: Sendable, Hashable {
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
     }
 
-    /// Returns the byte ranges of the wrong pieces; `found` contains the computed checksums, in order from the first
-    /// piece.
+    /// Returns the byte ranges of the wrong pieces; `found` contains the computed checksums of all pieces in order.
     ///
     /// The file size, in bytes, must match the number of pieces.
     func badRanges(found: [Checksum], fileSize: Int64) -> ByteRangeSet {

@@ -3,8 +3,7 @@
 ///     let schedule = try RateSchedule(parsing: "Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M")
 ///     manager.setRateSchedule(schedule)
 ///
-/// If several entries contain the same minute, the first of them applies; if no entry contains it, ``otherwise``
-/// applies.
+/// If several entries contain a minute, the first of them applies; if no entry contains it, ``otherwise`` applies.
 public struct RateSchedule: Sendable, Hashable {
     /// A day of the week, numbered as in ISO 8601.
     public enum Weekday: Int, Sendable, Hashable, CaseIterable {
@@ -28,10 +27,9 @@ public struct RateSchedule: Sendable, Hashable {
     public struct Entry: Sendable, Hashable {
         /// The days on which the period begins; at least one.
         public var days: Set<Weekday>
-        /// The first minute of the period, counted from midnight, from 0 to 1439.
+        /// The first minute of the period, from 0 to 1439 after midnight.
         public var start: Int
-        /// The minute after the period, counted from midnight, from 0 to 1440; a value below ``start`` is on the next
-        /// day.
+        /// The minute after the period, from 0 to 1440 after midnight; a value below ``start`` is on the next day.
         public var end: Int
         /// The limit in bytes per second, above zero; `nil` for none.
         public var bytesPerSecond: Int64?

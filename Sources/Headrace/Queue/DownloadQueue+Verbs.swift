@@ -24,8 +24,7 @@ extension DownloadQueue {
 
     /// Adds downloads that another process posted, except for invalid requests.
     ///
-    /// If `skippingUnknown` is `true`, requests with contradictory checksums are skipped and reported as events;
-    /// otherwise the error is thrown.
+    /// With `skippingUnknown`, requests with contradictory checksums are published as events instead of thrown.
     func add(_ entries: [RegistryEntry], skippingUnknown: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(
@@ -144,15 +143,13 @@ extension DownloadQueue {
         let records: [DownloadRecord]
         /// The sequence number of the operation: a download has stopped once its published state has a higher number.
         fileprivate let turn: UInt64
-        /// The latch that opens when the files of downloads without a transfer have been deleted; `nil` if there are no
-        /// such files.
+        /// A latch that opens once the files of downloads without a transfer are deleted; `nil` if there are none.
         fileprivate let removal: Latch?
 
         /// Whether transfers still have to stop, or files of downloads without a transfer have to be deleted.
         var isPending: Bool { removal != nil || records.contains { !$0.status.state.isEnded } }
 
-        /// Waits until the files of downloads without a transfer are deleted, then returns the downloads still
-        /// stopping.
+        /// Waits until the files of downloads without a transfer are deleted; returns the downloads still stopping.
         ///
         /// If the task is cancelled, returns without waiting unless `evenIfCancelled` is `true`.
         func thoseToStop(evenIfCancelled: Bool = false) async -> [DownloadRecord] {

@@ -37,8 +37,7 @@ final class DownloadQueue: Sendable {
         fileprivate let done = Latch()
     }
 
-    /// The download whose transfer runs the current task: set inside user hooks, which must not wait for their own
-    /// transfer.
+    /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
     @TaskLocal static var transferring: DownloadRecord?
 
     let observers: QueueObservers
@@ -122,8 +121,7 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
-    /// Starts a task that waits until a command is carried out, and then records its completion in the journal;
-    /// returns `false` after the shutdown.
+    /// Starts a task that records a command once it is carried out; returns `false` after the shutdown.
     func follow(_ end: PendingCommand, of item: CommandSpool.Item, in journal: QueueJournal) -> Bool {
         journal.recordDecided(item, end)
         let isFollowed = begin(
@@ -162,8 +160,7 @@ final class DownloadQueue: Sendable {
         return (records, perform(effects), turn)
     }
 
-    /// Applies an operation to each selected download whose file no other download uses, and then starts downloads in
-    /// free slots.
+    /// Requeues the selected downloads whose files no other download uses, and then starts downloads in free slots.
     func requeue(
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
@@ -235,8 +232,7 @@ final class DownloadQueue: Sendable {
 
     /// Writes all decisions so far to the journal; blocks.
     ///
-    /// If `syncing` is `true`, the decisions also survive a power cut, provided that the configuration syncs the queue
-    /// or `always` is `true`.
+    /// With `syncing`, the decisions also survive a power cut if the configuration requires it or `always` is `true`.
     func flush(syncing: Bool = true, always: Bool = false) throws(DownloadError) {
         try journal?.flush(syncing: syncing, always: always) { atomically in
             state.withLock { state in

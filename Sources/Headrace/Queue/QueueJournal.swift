@@ -54,10 +54,9 @@ final class QueueJournal: Sendable {
         /// The callers that wait until the running poll has finished.
         private var waiting = Subscribers<Void>()
 
-        /// Starts a poll and returns `nil`; if a poll is already running, makes it repeat and returns a stream that
-        /// finishes when the poll ends.
+        /// Starts a poll and returns `nil`; if a poll is running, makes it repeat and returns a stream to wait for.
         ///
-        /// The stream yields one element if the poll succeeds.
+        /// The stream finishes when the poll ends; if the poll succeeds, the stream yields one element before.
         mutating func begin() -> AsyncStream<Void>? {
             guard want() else {
                 isRunning = true
@@ -208,8 +207,7 @@ final class QueueJournal: Sendable {
         return waiting == nil
     }
 
-    /// Ends a poll that did not complete: the streams of waiting callers finish without an element, so these callers
-    /// poll themselves.
+    /// Ends a poll that did not complete: the streams of waiting callers finish without an element.
     func endLook() {
         for continuation in polls.withLock({ $0.end() }) { continuation.finish() }
     }
@@ -264,8 +262,7 @@ final class QueueJournal: Sendable {
     /// Whether another poll is needed, either now or once a pending command is carried out.
     var needsLook: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
 
-    /// Waits until the command `item` is no longer pending or, if `item` is `nil`, until any command is no longer
-    /// pending.
+    /// Waits until the command `item`, or if it is `nil` any pending command, is carried out or abandoned.
     ///
     /// Returns at once if no such command is pending, and when the task is cancelled.
     func waitForEnd(of item: CommandSpool.Item? = nil) async {

@@ -54,8 +54,7 @@ extension QueueState {
 }
 
 extension [QueueState.Addition] {
-    /// Separates the valid additions from those whose expected size or hashes contradict an earlier addition or an
-    /// active download.
+    /// Separates the additions whose expected size or hashes contradict an earlier addition or an active download.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {

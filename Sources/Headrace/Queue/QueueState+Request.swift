@@ -17,8 +17,7 @@ extension QueueState {
         return true
     }
 
-    /// Saves the state of a download's background task; returns `false` if the state is unchanged or the download is
-    /// not in the queue.
+    /// Saves the state of a download's background task; returns `false` if nothing has changed.
     func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) -> Bool {
         guard let record = records[id], record.setBackgroundNote(note) else { return false }
         recordRequest(of: id)

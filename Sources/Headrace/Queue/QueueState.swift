@@ -17,8 +17,7 @@ struct QueueState {
     private var signals: [DownloadID: StopSignal] = [:]
     /// The transfer states of downloads that are waiting for a retry.
     private(set) var attempts: [DownloadID: TransferState] = [:]
-    /// The downloads that have not ended and are not being cancelled or removed, by partial-file path; at most one per
-    /// file.
+    /// The downloads that have not ended and are not being cancelled or removed, by their distinct partial-file paths.
     private var active: [String: DownloadRecord] = [:]
     /// For each partial-file path, the last failed download; it may resume from that partial file.
     private var failed: [String: DownloadID] = [:]

@@ -50,8 +50,7 @@ extension Scheduler {
         var phase = Phase.waiting
         var notBefore: Duration?
         var need = NetworkRequirement()
-        /// The queue label from an earlier run, which must be greater than the labels of all earlier items; `nil` to
-        /// add the download at the end.
+        /// The queue label from an earlier run, greater than the labels of all earlier items; `nil` to add at the end.
         var label: QueueOrder.Label?
     }
 }

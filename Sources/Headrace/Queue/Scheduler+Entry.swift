@@ -25,8 +25,7 @@ extension Scheduler {
 
     struct Entry {
         var priority: Int
-        /// A number that changes when the download is queued or enters another phase; heap elements with an older
-        /// number are stale.
+        /// A number that increases with each change of phase or requeuing; heap elements with a lower one are stale.
         var generation: UInt64 = 0
         var host: Hosts.Number
         var phase = Phase.waiting

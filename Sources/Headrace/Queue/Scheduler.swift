@@ -8,8 +8,7 @@
 ///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be retried later ──▶ waiting
 ///       └─ resume ─────┘                     └─ cancel ──▶ cancelled
 ///
-/// A download that is being stopped counts as running until its transfer has stopped, so that the limits hold
-/// meanwhile.
+/// A download that is being stopped occupies its slot until its transfer has stopped, so that the limits still hold.
 struct Scheduler: Sendable {
     typealias ID = DownloadID
 
