@@ -32,9 +32,9 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     ///   - id: The download's identity.
     ///   - number: The number of the download, from 1.
     ///   - request: The request that the download was added with.
-    ///   - state: The state.
+    ///   - state: The state of the download.
     ///   - priority: The current priority.
-    ///   - progress: The progress.
+    ///   - progress: The bytes received so far, and the speed of the download.
     ///   - networkBlocker: The reason why the download waits for the network.
     ///   - nextAttempt: The earliest time at which the download may start.
     ///   - lastFailure: The last failure of a download that is waiting for a retry.

@@ -30,7 +30,7 @@ public enum DownloadState: Sendable, Hashable {
         case running
         /// Stopped until it is resumed.
         case paused
-        /// Complete.
+        /// Complete, with the file at its final name.
         case finished
         /// Stopped by an error.
         case failed

@@ -9,7 +9,7 @@
 /// bound that doubles with each failure in a row, and never shorter than the server requests (`Retry-After`, RFC 9110,
 /// section 10.2.3). A retry resumes with the received bytes.
 public struct RetryPolicy: Sendable {
-    /// The decision about a failure.
+    /// The reaction to a failure of a request.
     public enum Decision: Sendable, Hashable {
         /// Apply the other properties of the policy.
         case standard

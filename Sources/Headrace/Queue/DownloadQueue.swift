@@ -33,7 +33,7 @@ final class DownloadQueue: Sendable {
     /// The removals of one decision.
     struct Removals: Sendable {
         let items: [Removal]
-        /// Opened when all removals are complete.
+        /// The latch that opens when all removals are complete.
         fileprivate let done = Latch()
     }
 

@@ -7,7 +7,8 @@ extension QueueState {
         case start(Run, StateChange)
         case stop(StopSignal, StopSignal.Reason)
         case publish(DownloadRecord, StateChange)
-        /// Delete the partial file of a download, if `partial` is `true`, and its finished file, unless that is `nil`.
+        /// Delete files of a removed or cancelled download: its partial file if `partial` is `true`, and any finished
+        /// file.
         case remove(DownloadRecord, partial: Bool, FinishedFile?, StateChange)
         case alarm(Duration)
         /// Open the latches of downloads that waited for an earlier download of the same file to stop.
@@ -24,7 +25,7 @@ extension QueueState {
 
     /// A download to add.
     struct Addition {
-        /// The identity that another process assigned; `nil` if there is none.
+        /// The identity that another process assigned; `nil` for an addition by this process.
         var id: DownloadID?
         var request: DownloadRequest
         /// The saved request, if its secrets were not saved; otherwise `nil`.

@@ -94,8 +94,8 @@ struct QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
     /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
-    /// them. If `id` was assigned by another process, adding the same `id` twice only merges the expectations. With
-    /// `skippingUnknown`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
+    /// them. If another process assigned an `id`, adding the same `id` twice only merges the expected size and hashes.
+    /// With `skippingUnknown`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
         _ additions: [Addition],
         skippingUnknown: Bool,
@@ -172,7 +172,7 @@ struct QueueState {
         }
     }
 
-    /// Changes the position of a download in the queue.
+    /// Changes the position of a download in the queue and records it in the journal.
     mutating func move(_ id: DownloadID, to place: QueuePosition, at now: Duration) {
         let relabellings = queue.relabellings
         queue.move(id, to: place, at: now)
@@ -183,7 +183,7 @@ struct QueueState {
         }
     }
 
-    /// Changes the priority of a download in the queue.
+    /// Changes the priority of a download and records it in the journal.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
         queue.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))

@@ -134,7 +134,7 @@ struct Scheduler: Sendable {
 
     /// Requeues a download, including one that failed or was cancelled; its position in the queue does not change.
     ///
-    /// Replaces the download's start time by `notBefore`.
+    /// Replaces the download's start time with `notBefore`.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
