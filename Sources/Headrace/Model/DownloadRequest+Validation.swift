@@ -4,7 +4,7 @@ extension DownloadRequest {
     /// The maximum number of mirrors in a request.
     private static let maxMirrors = 64
 
-    /// Throws `invalidRequest` if a URL, header field, the destination, size, a checksum or the rate limit is invalid.
+    /// Throws `invalidRequest` if a property of the request is invalid, such as a URL or the destination.
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try Self.validateURL(url)

@@ -63,7 +63,8 @@ public struct DownloadRequest: Sendable, Hashable {
     public var priority = DownloadPriority.normal
     /// The earliest time at which the download may start; `nil` to start without delay.
     ///
-    /// The delay is computed when the download is queued, whatever the clock does later. ``Download/resume()`` ends it.
+    /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends
+    /// it.
     public var earliestBegin: Date?
     /// Whether the download is added in the `paused` state.
     public var startsPaused = false

@@ -224,7 +224,7 @@ struct QueueState {
         return effects
     }
 
-    /// Processes the outcome of a transfer; downloads that waited for its partial file may start.
+    /// Processes the outcome of a transfer; downloads that waited for the transfer's partial file may start.
     mutating func ended(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
