@@ -2,7 +2,7 @@
 extension Scheduler {
     /// The reason for stopping a running download; decides its phase once its transfer has stopped.
     ///
-    /// Later cases outrank earlier ones.
+    /// Later cases outrank earlier cases, but `requeue` and `pause` replace each other.
     enum Intent: Comparable {
         case requeue
         case pause
