@@ -1,5 +1,5 @@
 extension DownloadRequest: CustomReflectable {
-    /// Hides the credentials in URLs and secret header fields from `print`, `dump` and debuggers.
+    /// A mirror that hides the credentials in URLs and the values of secret header fields from `dump` and debuggers.
     public var customMirror: Mirror {
         Mirror(
             self,

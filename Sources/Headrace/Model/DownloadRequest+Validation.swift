@@ -4,7 +4,7 @@ extension DownloadRequest {
     /// The maximum number of mirrors in a request.
     private static let maxMirrors = 64
 
-    /// Throws `invalidRequest` if the request is not valid.
+    /// Throws `invalidRequest` if a property of the request is invalid, such as a URL or the destination.
     package func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try Self.validateURL(url)
@@ -40,7 +40,7 @@ extension DownloadRequest {
             throw DownloadError(.invalidRequest, "\"\(text)\" has no host.")
         }
         let bytes = host.utf8.percentDecoded
-        // The URL as the user typed it.
+        // The URL without percent-encoding, as the user typed it.
         var typed: String { String(utf8OrLatin1: text.utf8.percentDecoded).printable }
         guard bytes.allSatisfy({ $0 < 0x80 }) else {
             throw DownloadError(
@@ -59,7 +59,7 @@ extension DownloadRequest {
         }
     }
 
-    /// Whether the host is an IPv6 address or a name of unreserved characters (RFC 3986, section 2.3).
+    /// Whether the bytes of a host are an IPv6 address or only unreserved characters (RFC 3986, section 2.3).
     ///
     /// Names with other characters cannot be resolved, and libcurl rejects them.
     private static func isHost(_ bytes: [UInt8]) -> Bool {

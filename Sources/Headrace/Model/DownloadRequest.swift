@@ -11,50 +11,51 @@ public struct DownloadRequest: Sendable, Hashable {
     public var url: URL
     /// Other URLs of the same file, in order of preference; `http` or `https`, with a host.
     ///
-    /// If a source rejects the request, or fails after its retries, the download continues with the next one. Received bytes are
-    /// retained if that source has the same strong entity tag and length; otherwise the download restarts from zero and reports
-    /// this. Bytes of two versions are never mixed. Secret header fields are sent only to the origin of ``url``. See
-    /// <doc:Mirrors>.
+    /// If a source rejects the request, or its retries are exhausted, the download continues with the next source. The
+    /// received bytes are retained if the next source has the same strong entity tag and length; otherwise the download
+    /// reports a restart and begins again at zero. Bytes of different versions are never mixed. Secret header fields
+    /// are sent only to the origin of ``url``. See <doc:Mirrors>.
     public var mirrors: [URL] = []
     /// The time at which ``url`` expires; `nil` if unknown.
     ///
-    /// After that time, ``linkProvider`` is called before the next request. Without a provider it has no effect.
+    /// After that time, ``linkProvider`` is called before the next request. Without a provider, the time is ignored.
     public var urlExpires: Date?
-    /// Supplies a new URL if the current one has expired or its server responds with 401, 403, 404 or 410; `nil` for none.
+    /// The provider of a new URL, called if the current one has expired or is rejected (401, 403, 404, 410), or `nil`.
     ///
-    /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress, the download
-    /// continues with ``mirrors`` or fails.
+    /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
+    /// the download continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
-    /// The destination of the finished file.
+    /// The location of the finished file: a file, or the directory in which the file is created.
     public var destination: Destination
-    /// The action if a file with that name exists and ``refetchPolicy`` does not replace it.
+    /// The action if a file with the destination's name exists, unless ``refetchPolicy`` reuses or replaces that file.
     public var conflictPolicy: ConflictPolicy
-    /// Whether an existing file is downloaded again.
+    /// The condition under which an existing file is downloaded again.
     public var refetchPolicy = RefetchPolicy.unlessCurrent
     /// The header fields sent with each request of this download, in order.
     ///
-    /// `Range` and `Host` are set by the library and rejected here, and so is any field with a line break.
+    /// The library itself sets `Range`, `Host` and similar fields; a request with one of them, or with a line break in
+    /// a field, is rejected.
     public var headers: [HeaderField]
-    /// The evidence required to resume a partial file.
+    /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.
     ///
-    /// A source that announces another size is abandoned before its first byte. If a file of unannounced length has
-    /// another size, the file is not renamed: see ``mismatchPolicy``. In both cases the download fails with
-    /// ``DownloadError/Code/checksum`` if no source remains. If no response announces a size, this value is used for
-    /// ``DownloadProgress/totalBytes`` and to check the free disk space.
+    /// A source that announces another size is abandoned before its first byte. If no size was announced and the
+    /// complete file has another size, the file is not renamed: see ``mismatchPolicy``. In both cases the download
+    /// fails with ``DownloadError/Code/checksum`` if no source remains. If no response announces a size, this value is
+    /// used for ``DownloadProgress/totalBytes`` and to check the free disk space.
     public var expectedSize: Int64?
     /// The required checksums of the file; empty if unknown.
     ///
     /// The strongest checksum is computed while the bytes arrive or, if they arrive in several responses, at the end.
-    /// If it differs, the file is not renamed: see ``mismatchPolicy``. With a checksum, a partial file is resumed even
-    /// without a validator: the checksum verifies the complete file.
+    /// If the file does not match it, the file is not renamed: see ``mismatchPolicy``. With a checksum, a partial file
+    /// is resumed even without a validator: the checksum verifies the complete file.
     public var checksums: [Checksum] = []
     /// The required checksums of the pieces of the file; `nil` if unknown.
     ///
-    /// If the file is wrong, only the wrong pieces are downloaded again. A registry saves the piece hashes of an unfinished
-    /// download if the request fits in 256 KiB, which is about 6,000 hashes of SHA-256. Otherwise, add the same request again
-    /// after a restart to supply them.
+    /// If the file is wrong, only the wrong pieces are downloaded again. A registry saves the piece hashes of an
+    /// unfinished download if the request fits in 256 KiB, which is about 6,000 hashes of SHA-256. After a restart, the
+    /// piece hashes of a larger request are missing until the same request is added again.
     public var pieceHashes: PieceHashes?
     /// The action if the checksum or size of the complete file is wrong.
     public var mismatchPolicy = MismatchPolicy.keep
@@ -62,19 +63,20 @@ public struct DownloadRequest: Sendable, Hashable {
     public var priority = DownloadPriority.normal
     /// The earliest time at which the download may start; `nil` to start without delay.
     ///
-    /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends it.
+    /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends
+    /// it.
     public var earliestBegin: Date?
     /// Whether the download is added in the `paused` state.
     public var startsPaused = false
-    /// The networks on which the download may run; on others it waits, and resumes when the network changes.
+    /// The networks on which the download may run; on any other network it waits until the network changes.
     ///
-    /// If the system does not report the kind of network, the download runs on any.
+    /// If the system does not report the kind of network, the download runs on any network.
     public var networkPolicy = NetworkPolicy.any
     /// The name of a group of downloads that can be controlled, throttled and observed together; `nil` for none.
     public var group: String?
     /// The rate limit of this download over all its connections, in bytes per second; `nil` for none.
     ///
-    /// The limits of the manager and the group apply as well. ``Download/setRateLimit(_:)`` changes it later.
+    /// The limits of the manager and the group apply as well. ``Download/setRateLimit(_:)`` changes the limit later.
     public var rateLimit: Int64?
     /// The title of the download, for display.
     public var title: String?
@@ -86,12 +88,12 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The request is not validated here, but by ``DownloadManager/download(_:)-(DownloadRequest)``.
     /// - Parameters:
     ///   - url: The URL of the file; `http` or `https`, with a host.
-    ///   - destination: The destination of the finished file.
-    ///   - conflictPolicy: The action if a file with that name exists and is not current. By default, a file in a
-    ///     ``Destination/directory(_:)`` gets a free name, and a ``Destination/file(_:)`` is replaced once the download is
-    ///     complete.
+    ///   - destination: The location of the finished file.
+    ///   - conflictPolicy: The action if a file with the destination's name exists and is not current. By default, a
+    ///     download to a ``Destination/directory(_:)`` gets an unused name, and a ``Destination/file(_:)`` is replaced
+    ///     once the download is complete.
     ///   - headers: The header fields sent with each request of this download, in order.
-    ///   - resumePolicy: The evidence required to resume a partial file.
+    ///   - resumePolicy: The validation required to resume a partial file.
     public init(
         _ url: URL,
         to destination: Destination,
@@ -108,7 +110,7 @@ public struct DownloadRequest: Sendable, Hashable {
 }
 
 extension DownloadRequest {
-    /// The destination of a finished file.
+    /// The location of a finished file.
     public enum Destination: Sendable, Hashable {
         /// The file at this file URL, whatever name the server proposes.
         ///
@@ -117,11 +119,12 @@ extension DownloadRequest {
         case file(URL)
         /// A file in the directory at this file URL, which is created if it is missing.
         ///
-        /// The name is the first of these that can be made safe: the server's proposal in `Content-Disposition` (RFC 6266), the
-        /// last path component of the final URL, that of ``DownloadRequest/url``, and `download`. See <doc:Names>.
+        /// The file name is the first of these that can be made safe: the server's proposal in `Content-Disposition`
+        /// (RFC 6266), the last path component of the URL after redirects, the last path component of
+        /// ``DownloadRequest/url``, and `download`. See <doc:Names>.
         case directory(URL)
 
-        /// A name chosen by the caller is final; one from the server or the URL may get a number.
+        /// The default policy: replace a file that the caller named; number a file that the server or URL named.
         fileprivate var defaultConflictPolicy: ConflictPolicy {
             switch self {
             case .file: .overwrite
@@ -130,9 +133,9 @@ extension DownloadRequest {
         }
     }
 
-    /// The action if a file with the name of the destination exists.
+    /// The action if a file with the destination's name exists.
     public enum ConflictPolicy: String, Sendable, Hashable, CaseIterable {
-        /// The new file gets a free name: `name (1).ext`.
+        /// The new file gets an unused name with a number, such as `name (1).ext`.
         case rename
         /// The download replaces the existing file atomically, once it is complete.
         case overwrite
@@ -144,57 +147,61 @@ extension DownloadRequest {
 
     /// The action if the checksum or size of the complete file is wrong.
     ///
-    /// Such a file is never renamed to its final name. The download fails with ``DownloadError/Code/checksum`` unless downloading
-    /// the file again may help: see <doc:Integrity>.
+    /// A wrong file is never renamed to its final name. The download fails with ``DownloadError/Code/checksum`` unless
+    /// downloading the file again may help: see <doc:Integrity>.
     public enum MismatchPolicy: String, Sendable, Hashable, CaseIterable {
-        /// The bytes are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has that name.
+        /// The bytes are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has
+        /// that name.
         ///
-        /// ``DownloadError/savedFile`` is the path of the saved file. No later download resumes it or takes it for the finished
-        /// file.
+        /// ``DownloadError/savedFile`` is the path of the saved file. No later download resumes it or takes it for the
+        /// finished file.
         case keep
         /// The bytes are deleted.
         case delete
     }
 
-    /// Whether a file from an earlier download is downloaded again.
+    /// The condition under which an existing file is downloaded again.
     public enum RefetchPolicy: String, Sendable, Hashable, CaseIterable {
-        /// Always; ``ConflictPolicy`` decides what happens to the existing file.
+        /// The file is always downloaded again; ``ConflictPolicy`` decides what happens to the existing file.
         case always
-        /// If the server has another version than the existing file, or if that cannot be determined.
+        /// The file is downloaded again if the server has another version, or if the versions cannot be compared.
         ///
-        /// The request is conditional on the file's entity tag, weak or strong, or else on its date (RFC 9110, section 13.1). If
-        /// the version is the same, the file is the result, and ``DownloadEvent/unchanged(_:)`` is reported. Otherwise the new
-        /// version is downloaded and replaces the file once it is complete, regardless of
+        /// The request is conditional on the file's entity tag, weak or strong, or else on its date (RFC 9110, section
+        /// 13.1). If the version is the same, the existing file is the result, and ``DownloadEvent/unchanged(_:)`` is
+        /// reported. Otherwise the new version is downloaded and, once complete, replaces the file regardless of
         /// ``DownloadRequest/conflictPolicy-swift.property``.
         ///
-        /// With ``DownloadRequest/checksums``, a file that matches them is the result without a request, and any other is
-        /// downloaded. With ``DownloadRequest/pieceHashes``, the correct pieces of the file are copied and only the others are
-        /// downloaded.
+        /// With ``DownloadRequest/checksums``, a file that matches them is the result without a request, and any other
+        /// file is downloaded again. With ``DownloadRequest/pieceHashes``, the correct pieces of the existing file are
+        /// copied and only the wrong pieces are downloaded.
         ///
-        /// A finished download saves the entity tag, date, size and modification time of its file in an extended attribute or, if
-        /// the file system does not support these, in the manager's registry. A file without these data, from another URL, or
-        /// modified since, is downloaded again.
+        /// A finished download saves the entity tag, date, size and modification time of its file in an extended
+        /// attribute or, if the file system does not support these, in the manager's registry. A file is downloaded
+        /// again if these data are missing, if it came from another URL, or if it was modified after the download.
         case ifChanged
-        /// Unless an existing file is the server's current version; ``ConflictPolicy`` decides what happens to any other file.
+        /// The file is downloaded unless an existing file is the server's current version; ``ConflictPolicy`` decides
+        /// what happens to any other existing file.
         ///
-        /// Repeating the requests of an interrupted run thus downloads only what is missing. The version is checked as with
-        /// ``ifChanged``; a file with a numbered name, such as `name (1).bin`, is found as well.
+        /// Repeating the requests of an interrupted run thus downloads only the missing files. The version is checked
+        /// as with ``ifChanged``; a file with a numbered name, such as `name (1).bin`, is recognized as well.
         ///
-        /// A file is downloaded again if it was downloaded with another login, token, client certificate or other cookies, if it
-        /// belongs to another user, or if all users can write it.
+        /// A file is downloaded again if it was downloaded with another login, token, client certificate or other
+        /// cookies, if it belongs to another user, or if all users can write it.
         ///
-        /// The version is saved as with ``ifChanged``. Without full ``DownloadConfiguration/durability-swift.property`` it is
-        /// trusted only until the system restarts.
+        /// The version is saved as with ``ifChanged``. Without full
+        /// ``DownloadConfiguration/durability-swift.property``, the saved version is trusted only until the system
+        /// restarts.
         case unlessCurrent
     }
 
-    /// The evidence required to resume a partial file instead of starting from zero.
+    /// The validation required to resume a partial file instead of downloading it from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
-        /// A matching strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8).
+        /// A matching strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8.2.2).
         case validated
-        /// If the server sends no strong validator, the last 64 KiB received are downloaded again and must be the same.
+        /// A matching strong validator or, if the server sends none, matching bytes: the last 64 KiB received are
+        /// downloaded again and must be the same.
         ///
-        /// This is weaker evidence: if the file has changed only before those bytes, the result is a mix of two versions.
+        /// This is a weaker check: if the file has changed only before those bytes, the result mixes two versions.
         case overlap
     }
 }
@@ -207,17 +214,18 @@ public struct HeaderField: Sendable, Hashable {
     public var name: String
     /// The value, without surrounding blanks.
     public var value: String
-    /// Whether the value is sent only to the origin (scheme, host and port) of the request's URL, and never shown or saved.
+    /// Whether the value is sent only to the origin (scheme, host and port) of the request's URL, and never shown or
+    /// saved.
     ///
-    /// `Authorization`, `Cookie` and `Proxy-Authorization` are always secret. `Origin` and `Referer` are also sent only to the
-    /// origin and not shown, but saved. After a redirect to another origin the field is not sent again, even if a later redirect
-    /// leads back.
+    /// `Authorization`, `Cookie` and `Proxy-Authorization` are always secret. `Origin` and `Referer` are treated as
+    /// secret, except that they are saved. After a redirect to another origin, secret fields are not sent again, even
+    /// if a later redirect leads back to the first origin.
     public var isSecret: Bool
 
     /// Creates a header field.
     /// - Parameters:
-    ///   - name: The name.
-    ///   - value: The value.
+    ///   - name: The name, which is case-insensitive.
+    ///   - value: The value, without surrounding blanks.
     ///   - isSecret: Whether the value is sent only to the origin of the request's URL, and never shown or saved.
     public init(name: String, value: String, isSecret: Bool = false) {
         self.name = name
@@ -227,10 +235,10 @@ public struct HeaderField: Sendable, Hashable {
 }
 
 extension HeaderField: CustomStringConvertible, CustomReflectable {
-    /// The name and the value, which is omitted if it is secret.
+    /// The name and the value, or `(not shown)` for the value of a secret field.
     public var description: String { "\(name): \(shownValue)" }
 
-    /// Shows in `dump` and debuggers what ``description`` shows.
+    /// A mirror that hides the value of a secret field from `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["name": name, "value": shownValue]) }
 
     private var shownValue: String { isBoundToOrigin ? "(not shown)" : value }

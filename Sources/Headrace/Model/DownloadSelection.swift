@@ -7,7 +7,7 @@ public import HeadracePlatform
 public enum DownloadSelection: Sendable, Hashable {
     /// All downloads.
     case all
-    /// The downloads with these identities; if one is not in the queue, the operation throws `unknownDownload`.
+    /// The downloads with these identities; the operation throws `unknownDownload` if one of them is not in the queue.
     case downloads([DownloadID])
     /// The downloads of a group; see ``DownloadRequest/group``.
     case group(String)

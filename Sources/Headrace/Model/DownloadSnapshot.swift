@@ -4,40 +4,40 @@ public import HeadracePlatform
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
-    /// The number of the download, from 1, which does not change until it is removed; `nil` if it has none yet.
+    /// The number of the download, from 1, which never changes until its removal; `nil` if not yet assigned.
     ///
-    /// Numbers work like the job numbers of a shell: the next download gets one more than the highest number in use. Moving a
-    /// download changes its position, but not its number.
+    /// Numbers work like the job numbers of a shell: a new download gets one more than the highest number in use.
+    /// Moving a download changes its position, but not its number.
     public var number: Int?
     /// The request that the download was added with.
     public var request: DownloadRequest
-    /// The state.
+    /// The state of the download at this moment.
     public var state: DownloadState
     /// The current priority, which may differ from the request's.
     public var priority: DownloadPriority
-    /// The progress.
+    /// The bytes received so far, and the speed of the download.
     public var progress: DownloadProgress
-    /// The reason why the network keeps the download from running; `nil` if it is not waiting for the network.
+    /// The reason why the download waits for the network; `nil` if it does not.
     public var networkBlocker: NetworkBlocker?
-    /// The earliest time at which a waiting download may run, to the second; `nil` if it is not waiting for a time.
+    /// The earliest time at which a waiting download may start, rounded up to the second; `nil` if at any time.
     ///
-    /// This is the end of the delay before a retry, the time requested by the host (`Retry-After`, RFC 9110, section 10.2.3), or
-    /// ``DownloadRequest/earliestBegin``.
+    /// This is the end of the delay before a retry, the time requested by the host (`Retry-After`, RFC 9110, section
+    /// 10.2.3), or ``DownloadRequest/earliestBegin``.
     public var nextAttempt: Date?
-    /// The failure after which a waiting download will be retried; `nil` if it is not waiting for a retry.
+    /// The last failure of a download that is waiting for a retry; otherwise `nil`.
     public var lastFailure: DownloadError?
 
     /// Creates a snapshot.
     /// - Parameters:
     ///   - id: The download's identity.
-    ///   - number: Its number in the queue.
+    ///   - number: The number of the download, from 1.
     ///   - request: The request that the download was added with.
-    ///   - state: The state.
+    ///   - state: The state of the download.
     ///   - priority: The current priority.
-    ///   - progress: The progress.
-    ///   - networkBlocker: The reason why the network keeps it from running.
-    ///   - nextAttempt: The earliest time at which it may run.
-    ///   - lastFailure: The failure that it will be retried after.
+    ///   - progress: The bytes received so far, and the speed of the download.
+    ///   - networkBlocker: The reason why the download waits for the network.
+    ///   - nextAttempt: The earliest time at which the download may start.
+    ///   - lastFailure: The last failure of a download that is waiting for a retry.
     public init(
         id: DownloadID,
         number: Int? = nil,
@@ -65,7 +65,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
 public struct GroupProgress: Sendable, Hashable {
     /// The number of downloads in each state; states without downloads are omitted.
     public var counts: [DownloadState.Kind: Int]
-    /// The number of bytes received, of all downloads together.
+    /// The total number of bytes that the downloads have received.
     public var bytesReceived: Int64
     /// The total size in bytes; `nil` while the size of an unfinished download is unknown.
     public var totalBytes: Int64?
@@ -74,8 +74,8 @@ public struct GroupProgress: Sendable, Hashable {
 
     /// The completed part of the group, from 0 to 1.
     ///
-    /// If all sizes are known, the fraction of the bytes that were received. Until then, an estimate in which all
-    /// downloads count the same, and a download of unknown size counts as 0 until it finishes.
+    /// If all sizes are known, this is the received fraction of the bytes. Until then it is an estimate: every download
+    /// has the same weight, and a download of unknown size counts as 0 until it ends.
     public var fractionCompleted: Double {
         guard let totalBytes else { return estimatedFraction }
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
@@ -91,7 +91,7 @@ public struct GroupProgress: Sendable, Hashable {
         counts.allSatisfy { kind, count in count == 0 || kind.isEnded }
     }
 
-    /// Combines snapshots; a failed or cancelled download counts only the bytes that it has received.
+    /// Combines snapshots; a failed or cancelled download contributes only its received bytes to the total size.
     /// - Parameter downloads: The downloads of the group.
     public init(of downloads: some Sequence<DownloadSnapshot>) {
         (counts, bytesReceived, bytesPerSecond) = ([:], 0, 0)
@@ -113,7 +113,7 @@ public struct GroupProgress: Sendable, Hashable {
 }
 
 extension Int64 {
-    /// Returns the sum, or the maximum on overflow, because a server may announce any size.
+    /// Returns the sum, or `Int64.max` on overflow, because a server may announce any size.
     fileprivate func addingWithoutOverflow(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

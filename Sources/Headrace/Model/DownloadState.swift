@@ -8,21 +8,21 @@ public import HeadracePlatform
 ///     default: break
 ///     }
 public enum DownloadState: Sendable, Hashable {
-    /// Queued: waiting for a slot, a retry, its ``DownloadRequest/earliestBegin`` or a network (see
-    /// ``Download/networkBlocker``).
+    /// Queued: waiting for a running download to make room, for a retry, for its ``DownloadRequest/earliestBegin`` or
+    /// for a network (see ``Download/networkBlocker``).
     case waiting
     /// Being downloaded.
     case running
-    /// Stopped by ``Download/pause()`` until ``Download/resume()``; it retains its position in the queue and its bytes.
+    /// Stopped by ``Download/pause()`` until ``Download/resume()``; retains its position in the queue and its bytes.
     case paused
     /// Complete: the file is at this file URL.
     case finished(URL)
-    /// Stopped by an error; it retains its position in the queue and its bytes, and ``Download/resume()`` tries again.
+    /// Stopped by an error until ``Download/resume()``; retains its position in the queue and its bytes.
     indirect case failed(DownloadError)
-    /// Cancelled by ``Download/cancel()``; its bytes are deleted.
+    /// Cancelled by ``Download/cancel()``; its partial file is deleted.
     case cancelled
 
-    /// The state without its associated value.
+    /// The kind of a state, without the file or error of the state.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// Queued, not running.
         case waiting
@@ -30,14 +30,14 @@ public enum DownloadState: Sendable, Hashable {
         case running
         /// Stopped until it is resumed.
         case paused
-        /// Complete.
+        /// Complete, with the file at its final name.
         case finished
         /// Stopped by an error.
         case failed
         /// Cancelled by the caller.
         case cancelled
 
-        /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.
+        /// Whether the state is `finished`, `failed` or `cancelled`; in these states the download's streams finish.
         public var isEnded: Bool {
             switch self {
             case .waiting, .running, .paused: false
@@ -46,7 +46,7 @@ public enum DownloadState: Sendable, Hashable {
         }
     }
 
-    /// The state without its associated value.
+    /// The kind of the state, without its file or error.
     public var kind: Kind {
         switch self {
         case .waiting: .waiting
@@ -58,6 +58,6 @@ public enum DownloadState: Sendable, Hashable {
         }
     }
 
-    /// Whether the state is `finished`, `failed` or `cancelled`, after which the streams of a download finish.
+    /// Whether the state is `finished`, `failed` or `cancelled`; in these states the download's streams finish.
     public var isEnded: Bool { kind.isEnded }
 }

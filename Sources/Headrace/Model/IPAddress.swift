@@ -10,8 +10,8 @@ public struct IPAddress: Sendable, Hashable {
     /// The 4 or 16 bytes in network order.
     public let bytes: [UInt8]
 
-    /// Creates an address from its bytes in network order; `nil` if there are not 4 or 16.
-    /// - Parameter bytes: The bytes.
+    /// Creates an address from its bytes in network order; `nil` unless there are 4 or 16.
+    /// - Parameter bytes: The 4 bytes of an IPv4 address, or the 16 bytes of an IPv6 address.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 4 || bytes.count == 16 else { return nil }
         let isMapped = bytes.count == 16 && bytes.starts(with: Self.mappedPrefix)
@@ -19,7 +19,7 @@ public struct IPAddress: Sendable, Hashable {
     }
 
     /// Parses `192.0.2.1` or `2001:db8::1`; `nil` for any other text, including one with a zone, a port or brackets.
-    /// - Parameter text: The text.
+    /// - Parameter text: The address as text.
     public init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         // inet_pton would stop at a zero byte.
@@ -52,9 +52,9 @@ extension IPAddress: CustomStringConvertible {
     }
 }
 
-/// The kind of address. An IPv6 address that is translated to IPv4 (RFC 6052, RFC 3056) has the kind of the IPv4 address.
+/// The scope of an address. An IPv6 address that embeds an IPv4 address (RFC 6052, RFC 3056) has that address's scope.
 extension IPAddress {
-    /// Whether the address is this machine: `127.0.0.0/8` or `::1`.
+    /// Whether the address refers to this machine: `127.0.0.0/8` or `::1`.
     public var isLoopback: Bool { isContained(in: Self.loopback) }
     /// Whether the address is link-local: `169.254.0.0/16`, which includes cloud metadata services, or `fe80::/10` (RFC
     /// 3927, RFC 4291).
@@ -65,7 +65,7 @@ extension IPAddress {
     /// Whether the address is on the public internet: not loopback, link-local or private, nor in any other
     /// special-purpose block (RFC 6890).
     ///
-    /// `false` for `0.0.0.0`, which many systems treat as this machine, and for shared, multicast and reserved
+    /// This is `false` for `0.0.0.0`, which many systems treat as this machine, and for shared, multicast and reserved
     /// addresses.
     public var isPublic: Bool {
         let address = effective
@@ -101,7 +101,7 @@ extension IPAddress {
 
     private static func blocks(_ texts: String...) -> [Block] { texts.map(Block.init) }
 
-    /// The IPv4 address that is embedded in a translated address, or else the address itself.
+    /// The IPv4 address that is embedded in this IPv6 address, if any; otherwise the address itself.
     private var effective: IPAddress {
         if Self.translated.contains(self) { return IPAddress(bytes: bytes.suffix(4)) ?? self }
         if Self.sixToFour.contains(self) { return IPAddress(bytes: bytes[2..<6]) ?? self }
@@ -130,7 +130,7 @@ extension IPAddress {
             self.bits = Int(bits)
         }
 
-        /// - Parameter text: A literal in this file; an invalid one is a programming error.
+        /// Creates a block from a literal in this file; an invalid literal is a programming error.
         fileprivate init(_ text: String) {
             guard let block = Block(parsing: text) else { preconditionFailure("Not a block of addresses: \(text)") }
             self = block

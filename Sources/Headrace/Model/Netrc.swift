@@ -2,8 +2,9 @@
 ///
 ///     configuration.netrc = try Netrc(parsing: Data(contentsOf: file))
 ///
-/// The keywords `machine`, `default`, `login` and `password` are used; `account` and `macdef` are skipped. A value with blanks is
-/// enclosed in double quotes, in which a backslash escapes the next character. A `#` in place of a keyword starts a comment.
+/// The keywords `machine`, `default`, `login` and `password` are used; `account` and `macdef` are skipped. A value with
+/// blanks is enclosed in double quotes, in which a backslash escapes the next character. A `#` at the start of a
+/// keyword begins a comment.
 public struct Netrc: Sendable {
     private struct Entry: Sendable {
         /// The host; `nil` for the default login.
@@ -14,8 +15,8 @@ public struct Netrc: Sendable {
 
     private var entries: [Entry] = []
 
-    /// Parses the contents of a file.
-    /// - Parameter bytes: The contents.
+    /// Parses the contents of a `.netrc` file.
+    /// - Parameter bytes: The contents of the file.
     /// - Throws: `invalidRequest` with the number of the invalid line, but not its text.
     public init(parsing bytes: some Sequence<UInt8>) throws(DownloadError) {
         var text = Scanner(bytes)
@@ -37,11 +38,11 @@ public struct Netrc: Sendable {
     struct Login: Sendable, Hashable {
         var user: String
         var password: String
-        /// Whether this is the default login.
+        /// Whether the login is the default one, for hosts without a login of their own.
         var isDefault: Bool
     }
 
-    /// Returns the first login for a host, or else the default login.
+    /// Returns the first login for a host, or else the default login; `nil` if there is neither.
     func login(for host: String) -> Login? {
         let host = host.lowercased()
         let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }
@@ -51,10 +52,10 @@ public struct Netrc: Sendable {
 }
 
 extension Netrc: CustomStringConvertible, CustomReflectable {
-    /// The number of logins, without their contents.
+    /// The number of logins, without user names and passwords.
     public var description: String { "\(entries.count) logins (not shown)" }
 
-    /// Shows only the number of logins in `dump` and debuggers.
+    /// A mirror that shows only the number of logins to `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["count": entries.count]) }
 }
 
@@ -71,13 +72,13 @@ private struct Scanner {
         DownloadError(.invalidRequest, "Line \(line) of the netrc file has \(problem).")
     }
 
-    /// Returns the word that must follow a keyword.
+    /// Returns the next word, which is the value of a keyword; throws if the file ends before it.
     mutating func value() throws(DownloadError) -> String {
         guard let value = try word() else { throw failure("a keyword without a value") }
         return value
     }
 
-    /// Returns the next word, or `nil` at the end.
+    /// Returns the next word, or `nil` at the end of the file; throws for an unclosed quote or invalid UTF-8.
     mutating func word(skippingComments: Bool = false) throws(DownloadError) -> String? {
         while let byte = rest.first, byte.isSpace || (skippingComments && byte == UInt8(ascii: "#")) {
             if byte == UInt8(ascii: "#") { skipLine() } else { _ = take() }
@@ -100,7 +101,7 @@ private struct Scanner {
         return text
     }
 
-    /// Skips a macro definition, which ends with an empty line.
+    /// Skips a macro definition, which extends to the next empty line.
     mutating func skipMacro() {
         skipLine()
         while let byte = rest.first, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r") { skipLine() }

@@ -1,14 +1,15 @@
-/// The state of the network, as far as the system reports it; the same on all platforms.
+/// The state of the network, as far as the system reports it, in the same form on all platforms.
 public struct NetworkPath: Sendable, Hashable {
     /// The kind of a network interface.
     public enum Interface: String, Sendable, Hashable, CaseIterable {
-        /// Ethernet, or an interface that the system presents as such: a bridge, or the link of a container or virtual machine.
+        /// Ethernet, or an interface that the system presents as such: a bridge, or the link of a container or virtual
+        /// machine.
         case wired
         /// A wireless network (IEEE 802.11).
         case wifi
         /// A mobile network.
         case cellular
-        /// Only the loopback interface.
+        /// The loopback interface, if there is no other.
         case loopback
         /// Any other interface, such as a tunnel.
         case other
@@ -16,22 +17,22 @@ public struct NetworkPath: Sendable, Hashable {
 
     /// Whether other machines can be reached.
     public var isUp: Bool
-    /// The kind of the interface that is used first.
+    /// The kind of the interface that the system prefers for new connections.
     public var interface: Interface
     /// Whether traffic may cost money, as on a mobile network.
     public var isExpensive: Bool
-    /// Whether the user requests less traffic, as with Low Data Mode; always `false` on Linux, which has no such setting.
+    /// Whether the user has limited the traffic, as with Low Data Mode; always `false` on Linux.
     public var isConstrained: Bool
-    /// The local endpoints of connections; when an endpoint disappears, its connections are lost.
+    /// The local interface addresses that connections may originate from; if one disappears, its connections are lost.
     var localEndpoints: Set<String>
 
-    /// Creates a path.
+    /// Creates the state of a network.
     /// - Parameters:
     ///   - isUp: Whether other machines can be reached.
-    ///   - interface: The kind of the interface that is used first.
+    ///   - interface: The kind of the interface that the system prefers for new connections.
     ///   - isExpensive: Whether traffic may cost money.
-    ///   - isConstrained: Whether the user requests less traffic.
-    ///   - localEndpoints: The local endpoints of connections, such as an interface with one of its addresses.
+    ///   - isConstrained: Whether the user has limited the traffic.
+    ///   - localEndpoints: The local addresses that connections may originate from, each with the name of its interface.
     init(
         isUp: Bool,
         interface: Interface = .wired,
@@ -51,26 +52,26 @@ public struct NetworkPath: Sendable, Hashable {
 public enum NetworkBlocker: String, Sendable, Hashable, CaseIterable {
     /// There is no network; see ``DownloadConfiguration/waitsForConnectivity``.
     case offline
-    /// The network may cost money, and the request's ``DownloadRequest/networkPolicy-swift.property`` does not allow that.
+    /// The network may cost money, which ``DownloadRequest/networkPolicy-swift.property`` does not allow.
     case expensive
-    /// The user requests less traffic, and the request's policy respects that.
+    /// The user has limited the traffic, as with Low Data Mode, and the request's policy respects that limit.
     case constrained
     /// The network is neither Wi-Fi nor wired, and the request's policy requires one of these.
     case neitherWiFiNorWired
 }
 
 extension DownloadRequest {
-    /// The networks on which a download may run; a loopback address is always allowed.
+    /// The networks on which a download may run; a download from a server on this machine may always run.
     ///
     ///     request.networkPolicy = .notExpensive
     public enum NetworkPolicy: String, Sendable, Hashable, CaseIterable {
         /// Any network.
         case any
-        /// Networks that do not cost money.
+        /// Networks whose traffic does not cost money.
         case notExpensive
-        /// Networks on which the user does not request less traffic.
+        /// Networks on which the user has not limited the traffic, as with Low Data Mode.
         case notConstrained
-        /// Wi-Fi and wired networks; not mobile networks, nor tunnels, since the network below them is unknown.
+        /// Wi-Fi and wired networks, but neither mobile networks nor tunnels: the network beneath a tunnel is unknown.
         case wifiOrWired
     }
 }

@@ -1,20 +1,18 @@
 /// The checksums of the pieces of a file, as in a ``Metalink`` document (RFC 5854, section 4.1.3).
 ///
-/// If the file is wrong, the checksums show which pieces are, so that only those are downloaded again.
+/// If the file is wrong, the checksums identify the wrong pieces, and only these pieces are downloaded again.
 public struct PieceHashes: Sendable, Hashable {
     /// The size in bytes of each piece except the last.
     public let length: Int64
     /// The hash function of all pieces.
     public let algorithm: Checksum.Algorithm
-    /// The bytes of all checksums in one array; an array of separate checksums would take four times the memory for a
-    /// large file.
+    /// The concatenated bytes of all checksums; separate ``Checksum`` values would take four times the memory.
     let digests: [UInt8]
-    /// The size of the whole file in bytes, if known; with it, surplus bytes can be distinguished from a wrong last
-    /// piece.
+    /// The size of the whole file in bytes, if known; it distinguishes surplus bytes from a wrong last piece.
     public let fileSize: Int64?
 
-    /// Creates the checksums of pieces; returns `nil` if there are none, their functions differ, the length is below 1,
-    /// or the number of pieces does not match the file size.
+    /// Creates piece hashes; returns `nil` if there are no checksums, their hash functions differ, the length is below
+    /// 1, or the number of pieces does not match the file size.
     /// - Parameters:
     ///   - length: The size in bytes of each piece except the last.
     ///   - checksums: The checksum of each piece, in order.
@@ -26,8 +24,8 @@ public struct PieceHashes: Sendable, Hashable {
         self.init(length: length, algorithm, digests: checksums.flatMap(\.bytes), fileSize: fileSize)
     }
 
-    /// Creates the checksums of pieces from their concatenated bytes; also returns `nil` if the last checksum is
-    /// incomplete.
+    /// Creates piece hashes from the concatenated bytes of the checksums; returns `nil` if there are no bytes, the last
+    /// checksum is incomplete, the length is below 1, or the number of pieces does not match the file size.
     init?(length: Int64, _ algorithm: Checksum.Algorithm, digests: [UInt8], fileSize: Int64?) {
         guard length > 0, !digests.isEmpty, digests.count.isMultiple(of: algorithm.byteCount) else { return nil }
         self.length = length
@@ -47,26 +45,26 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Whether a file of this size has this number of pieces and, if the size of the file is known, that size.
+    /// Whether a file of this size, in bytes, agrees with the number of pieces and with ``fileSize``, if known.
     func fit(fileSize: Int64) -> Bool {
         guard self.fileSize ?? fileSize == fileSize else { return false }
         let whole = Int64(count - 1).multipliedReportingOverflow(by: length)
         return !whole.overflow && fileSize > whole.partialValue && fileSize - whole.partialValue <= length
     }
 
-    /// The size of the file or, if unknown, the largest possible one, as if the last piece were as long as the others.
+    /// The maximum size of the file in bytes: ``fileSize`` or, if unknown, the size with a last piece of full length.
     var maxBytes: Int64 {
         let most = Int64(count).multipliedReportingOverflow(by: length)
         return fileSize ?? (most.overflow ? .max : most.partialValue)
     }
 
-    /// The size of the file or, if unknown, the smallest possible one, as if the last piece had one byte.
+    /// The minimum size of the file in bytes: ``fileSize`` or, if unknown, the size with a last piece of one byte.
     var minBytes: Int64 {
         let least = Int64(count - 1).multipliedReportingOverflow(by: length)
         return fileSize ?? (least.overflow ? .max : min(least.partialValue, .max - 1) + 1)
     }
 
-    /// Returns the ranges of the pieces that begin within a file of this size; the last range ends with the file.
+    /// Returns the byte ranges of the pieces that begin within a file of this size; the last range ends with the file.
     func ranges(fileSize: Int64) -> [Range<Int64>] {
         (0..<count).prefix { fileSize > 0 && Int64($0) <= (fileSize - 1) / length }.map { index in
             let start = Int64(index) * length
@@ -74,14 +72,15 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Returns the indices of the wrong pieces; `found` contains the actual checksums, in order from the first piece.
+    /// Returns the indices of the wrong pieces; `found` contains the computed checksums, in order from the first piece.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
     }
 
-    /// Returns the ranges of the wrong pieces in a file of matching size; `found` contains the actual checksum of each
-    /// piece.
+    /// Returns the byte ranges of the wrong pieces; `found` contains the computed checksums of all pieces in order.
+    ///
+    /// The file size, in bytes, must match the number of pieces.
     func badRanges(found: [Checksum], fileSize: Int64) -> ByteRangeSet {
         let ranges = ranges(fileSize: fileSize)
         return ByteRangeSet(wrongPieces(found: found).map { ranges[$0] })

@@ -8,15 +8,15 @@ package struct ProxyServer: Sendable, Hashable {
     package let address: String
     /// The host name or address, without the brackets of IPv6.
     let host: String
-    /// The port.
+    /// The TCP port, from the URL or by default that of the scheme.
     let port: UInt16
-    /// The user; `nil` if there is no login.
+    /// The user name; `nil` if the URL has no login.
     let user: String?
     let password: String?
 
     /// Parses the URL of a proxy; `host:port` alone is an HTTP proxy.
     /// - Parameter text: The URL, optionally with user and password.
-    /// - Throws: `invalidRequest` if the text is not a URL or has another scheme.
+    /// - Throws: `invalidRequest` if the URL is invalid or its scheme is not `http`, `https`, `socks5` or `socks5h`.
     package init(parsing text: String) throws(DownloadError) {
         let text = text.contains("://") ? text : "http://\(text)"
         let url = URL(string: text)
@@ -51,6 +51,6 @@ extension ProxyServer: CustomStringConvertible, CustomReflectable {
     /// The address, without the login.
     package var description: String { address }
 
-    /// Shows in `dump` and debuggers what ``description`` shows.
+    /// A mirror that hides the login from `dump` and debuggers.
     package var customMirror: Mirror { Mirror(self, children: ["address": address]) }
 }

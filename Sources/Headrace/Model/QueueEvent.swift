@@ -4,24 +4,26 @@ public enum QueueEvent: Sendable, Equatable {
     case added([DownloadID])
     /// The state of a download changed.
     case stateChanged(DownloadID, DownloadState)
-    /// A download was moved to another position.
+    /// A download was moved to another position in the queue.
     case moved(DownloadID)
     /// The priority of a download changed.
     case priorityChanged(DownloadID, DownloadPriority)
-    /// A download was removed.
+    /// A download was removed from the queue.
     case removed(DownloadID)
-    /// The limits on running downloads changed to these; `nil` is no limit.
+    /// The maximum numbers of running downloads, in total and per host, changed to these values; `nil` is no limit.
     case limitsChanged(downloads: Int, perHost: Int?)
-    /// The rate limit of a group, or of all downloads if `group` is `nil`, changed to this; `nil` is no limit.
+    /// The rate limit of a group, or of all downloads if `group` is `nil`, changed to this number of bytes per second;
+    /// `nil` is no limit.
     case rateLimitChanged(Int64?, group: String?)
-    /// A part of the registry is damaged and was skipped; the message is a sentence for the user.
+    /// A damaged part of the registry was skipped; the message is a sentence for the user.
     ///
-    /// Each new stream of events starts with the damage found so far.
+    /// Each new stream of events starts with the damage that was found before.
     case registryDamaged(String)
     /// The registry could not be written, or the commands of other processes could not be read.
     ///
-    /// The downloads continue. The write is retried with the next change or the next ``DownloadManager/takeCommands()``.
+    /// The downloads continue. The write is retried with the next change or the next
+    /// ``DownloadManager/takeCommands()``.
     case registryFailed(DownloadError)
-    /// No download is waiting or running any more.
+    /// The last waiting or running download has ended or was paused.
     case idle
 }

@@ -8,6 +8,6 @@ public enum QueuePosition: Sendable, Hashable {
     case before(DownloadID)
     /// Directly after another download.
     case after(DownloadID)
-    /// At this index, counted from 0 without the moved download.
+    /// At this index, counted from 0 as if the moved download had left the queue.
     case index(Int)
 }

@@ -3,7 +3,7 @@
 ///     let schedule = try RateSchedule(parsing: "Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M")
 ///     manager.setRateSchedule(schedule)
 ///
-/// If several entries contain the same minute, the first one applies; if none does, ``otherwise`` applies.
+/// If several entries contain a minute, the first of them applies; if no entry contains it, ``otherwise`` applies.
 public struct RateSchedule: Sendable, Hashable {
     /// A day of the week, numbered as in ISO 8601.
     public enum Weekday: Int, Sendable, Hashable, CaseIterable {
@@ -23,22 +23,22 @@ public struct RateSchedule: Sendable, Hashable {
         case sunday
     }
 
-    /// A rate limit for a time of day on some days of the week.
+    /// A rate limit for a period of the day, on some days of the week.
     public struct Entry: Sendable, Hashable {
-        /// The days on which the time begins; at least one.
+        /// The days on which the period begins; at least one.
         public var days: Set<Weekday>
-        /// The first minute since midnight, from 0 to 1439.
+        /// The first minute of the period, from 0 to 1439 after midnight.
         public var start: Int
-        /// The minute after the last minute, from 0 to 1440; a value below ``start`` is on the next day.
+        /// The minute after the period, from 0 to 1440 after midnight; a value below ``start`` is on the next day.
         public var end: Int
         /// The limit in bytes per second, above zero; `nil` for none.
         public var bytesPerSecond: Int64?
 
         /// Creates an entry, which ``RateSchedule/init(_:otherwise:)`` validates.
         /// - Parameters:
-        ///   - days: The days on which the time begins.
-        ///   - start: The first minute since midnight.
-        ///   - end: The minute after the last one.
+        ///   - days: The days on which the period begins.
+        ///   - start: The first minute of the period, counted from midnight.
+        ///   - end: The minute after the period, counted from midnight.
         ///   - bytesPerSecond: The limit in bytes per second; `nil` for none.
         public init(
             days: Set<Weekday> = Set(Weekday.allCases),
@@ -56,17 +56,17 @@ public struct RateSchedule: Sendable, Hashable {
     /// The maximum number of entries.
     public static let maxEntries = 100
 
-    /// The entries; the first one that contains a minute applies.
+    /// The entries; the first entry that contains a minute applies to it.
     public let entries: [Entry]
     /// The limit at all other times in bytes per second; `nil` for none.
     public let otherwise: Int64?
 
     /// Creates a schedule.
     /// - Parameters:
-    ///   - entries: The entries; the first one that contains a minute applies.
+    ///   - entries: The entries; the first entry that contains a minute applies to it.
     ///   - otherwise: The limit at all other times in bytes per second; `nil` for none.
-    /// - Throws: `invalidRequest` if an entry has no days or an empty or invalid time, if a limit is not above zero, or
-    ///   if there are more than ``maxEntries`` entries.
+    /// - Throws: `invalidRequest` if an entry has no days or an empty or invalid period, if a limit is not above zero,
+    ///   or if there are more than ``maxEntries`` entries.
     public init(_ entries: [Entry], otherwise: Int64? = nil) throws(DownloadError) {
         guard entries.count <= Self.maxEntries else {
             throw DownloadError(
@@ -80,7 +80,7 @@ public struct RateSchedule: Sendable, Hashable {
         self.otherwise = otherwise
     }
 
-    /// Returns the limit that applies in a minute.
+    /// Returns the limit that applies in a minute of the week.
     /// - Parameters:
     ///   - weekday: The day.
     ///   - minuteOfDay: The minutes since midnight; a value below 0 or above 1439 is on another day.
@@ -92,7 +92,7 @@ public struct RateSchedule: Sendable, Hashable {
     /// Finds the next change of the limit, ignoring changes of the clock such as daylight saving time.
     /// - Parameters:
     ///   - weekday: The day to start from.
-    ///   - minuteOfDay: The minutes since midnight.
+    ///   - minuteOfDay: The minutes since midnight of that day.
     /// - Returns: The minutes until the change, and the limit from then on; `nil` if the limit never changes.
     public func nextChange(after weekday: Weekday, minuteOfDay: Int) -> (minutes: Int, bytesPerSecond: Int64?)? {
         let minute = Self.minute(of: weekday, minuteOfDay)
@@ -115,7 +115,7 @@ public struct RateSchedule: Sendable, Hashable {
         return entry.bytesPerSecond
     }
 
-    /// Wraps a minute around the end of the week.
+    /// Returns the minute of the week, counted from Monday 00:00, for a number that may be outside the week.
     fileprivate static func wrapped(_ minute: Int) -> Int {
         let rest = minute % (7 * minutesOfDay)
         return rest < 0 ? rest + 7 * minutesOfDay : rest

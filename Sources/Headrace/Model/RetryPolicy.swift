@@ -5,19 +5,19 @@
 ///         error.code == .tls && failures < 3 ? .retry(after: .seconds(5)) : .standard
 ///     }
 ///
-/// Failures that may be temporary are retried: see <doc:Retries> for the table. The delay is random between zero and a bound that
-/// doubles with each failure in a row, and never shorter than the server requests (`Retry-After`, RFC 9110, section 10.2.3). A
-/// retry resumes with the received bytes.
+/// Failures that may be temporary are retried: see <doc:Retries> for the table. The delay is random between zero and a
+/// bound that doubles with each failure in a row, and never shorter than the server requests (`Retry-After`, RFC 9110,
+/// section 10.2.3). A retry resumes with the received bytes.
 public struct RetryPolicy: Sendable {
-    /// The decision about a failure.
+    /// The reaction to a failure of a request.
     public enum Decision: Sendable, Hashable {
-        /// Follow the rest of the policy.
+        /// Apply the other properties of the policy.
         case standard
         /// Retry the same source after this delay, regardless of the failure and the number of failures.
         ///
-        /// The same as ``standard`` after ``DownloadError/Code/checksum``: a wrong file is not retried.
+        /// After ``DownloadError/Code/checksum``, this is the same as ``standard``: a wrong file is not retried.
         case retry(after: Duration)
-        /// Fail with this error at once, without retries and without other sources.
+        /// Fail the download with this error at once, without retries and without other sources.
         case fail
     }
 
@@ -25,18 +25,18 @@ public struct RetryPolicy: Sendable {
     ///
     /// A 429 or 503 from a host that is currently serving another download does not count as a failure.
     public var maxFailures = 5
-    /// The maximum number of failures in a row that are retried if a host that has never responded cannot be resolved or refuses
-    /// the connection; `nil` for ``maxFailures``.
+    /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
+    /// refuses the connection; `nil` for ``maxFailures``.
     ///
-    /// A mistyped host name or a closed port then fails soon. A host that has responded to any download of the manager, or that
-    /// an earlier run has received bytes from, has ``maxFailures``.
+    /// With a low number, a download with a mistyped host name or a closed port fails soon. If the host has responded
+    /// to any download of the manager, or if an earlier run received bytes from it, ``maxFailures`` applies instead.
     public var maxUnreachableFailures: Int?
     /// The maximum number of failures in total that are retried.
     ///
-    /// Each MiB of progress earns one more retry, so a server that delivers one byte per attempt cannot keep a download alive
-    /// forever.
+    /// Each MiB of progress earns one more retry, so a server that delivers one byte per attempt cannot keep a download
+    /// alive forever.
     public var maxTotalFailures = 50
-    /// The maximum delay before the first retry; it doubles with each failure in a row.
+    /// The maximum delay before the first retry; this maximum doubles with each failure in a row.
     ///
     /// The first retry after a stall has no delay.
     public var baseDelay: Duration = .seconds(1)
@@ -44,16 +44,17 @@ public struct RetryPolicy: Sendable {
     public var maxDelay: Duration = .seconds(60)
     /// The maximum number of retries per minute to one host over all downloads; `nil` for no limit.
     ///
-    /// Further retries are delayed, so that a host that recovers does not receive all of them at once.
+    /// Further retries are delayed, so that a recovering host does not receive all retries at once.
     public var maxRetriesPerHostAndMinute: Int? = 300
-    /// Decides about each failure of a request, given the error and the number of failures in a row, from 1; `nil` for
-    /// ``Decision/standard`` in all cases.
+    /// The closure that decides about a failure of a request, given the error and the number of failures in a row, from
+    /// 1; `nil` for ``Decision/standard`` in all cases.
     ///
-    /// The download retains its slot meanwhile. The closure is not called after the download was stopped.
+    /// The download still counts as running while the closure runs. The closure is not called for a stopped download,
+    /// nor for an unreachable host after ``maxUnreachableFailures``.
     public var decide: (@Sendable (DownloadError, _ failures: Int) async -> Decision)?
 
-    /// Creates a policy.
-    /// - Parameter configure: Changes the defaults.
+    /// Creates a policy with the default values, which the closure can change.
+    /// - Parameter configure: A closure that changes the properties of the policy.
     public init(_ configure: (inout RetryPolicy) -> Void = { _ in }) {
         configure(&self)
     }

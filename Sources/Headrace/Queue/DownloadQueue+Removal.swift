@@ -5,7 +5,7 @@ extension DownloadQueue {
     /// Deletes files after the journal has recorded the removals, then publishes the new states; blocks.
     ///
     /// A crash before the deletion leaves files without a download, but never a download without its bytes. If the
-    /// journal cannot be written, the files are kept.
+    /// journal cannot be written, the files are retained, unless they fill the journal's disk.
     func carryOut(_ removals: Removals) {
         do throws(DownloadError) {
             try flush()
@@ -25,7 +25,7 @@ extension DownloadQueue {
             session.removeLeftovers()
             removal.record.status.forgetBytes()
         }
-        // A file that existed before, or that has replaced this one since, does not belong to the download.
+        // A file that existed before the download, or has replaced the downloaded file since, is not deleted.
         guard let file = removal.file, !file.wasThere,
             let status = try? environment.files.status(file.url.filePath), file.stamp == FileStamp(status)
         else { return }

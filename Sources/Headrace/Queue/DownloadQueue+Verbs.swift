@@ -2,15 +2,15 @@ import HeadracePlatform
 
 /// The operations that the manager, its downloads and their transfers perform on the queue.
 extension DownloadQueue {
-    /// Restores the downloads of an earlier process; called before any other operation.
+    /// Restores the downloads of an earlier process; must be called before any other operation.
     func restore(_ list: RestoredQueue) {
         let now = clock.now()
         perform(state.withLock { $0.restore(list, observers: observers, at: now) })
     }
 
-    /// Adds downloads; for a request of the same file as an active download, returns that one.
+    /// Adds downloads; returns, for each request, the new download or the active download of the same file.
     ///
-    /// Throws after the shutdown.
+    /// Throws after the shutdown, or if the expected size or hashes of a request contradict another download.
     ///
     /// If there is a journal, blocks until it has recorded the downloads; if that fails, nothing is added.
     func add(_ requests: [DownloadRequest]) throws(DownloadError) -> [DownloadRecord] {
@@ -24,7 +24,7 @@ extension DownloadQueue {
 
     /// Adds downloads that another process posted, except for invalid requests.
     ///
-    /// With `skippingUnknown`, contradictory checksums are published; otherwise they are thrown.
+    /// With `skippingUnknown`, requests with contradictory checksums are published as events instead of thrown.
     func add(_ entries: [RegistryEntry], skippingUnknown: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(
@@ -66,7 +66,7 @@ extension DownloadQueue {
             }
             for effect in added.effects {
                 if case .start(let run, _) = effect {
-                    // A revived download stays in the queue and fails with this error.
+                    // A failed download that was revived stays in the queue and fails with this error.
                     _ = ended(run.record, .failed(error), taskIsCancelled: true)
                 } else {
                     perform([effect])
@@ -78,16 +78,17 @@ extension DownloadQueue {
         return added.records
     }
 
-    /// Downloads that are being paused.
+    /// The downloads of a pause operation, whose transfers may still be stopping.
     struct Pausing: Sendable {
         let records: [DownloadRecord]
-        /// The downloads that have yet to stop: each of them has stopped when a state with a sequence number above
-        /// `sequence` is published.
+        /// The downloads whose transfers are still stopping: a download has stopped once its published state has a
+        /// sequence number above `sequence`.
         let stopping: [DownloadRecord]
         fileprivate let sequence: UInt64
 
-        /// Returns when all downloads except ``DownloadQueue/transferring`` have stopped, or when the task is
-        /// cancelled, unless `evenIfCancelled` is set.
+        /// Waits until all downloads except ``DownloadQueue/transferring`` have stopped.
+        ///
+        /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
         func wait(evenIfCancelled: Bool = false) async {
             for record in stopping where record !== DownloadQueue.transferring {
                 await record.status.waitForState(after: sequence, evenIfCancelled: evenIfCancelled)
@@ -95,7 +96,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Pauses downloads.
+    /// Pauses the selected downloads; returns while transfers are still stopping.
     func pause(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> Pausing {
         let records = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.pause(id) }.records
         return state.withLock { state in
@@ -106,7 +107,7 @@ extension DownloadQueue {
 
     /// Requeues the selected downloads that are in the given phase, in one step; their start times still apply.
     ///
-    /// Downloads that are stopping for a pause count as paused.
+    /// A download whose transfer is stopping for a pause counts as paused.
     func resume(
         _ selection: DownloadSelection,
         only phase: Scheduler.Phase,
@@ -120,7 +121,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Requeues a download and removes its start time.
+    /// Requeues a download and removes its start time, so that it may start at once.
     func resume(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { state, id, now in
             state.forgetBegin(of: id)
@@ -128,7 +129,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Downloads a finished file again.
+    /// Requeues a finished download, so that its file is downloaded again.
     func restart(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { $0.scheduler.restart($1, at: $2) }
     }
@@ -137,29 +138,29 @@ extension DownloadQueue {
         apply { $0.preempt(for: id) }
     }
 
-    /// Downloads that are being cancelled or removed.
+    /// The downloads of a cancellation or removal, whose transfers may still be stopping.
     struct Stopping: Sendable {
         let records: [DownloadRecord]
-        /// The sequence number of the removal: an active download has stopped when a state with a higher one is
-        /// published.
+        /// The sequence number of the operation: a download has stopped once its published state has a higher number.
         fileprivate let sequence: UInt64
-        /// Opens when the files of idle downloads have been deleted; `nil` if there are none to delete.
+        /// A latch that opens once the files of downloads without a transfer are deleted; `nil` if there are none.
         fileprivate let removal: Latch?
 
-        /// Whether any downloads have to stop, or files of idle downloads have to be deleted.
+        /// Whether transfers still have to stop, or files of downloads without a transfer have to be deleted.
         var isPending: Bool { removal != nil || records.contains { !$0.status.state.isEnded } }
 
-        /// Waits until the files of idle downloads are deleted, then returns the downloads that are still stopping.
+        /// Waits until the files of downloads without a transfer are deleted; returns the downloads still stopping.
         ///
         /// If the task is cancelled, returns without waiting unless `evenIfCancelled` is `true`.
         func thoseToStop(evenIfCancelled: Bool = false) async -> [DownloadRecord] {
             await removal?.wait(evenIfCancelled: evenIfCancelled)
-            // The others have ended, and may have started again by the time the caller waits for them.
+            // The caller must not wait for a download that has ended: it may have started again.
             return records.filter { !$0.status.state.isEnded }
         }
 
-        /// Returns when all downloads except ``DownloadQueue/transferring`` have stopped and files are deleted, or when
-        /// the task is cancelled, unless `evenIfCancelled` is set.
+        /// Waits until all files are deleted and all downloads except ``DownloadQueue/transferring`` have stopped.
+        ///
+        /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
         func wait(evenIfCancelled: Bool = false) async {
             let records = await thoseToStop(evenIfCancelled: evenIfCancelled)
             for record in records where record !== DownloadQueue.transferring {
@@ -168,7 +169,7 @@ extension DownloadQueue {
         }
     }
 
-    /// Cancels downloads.
+    /// Cancels the selected downloads; returns while transfers are still stopping and files are being deleted.
     func cancel(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> Stopping {
         let (records, removal, sequence) = try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
             queue.cancel(id)
@@ -176,7 +177,9 @@ extension DownloadQueue {
         return Stopping(records: records, sequence: sequence, removal: removal)
     }
 
-    /// Removes downloads from the queue.
+    /// Removes the selected downloads from the queue; returns while transfers are still stopping.
+    ///
+    /// With `deletingFiles`, the partial and finished files of the downloads are deleted too.
     func remove(
         _ selection: DownloadSelection,
         deletingFiles: Bool,
@@ -193,8 +196,7 @@ extension DownloadQueue {
         state.withLock { $0.scheduler.phase(of: id) }
     }
 
-    /// Moves a download, if it is in the queue; throws `unknownDownload` if the position refers to a download that is
-    /// not.
+    /// Moves a download, if it is in the queue; throws `unknownDownload` if the queue does not have the position.
     func move(_ id: DownloadID, to position: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in
@@ -228,7 +230,7 @@ extension DownloadQueue {
         scheduleFlush()
     }
 
-    /// Sets the rate limit of a download, if it is in the queue; `nil` for none.
+    /// Sets the rate limit of a download in bytes per second, if the download is in the queue; `nil` for no limit.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) {
         guard state.withLock({ $0.setRateLimit(bytesPerSecond, of: id) }) else { return }
         scheduleFlush()
@@ -272,7 +274,7 @@ extension DownloadQueue {
 
     /// Processes the outcome of a transfer.
     ///
-    /// Returns the download that the same task runs next; `nil` if there is none or the task is cancelled.
+    /// Returns a download that the same task must run next; `nil` if none may start or the task is cancelled.
     func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> Run? {
         let now = clock.now()
         var effects = state.withLock { $0.ended(record.id, outcome, at: now) }

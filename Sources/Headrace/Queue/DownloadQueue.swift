@@ -6,7 +6,7 @@ import HeadracePlatform
 final class DownloadQueue: Sendable {
     typealias Run = QueueState.Run
 
-    /// Work that the queue leaves to a task of the manager.
+    /// Work that the queue delegates to a new task of the manager.
     enum Work: Sendable {
         case transfer(Run)
         case removals(Removals)
@@ -14,7 +14,7 @@ final class DownloadQueue: Sendable {
         case alarm(Duration)
         /// Call ``flush()``.
         case flush
-        /// Wait until a decided command is carried out, and record that it was.
+        /// Wait until a command of another process is carried out, and record its completion.
         case end(@Sendable () async -> Void)
         /// Remove the file of a completed command.
         case ended(CommandSpool.Item)
@@ -23,7 +23,7 @@ final class DownloadQueue: Sendable {
     /// The files of one download to delete, and the state change to publish afterwards.
     struct Removal: Sendable {
         var record: DownloadRecord
-        /// Whether the partial file is deleted; it then belongs to this download alone.
+        /// Whether the partial file is deleted; `true` only if no other download uses that file.
         var partial: Bool
         /// The finished file, if it is deleted too; otherwise `nil`.
         var file: FinishedFile?
@@ -33,15 +33,15 @@ final class DownloadQueue: Sendable {
     /// The removals of one decision.
     struct Removals: Sendable {
         let items: [Removal]
-        /// Opened when all removals are complete.
+        /// The latch that opens when all removals are complete.
         fileprivate let done = Latch()
     }
 
-    /// The download whose transfer runs the current task: set inside user hooks, which must not wait for their own transfer.
+    /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
     @TaskLocal static var transferring: DownloadRecord?
 
     let observers: QueueObservers
-    /// Stores the queue on the disk; `nil` if the queue is not stored.
+    /// The journal that stores the queue on the disk; `nil` if the queue is not stored.
     let journal: QueueJournal?
     let state: Locked<QueueState>
     /// The services that all transfers use; none of them references the queue.
@@ -121,8 +121,7 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
-    /// Starts a task that waits until a decided command is carried out, and records that in the journal; returns
-    /// `false` after the shutdown.
+    /// Starts a task that records a command once it is carried out; returns `false` after the shutdown.
     func follow(_ end: PendingCommand, of item: CommandSpool.Item, in journal: QueueJournal) -> Bool {
         journal.recordDecided(item, end)
         let isFollowed = begin(
@@ -141,8 +140,8 @@ final class DownloadQueue: Sendable {
 
     typealias Verb = (inout Scheduler, DownloadID, Duration) -> [Scheduler.Action]
 
-    /// Applies an operation to each download of a selection, in one step; does nothing after the shutdown.
-    /// - Returns: The selected downloads, a latch that opens when files are deleted (`nil` if there are none to
+    /// Applies an operation to each download of a selection, in one step; changes nothing after the shutdown.
+    /// - Returns: The selected downloads, a latch that opens when their files are deleted (`nil` if there are none to
     ///   delete), and the sequence number of the last state change.
     @discardableResult
     func apply(
@@ -161,7 +160,7 @@ final class DownloadQueue: Sendable {
         return (records, perform(effects), sequence)
     }
 
-    /// Requeues the selected downloads whose file no other download uses, and then starts the next downloads.
+    /// Requeues the selected downloads whose files no other download uses, and then starts downloads in free slots.
     func requeue(
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
@@ -173,7 +172,7 @@ final class DownloadQueue: Sendable {
                 let ids = try state.ids(selection, skippingUnknown: skippingUnknown)
                 guard !state.scheduler.isShutDown else { return [] }
                 state.scheduler.isGathering = true
-                // One by one, since two of them may have the same file.
+                // One at a time, because two of the downloads may use the same file.
                 var effects = ids.flatMap { id in
                     state.mayReopen(id) ? state.effects(of: verb(&state, id, now)) : []
                 }
@@ -217,7 +216,7 @@ final class DownloadQueue: Sendable {
         guard !removals.isEmpty else { return nil }
         let work = Removals(items: removals)
         if !begin(.removals(work)) {
-            // After the shutdown, only the transfers that it still waits for may touch the disk.
+            // The shutdown waits for tasks of transfers; no other task may access the disk after it.
             if isFromTransfer { carryOut(work) } else { ended(work) }
         }
         return work.done
@@ -227,13 +226,13 @@ final class DownloadQueue: Sendable {
 
     func scheduleFlush() {
         guard let journal, journal.takesFlush() else { return }
-        // After the shutdown, closing the journal writes the rest.
+        // After the shutdown, closing the journal writes the remaining changes.
         _ = begin(.flush)
     }
 
     /// Writes all decisions so far to the journal; blocks.
     ///
-    /// With `syncing`, they survive a power cut if the queue syncs or `always` is set.
+    /// With `syncing`, the decisions also survive a power cut if the configuration requires it or `always` is `true`.
     func flush(syncing: Bool = true, always: Bool = false) throws(DownloadError) {
         try journal?.flush(syncing: syncing, always: always) { atomically in
             state.withLock { state in
@@ -245,8 +244,8 @@ final class DownloadQueue: Sendable {
 
     /// Saves the resume records of the running downloads, and the journal; blocks.
     ///
-    /// The first pass is quick, and its records survive the end of the process; those of the second pass also survive a
-    /// power cut.
+    /// The first pass does not sync: it is quick, and its records survive the end of the process. The second pass syncs
+    /// the records, so that they also survive a power cut.
     func save() {
         let records = records
         for record in records { record.save(syncing: false) }
@@ -268,7 +267,7 @@ final class DownloadQueue: Sendable {
     /// Not every program polls for commands after its start, and another process would repeat a command whose file
     /// remains.
     func ended(_ item: CommandSpool.Item) {
-        // A running poll does this for all of its commands together.
+        // A running poll syncs the changes of all its commands and removes their files together.
         guard let journal, journal.isCarriedOut(item), !journal.requestPoll() else { return }
         do throws(DownloadError) {
             try flush(always: true)
@@ -278,7 +277,7 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Publishes the states after removals, and starts the downloads that waited for them.
+    /// Publishes the states after removals, and releases the downloads that waited for a partial file to be deleted.
     func ended(_ removals: Removals) {
         for removal in removals.items {
             publish(removal.record, removal.stateChange)
@@ -300,13 +299,13 @@ final class DownloadQueue: Sendable {
         return !Task.isCancelled && state.withLock { !$0.scheduler.isLeaving(record.id) }
     }
 
-    /// Publishes a state change and, if it was the last of the active downloads, that the queue is idle.
+    /// Publishes a state change and, if no download is waiting or running any more, the event ``QueueEvent/idle``.
     func publish(_ record: DownloadRecord, _ stateChange: QueueState.StateChange) {
         record.enter(stateChange.state, stateChange.event, sequence: stateChange.sequence) { state in
-            // Not called for an outdated state: the next run may have reserved the name again.
+            // Not called for an outdated state: the next run may have reserved the file name again.
             switch state {
             case .paused, .failed, .cancelled: environment.claims.release(record)
-            // Only a file that is kept up to date stays reserved.
+            // Only the name of a file that is replaced if the server's version changes stays reserved.
             case .finished:
                 if record.requested({ $0.refetchPolicy != .ifChanged }) { environment.claims.release(record) }
             case .waiting, .running: break

@@ -6,7 +6,7 @@ struct OpenedRegistry: Sendable {
     let queue: RestoredQueue
     let versions: RegistryVersions
 
-    /// Opens the registry, or returns `nil` if the configuration has none; blocks.
+    /// Opens and reads the registry, or returns `nil` if the configuration has none; blocks.
     init?(_ configuration: DownloadConfiguration, files: FileSystem) throws(DownloadError) {
         guard let directory = configuration.registryDirectory else { return nil }
         let bases = RegistryBaseDirectories(of: directory)
@@ -31,18 +31,18 @@ struct OpenedRegistry: Sendable {
 }
 
 extension RegistryBaseDirectories {
-    /// Creates the base directories for the registry in a directory.
+    /// Determines the directories to which the paths in a registry are relative.
     ///
-    /// Blocks to resolve links, so that stored paths mean the same files whichever link leads to the directory.
+    /// Blocks to resolve links: a stored path means the same file, whichever link leads to the registry's directory.
     init(of directory: URL) {
         #if canImport(Darwin)
         let used = RelocatablePath.Base.allCases
         #else
-        // Containers do not move here, and the next process to open the registry may have another user's home.
+        // On Linux, containers of apps do not move, and the next process to open the registry may have another home.
         let used = [RelocatablePath.Base.registry]
         #endif
         self.init(
-            // In a sandboxed app this is its container.
+            // In a sandboxed app, the home directory is the app's container.
             home: URL.homeDirectory.filePath,
             registry: Self.target(of: directory).deletingLastPathComponent().filePath,
             temporary: FileManager.default.temporaryDirectory.filePath,
@@ -50,10 +50,10 @@ extension RegistryBaseDirectories {
         )
     }
 
-    /// Returns the target of a directory that may be a link.
+    /// Returns the target of a directory if it is a symbolic link; otherwise the directory itself.
     private static func target(of directory: URL) -> URL {
         let directory = directory.absoluteURL.standardized
-        // With a trailing slash, the link would be followed.
+        // The path has no trailing slash, with which the system would follow the link.
         let isLink = (try? FileSystem.system.status(directory.path))?.kind == .link
         return isLink ? directory.resolvingSymlinksInPath() : directory
     }

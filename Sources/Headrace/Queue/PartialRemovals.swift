@@ -1,12 +1,12 @@
 /// The partial files that are about to be deleted, by path, and the downloads that must wait for the deletion before
 /// they start.
 struct PartialRemovals {
-    /// The number of pending removals of a path, and the downloads that wait for the last one.
+    /// For each path, the number of pending removals, and a latch for each download that waits for the last removal.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
-    /// The download that still uses a partial file although it is being cancelled or removed, by path.
+    /// For each path, the download that is being cancelled or removed but still uses the partial file.
     private var leaving: [String: DownloadID] = [:]
 
-    /// Whether a download has to wait for a removal before it starts; its own removal does not count.
+    /// Whether a download must wait for a removal of its partial file by another download before it starts.
     func isRemoving(_ path: String, before id: DownloadID) -> Bool { removals[path] != nil && leaving[path] != id }
 
     /// Returns the download that is being cancelled or removed and still uses the partial file.
@@ -27,7 +27,7 @@ struct PartialRemovals {
         return true
     }
 
-    /// Records that a download has stopped; returns the latches to open.
+    /// Records that a download has stopped; returns the latches of the downloads that may start now.
     mutating func ended(_ path: String, _ id: DownloadID) -> [Latch] {
         guard leaving[path] == id else { return [] }
         leaving[path] = nil
@@ -41,12 +41,12 @@ struct PartialRemovals {
         return true
     }
 
-    /// Removes the latch of a download.
+    /// Removes the latch of a download that no longer waits for the removal of the path.
     mutating func endFollowing(_ path: String, before id: DownloadID) {
         removals[path]?.waiting[id] = nil
     }
 
-    /// Records that a partial file was deleted; returns the latches to open, none while another removal is pending.
+    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
     mutating func end(_ path: String) -> [Latch] {
         guard var removal = removals.removeValue(forKey: path) else { return [] }
         removal.count -= 1
@@ -74,12 +74,12 @@ extension QueueState {
         removals.follow(latch, record.names.partialPath, before: record.id)
     }
 
-    /// Removes the latch of a download that does not wait any more.
+    /// Removes the latch of a download that no longer waits.
     mutating func endFollowing(removalFor record: DownloadRecord) {
         removals.endFollowing(record.names.partialPath, before: record.id)
     }
 
-    /// Records that a partial file was deleted; returns the latches to open, none while another removal is pending.
+    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
     mutating func removed(_ record: DownloadRecord) -> [Latch] {
         removals.end(record.names.partialPath)
     }

@@ -1,19 +1,19 @@
-/// A decided command that still waits for transfers to stop or files to be deleted.
+/// A command of another process that was decided, but waits for transfers to stop or files to be deleted.
 struct PendingCommand: Sendable {
-    /// All downloads of the command: if the process ends before the command is done, the next process repeats it for
-    /// all.
+    /// All downloads of the command: if the process ends before the command is carried out, the next process repeats
+    /// the command for all of them.
     let records: [DownloadRecord]
-    /// Returns when the command is carried out, or when the task is cancelled.
+    /// A function that returns when the command is carried out, or when the task is cancelled.
     let wait: @Sendable () async -> Void
 
-    /// Waits for downloads to pause; `nil` if none of them is still running.
+    /// Creates a command that waits for downloads to pause; `nil` if none of them is still running.
     init?(_ pausing: DownloadQueue.Pausing) {
         guard !pausing.stopping.isEmpty else { return nil }
         records = pausing.records
         wait = { await pausing.wait() }
     }
 
-    /// Waits for downloads to stop and their files to be deleted; `nil` if nothing is pending.
+    /// Creates a command that waits for downloads to stop and their files to be deleted; `nil` if there is no need to.
     init?(_ stopping: DownloadQueue.Stopping) {
         guard stopping.isPending else { return nil }
         records = stopping.records
@@ -47,7 +47,7 @@ struct CommandConflicts {
         insert(command.ids.lazy.compactMap { list[DownloadID(rawValue: $0)] })
     }
 
-    /// Whether a command refers to one of these downloads.
+    /// Whether a command refers to one of these downloads, or adds a download with the same partial file.
     func isTouched(by command: RegistryCommand) -> Bool {
         guard !ids.isEmpty else { return false }
         return command.ids.contains(where: ids.contains) || paths(of: command).contains(where: partialPaths.contains)

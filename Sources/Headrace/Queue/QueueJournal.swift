@@ -1,4 +1,4 @@
-/// The decisions of a queue, written to the disk in the order in which they were made.
+/// Writes the decisions of a queue to the disk, in the order in which they were made.
 ///
 /// Decisions are recorded under the queue's lock, without file access. ``flush(syncing:always:_:)`` writes them to the
 /// disk, and blocks.
@@ -41,23 +41,22 @@ final class QueueJournal: Sendable {
         /// Whether a change that was recorded since the last sync has to survive a power cut.
         var mustSync = false
         var isScheduled = false
-        /// Whether a write failed, so that the next flush must write the whole queue.
+        /// Whether a write failed, so that the next flush must write the whole queue instead of the changes.
         var isBehind = false
-        /// The states of all downloads that are not `waiting`, including states that have not been written yet.
+        /// The states of all downloads that are not `waiting`, as recorded but possibly not written yet.
         var states: [DownloadID: RegistryEntry.State] = [:]
     }
 
-    /// Coalesces polls for commands, which two parts of a process may request at the same time.
+    /// Coalesces polls for the commands of other processes, which two tasks may request at the same time.
     struct PollCoordinator {
         private var isRunning = false
         private var isRequested = false
         /// The callers that wait until the running poll has finished.
         private var waiting = Subscribers<Void>()
 
-        /// Starts a poll and returns `nil`; if a poll is running, makes it repeat and returns a stream that finishes
-        /// with it.
+        /// Starts a poll and returns `nil`; if a poll is running, makes it repeat and returns a stream to wait for.
         ///
-        /// The stream yields one element if the poll succeeds.
+        /// The stream finishes when the poll ends; if the poll succeeds, the stream yields one element before.
         mutating func begin() -> AsyncStream<Void>? {
             guard want() else {
                 isRunning = true
@@ -89,14 +88,13 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// The state of commands, by the paths of their files.
+    /// The commands that this process has decided, by the paths of their files.
     private struct Commands {
-        /// Decided commands that wait for transfers to stop or files to be deleted.
+        /// The commands that still wait for transfers to stop or files to be deleted.
         var decided: [String: PendingCommand] = [:]
-        /// Commands that were carried out, but whose files still exist or may be known to a running poll.
+        /// The commands that were carried out, but whose files still exist or may be known to a running poll.
         var carriedOut: Set<String> = []
-        /// Whether commands may remain after the last poll: it was cancelled, or left commands that conflict with
-        /// pending ones.
+        /// Whether the last poll was cancelled, or left commands that conflict with pending commands.
         var isBehind = false
         /// The tasks that wait for a pending command to be carried out.
         var waiting = Subscribers<Never>()
@@ -106,12 +104,12 @@ final class QueueJournal: Sendable {
     /// The commands that other processes post.
     let spool: CommandSpool
     private let file: RegistryFile
-    /// Journal entries that are not in the queue.
+    /// Journal entries that cannot become downloads in this process; a rewrite of the journal preserves them.
     private let leftOut: [RegistryEntry]
     private let pending: Locked<Pending>
     private let polls = Locked(PollCoordinator())
     private let commands = Locked(Commands())
-    /// Locked during a write, so that changes are written in order.
+    /// The lock held during a write, so that changes are written in order.
     private let writing = Locked(())
 
     init(
@@ -151,7 +149,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Records added downloads.
+    /// Records added downloads, each as `paused` or `waiting` according to its request.
     func note(added members: [Member]) {
         pending.withLock { pending in
             pending.changes.append(.added(members))
@@ -166,7 +164,7 @@ final class QueueJournal: Sendable {
         note(.state(id.rawValue, state))
     }
 
-    /// Records the changed request of a download; its state is unchanged.
+    /// Records the changed request of a download, whose state is unchanged.
     func recordRequest(of member: Member) {
         pending.withLock { pending in
             let state = pending.states[member.record.id] ?? .waiting
@@ -199,7 +197,7 @@ final class QueueJournal: Sendable {
         polls.withLock { $0.want() }
     }
 
-    /// Returns whether another poll was requested during the running one; if not, ends the running poll.
+    /// Returns whether another poll was requested during the running poll; if not, ends the running poll.
     func startsAnotherPoll() -> Bool {
         let waiting = polls.withLock { $0.endUnlessWanted() }
         for continuation in waiting ?? [] {
@@ -209,8 +207,7 @@ final class QueueJournal: Sendable {
         return waiting == nil
     }
 
-    /// Ends a poll that did not complete: the streams of waiting callers finish without an element, so these callers
-    /// poll themselves.
+    /// Ends a poll that did not complete: the streams of waiting callers finish without an element.
     func endPoll() {
         for continuation in polls.withLock({ $0.end() }) { continuation.finish() }
     }
@@ -223,7 +220,7 @@ final class QueueJournal: Sendable {
         return contents
     }
 
-    /// Whether a command was already decided: repeating it would undo later decisions.
+    /// Whether this process has already decided a command, which it must not repeat: that would undo later decisions.
     func isDecided(_ item: CommandSpool.Item) -> Bool {
         commands.withLock { $0.carriedOut.contains(item.path) || $0.decided[item.path] != nil }
     }
@@ -243,7 +240,7 @@ final class QueueJournal: Sendable {
         commands.withLock { $0.decided[item.path] = end }
     }
 
-    /// Records that a command is no longer pending; `isCarriedOut` is `false` if it was abandoned.
+    /// Records that a command is no longer pending; `isCarriedOut` is `false` if the command was abandoned.
     func recordEnd(of item: CommandSpool.Item, isCarriedOut: Bool) {
         let waiting = commands.withLock { commands in
             commands.decided[item.path] = nil
@@ -257,17 +254,17 @@ final class QueueJournal: Sendable {
     /// The decided commands that are still pending.
     var ends: [PendingCommand] { commands.withLock { Array($0.decided.values) } }
 
-    /// Records whether commands remain after a poll, because they conflict with pending ones or the poll was cancelled.
+    /// Records whether a poll has left commands, because they conflict with pending commands or the poll was cancelled.
     func recordPoll(isBehind: Bool) {
         commands.withLock { $0.isBehind = isBehind }
     }
 
-    /// Whether another poll is needed, at once or after a pending command is carried out.
+    /// Whether another poll is needed, either now or once a pending command is carried out.
     var needsPoll: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
 
-    /// Waits for a pending command: until `item` is carried out or, without one, until any is.
+    /// Waits until the command `item`, or if it is `nil` any pending command, is carried out or abandoned.
     ///
-    /// Returns at once if there is no such command, and when the task is cancelled.
+    /// Returns at once if no such command is pending, and when the task is cancelled.
     func waitForEnd(of item: CommandSpool.Item? = nil) async {
         repeat {
             let (ends, continuation) = AsyncStream.makeStream(of: Never.self)
@@ -292,9 +289,9 @@ final class QueueJournal: Sendable {
     /// Writes the recorded changes to the journal; blocks.
     ///
     /// - Parameters:
-    ///   - syncing: Whether the changes must survive a power cut, if the queue syncs; otherwise they survive only the
-    ///     end of the process.
-    ///   - always: With `syncing`, whether to sync even if the queue is configured not to.
+    ///   - syncing: Whether to sync the file, if the configuration does, so that the changes survive a power cut and
+    ///     not only the end of the process.
+    ///   - always: With `syncing`, whether to sync even if the configuration does not.
     ///   - members: A function that runs its argument under the queue's lock and returns all downloads of the queue.
     /// - Throws: The error that prevented the write; the next flush writes the changes again.
     func flush(
@@ -319,7 +316,7 @@ final class QueueJournal: Sendable {
                 }
                 switch try file.append(changes, syncing: syncs, always: always) {
                 case .recorded: break
-                // The journal is readable as it is.
+                // The journal is complete without the rewrite, which only makes it shorter.
                 case .recordedAndDue: try? rewrite(members)
                 case .wholeListNeeded:
                     pending.withLock { $0.isBehind = true }

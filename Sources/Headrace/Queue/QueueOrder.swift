@@ -1,8 +1,8 @@
 /// The order of the queue as the user sees it; every download can be moved to every position.
 ///
-/// Each download has a label, and labels ascend. The downloads are stored in blocks, so that no operation takes time
-/// proportional to their number, except when two adjacent downloads leave no label between them and all downloads are
-/// relabeled.
+/// Each download has an integer label, and labels ascend in queue order: a moved download gets a label between those of
+/// its neighbors. The downloads are stored in blocks, so that no insertion or removal takes time proportional to their
+/// number, unless two neighbors leave no label between them and all downloads are relabeled.
 struct QueueOrder: Sendable {
     typealias Label = Int64
 
@@ -30,7 +30,7 @@ struct QueueOrder: Sendable {
 
     /// Adds a download at the end; returns `true` if all downloads were relabeled.
     ///
-    /// `label` is the label of an earlier run; it is reused if it is greater than all others.
+    /// `label` is the download's label in an earlier run; it is reused if it is greater than all labels in the queue.
     mutating func append(_ id: DownloadID, label: Label? = nil) -> Bool {
         guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
             return insert(id, at: .last)
@@ -39,7 +39,7 @@ struct QueueOrder: Sendable {
         return false
     }
 
-    /// Relabels all downloads.
+    /// Gives all downloads new, evenly spaced labels.
     mutating func relabel() {
         var label: Label = 0
         for block in blocks.indices {
@@ -103,7 +103,7 @@ struct QueueOrder: Sendable {
 
     private func position(of id: DownloadID) -> Position? {
         guard let label = labels[id] else { return nil }
-        // The last block, and in it the last item, whose label is not greater.
+        // The last block, and in it the last item, whose label is at most the download's label.
         let block = blocks.partitionIndex { $0[0].label > label } - 1
         let offset = blocks[block].partitionIndex { $0.label > label } - 1
         return Position(block: block, offset: offset)

@@ -7,14 +7,15 @@ extension QueueState {
         case start(Run, StateChange)
         case stop(StopSignal, StopSignal.Reason)
         case publish(DownloadRecord, StateChange)
-        /// Remove a download; `partial` is `true` if its partial file is deleted too.
+        /// Delete files of a removed or cancelled download: its partial file if `partial` is `true`, and any finished
+        /// file.
         case remove(DownloadRecord, partial: Bool, FinishedFile?, StateChange)
         case alarm(Duration)
-        /// Open the latches of downloads that waited for an earlier one to stop.
+        /// Open the latches of downloads that waited for an earlier download of the same file to stop.
         case release([Latch])
     }
 
-    /// A download that was started.
+    /// A started download and the signal that stops its transfer.
     struct Run: Sendable {
         let record: DownloadRecord
         let stop: StopSignal
@@ -24,26 +25,26 @@ extension QueueState {
 
     /// A download to add.
     struct Addition {
-        /// The identity that another process assigned; `nil` if there is none.
+        /// The identity that another process assigned; `nil` for an addition by this process.
         var id: DownloadID?
         var request: DownloadRequest
-        /// The saved request, if its secrets are missing.
+        /// The saved request, if its secrets were not saved; otherwise `nil`.
         var withoutSecrets: RegistryRequest?
     }
 
-    /// A state change to publish after its effects are performed.
+    /// A new state or event of a download, to publish after the lock is released.
     struct StateChange: Sendable {
         var state: DownloadState?
         var event: DownloadEvent?
-        /// The sequence number: the state with the highest one is final, in whatever order the states are published.
+        /// The sequence number: the state with the highest number applies, in whatever order states are published.
         var sequence: UInt64
-        /// Whether the download is no longer waiting or running.
+        /// Whether the download was waiting or running before this change, but no longer is.
         var closes = false
     }
 
     /// The result of ``add(_:skippingUnknown:observers:at:)``.
     struct Added {
-        /// For each addition, the new or the existing download.
+        /// For each addition, the new download or the existing download of the same file.
         var records: [DownloadRecord]
         /// The downloads that were newly added.
         var new: [DownloadID]
@@ -54,7 +55,7 @@ extension QueueState {
 }
 
 extension [QueueState.Addition] {
-    /// Separates the valid additions from those that contradict each other or an active download in their expectations.
+    /// Separates the additions whose expected size or hashes contradict an earlier addition or an active download.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {

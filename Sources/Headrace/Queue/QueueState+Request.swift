@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Changes to the request of a queued download.
 extension QueueState {
-    /// Removes a download's start time, for this process and later ones.
+    /// Removes a download's start time from its request and from the journal.
     mutating func forgetBegin(of id: DownloadID) {
         guard let record = records[id], record.request.earliestBegin != nil else { return }
         record.forgetBegin()
@@ -17,7 +17,7 @@ extension QueueState {
         return true
     }
 
-    /// Saves the state of a download's background task; returns `false` if the state is unchanged.
+    /// Saves the state of a download's background task; returns `false` if nothing has changed.
     func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) -> Bool {
         guard let record = records[id], record.setBackgroundNote(note) else { return false }
         recordRequest(of: id)

@@ -17,15 +17,14 @@ struct QueueState {
     private var signals: [DownloadID: StopSignal] = [:]
     /// The transfer states of downloads that are waiting for a retry.
     private(set) var attempts: [DownloadID: TransferState] = [:]
-    /// The downloads that have not ended and are not being cancelled or removed, by partial-file path; at most one per
-    /// file.
+    /// The downloads that have not ended and are not being cancelled or removed, by their distinct partial-file paths.
     private var active: [String: DownloadRecord] = [:]
-    /// The last failed download for each partial-file path; it may resume from that file.
+    /// For each partial-file path, the last failed download; it may resume from that partial file.
     private var failed: [String: DownloadID] = [:]
     /// The waiting and running downloads.
     private var open: Set<DownloadID> = []
     private var groups: [String: Set<DownloadID>] = [:]
-    /// The finished files, with their stamps when they were renamed to their final names.
+    /// The finished files, each with a stamp that was taken when the file was renamed to its final name.
     private var finished: [DownloadID: FinishedFile] = [:]
     var removals = PartialRemovals()
     private(set) var sequence: UInt64 = 0
@@ -68,7 +67,7 @@ struct QueueState {
 
     // MARK: Adding and changing
 
-    /// Restores the downloads of an earlier process.
+    /// Restores the downloads of an earlier process; returns the effects to perform.
     mutating func restore(_ list: RestoredQueue, observers: QueueObservers, at now: Duration) -> [Effect] {
         var items: [Scheduler.Item] = []
         numbers = DownloadNumbers((list.members.map(\.number) + list.leftOut.map(\.number)).compactMap(\.self))
@@ -95,8 +94,8 @@ struct QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
     /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
-    /// them. If `id` was assigned by another process, adding the same `id` twice only merges the expectations. With
-    /// `skippingUnknown`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
+    /// them. If another process assigned an `id`, adding the same `id` twice only merges the expected size and hashes.
+    /// With `skippingUnknown`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
         _ additions: [Addition],
         skippingUnknown: Bool,
@@ -115,7 +114,7 @@ struct QueueState {
                     join(addition.request, to: known, &refusals)
                     return known
                 }
-                // It has ended, so that its file is not verified again: only new expectations need a new download.
+                // The known download has ended and is not verified again: only new expectations need a new download.
                 guard addition.request.expectations.addInformation(than: known.request.expectations) else {
                     return known
                 }
@@ -151,7 +150,7 @@ struct QueueState {
     }
 
     /// Requeues (or pauses) a failed download of the same file, if the request of `record` supplies the missing secrets
-    /// or link provider, and the expectations of both requests agree.
+    /// or link provider, and the expected sizes and hashes of both requests agree.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)
@@ -173,7 +172,7 @@ struct QueueState {
         }
     }
 
-    /// Changes the position of a download in the queue.
+    /// Changes the position of a download in the queue and records it in the journal.
     mutating func move(_ id: DownloadID, to position: QueuePosition, at now: Duration) {
         let relabellings = scheduler.relabellings
         scheduler.move(id, to: position, at: now)
@@ -184,7 +183,7 @@ struct QueueState {
         }
     }
 
-    /// Changes the priority of a download in the queue.
+    /// Changes the priority of a download and records it in the journal.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
         scheduler.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
@@ -215,7 +214,7 @@ struct QueueState {
 
     // MARK: Decisions
 
-    /// Converts the scheduler's actions to effects; `outcome` is that of the transfer that has just ended, if any.
+    /// Converts the scheduler's actions to effects; `outcome` is the result of a transfer that has just ended.
     mutating func effects(of actions: [Scheduler.Action], _ outcome: TransferOutcome? = nil) -> [Effect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
         if let time = scheduler.nextTick(), !alarms.contains(where: { $0 <= time }) {
@@ -225,7 +224,7 @@ struct QueueState {
         return effects
     }
 
-    /// Processes the outcome of a transfer; downloads that waited for its partial file may start.
+    /// Processes the outcome of a transfer; downloads that waited for the transfer's partial file may start.
     mutating func ended(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
         let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
@@ -273,20 +272,20 @@ struct QueueState {
             return records[id].map { .publish($0, stateChange(.waiting, .waitingForNetwork(blocker))) }
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
-            // Evaluated first, since `enter` frees the path for another download.
+            // Evaluated first, since `enter` lets another download use the path.
             let removesPartial = discardingBytes && mayRemovePartial(of: record)
             let stateChange = enter(phase, record, outcome)
             return removesPartial ? removal(record, stateChange) : .publish(record, stateChange)
         case .remove(let id, let deletingFile):
             let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
-            // A finished download has no partial file: one with this name belongs to a later download of another queue or of
-            // the command-line tool.
+            // A finished download has no partial file: a partial file with its name belongs to a later download of
+            // another queue or of the command-line tool.
             let hasPartial = file == nil && mayRemovePartial(of: record)
             // A download that has ended keeps its state.
             let isOpen = active[record.names.partialPath] === record || signals[id] != nil
             let stateChange = close(record, stateChange(isOpen ? .cancelled : nil, .removed))
-            // The bytes of a cancelled transfer are deleted in any case.
+            // The partial file of a cancelled transfer is deleted even if `deletingFile` is `false`.
             guard deletingFile else {
                 let isAbandoned = hasPartial && signals[id]?.reason == .cancelled
                 return isAbandoned ? removal(record, stateChange) : .publish(record, stateChange)
@@ -360,7 +359,7 @@ struct QueueState {
         }
     }
 
-    /// Counts a download as waiting or running again.
+    /// Counts a download as waiting or running, and as the user of its partial file.
     private mutating func reopen(_ record: DownloadRecord) {
         activate(record)
         failed.discard(record.names.partialPath)
@@ -374,7 +373,7 @@ struct QueueState {
         if let other = removals.owner(of: path) { journal?.note(other, .cancelled) }
     }
 
-    /// Allows another download of the same file; it starts once this download has stopped.
+    /// Allows another download of the same file, which starts once this download has stopped.
     private mutating func makeWay(_ record: DownloadRecord) {
         let path = record.names.partialPath
         guard active[path] === record else { return }
@@ -382,7 +381,7 @@ struct QueueState {
         if !removals.makeWay(path, record.id) { journal?.note(record.id, .cancelled) }
     }
 
-    /// Allows another download of the same file, because this download has ended; returns the state change.
+    /// Records that a download has ended, which allows another download of its file; returns the updated state change.
     private mutating func close(_ record: DownloadRecord, _ stateChange: StateChange) -> StateChange {
         let path = record.names.partialPath
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }

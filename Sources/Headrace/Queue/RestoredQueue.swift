@@ -2,12 +2,12 @@ import HeadracePlatform
 
 /// The queue that the last manager stored, even if the process of that manager was killed.
 struct RestoredQueue: Sendable {
-    /// A download and its present state.
+    /// A stored download and the state in which it is restored.
     struct Member: Sendable {
         var id: DownloadID
         var request: DownloadRequest
         var names: DestinationPaths
-        /// The saved request, if its secrets are missing.
+        /// The saved request, if its secrets were not saved; otherwise `nil`.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var file: FinishedFile?
@@ -21,13 +21,15 @@ struct RestoredQueue: Sendable {
     private(set) var members: [Member] = []
     /// Entries that cannot become downloads in this process; they stay in the journal for another process.
     private(set) var leftOut: [RegistryEntry] = []
-    /// The changes to record: an interrupted download is paused or requeued, is found to be finished, or has failed
-    /// because another download has the same file.
+    /// The changes to record in the journal: interrupted downloads are paused, requeued or found to be finished, and a
+    /// download fails if another download has the same file.
     private(set) var changes: [RegistryChange] = []
     /// One sentence for each problem in the journal.
     private(set) var findings: [String]
 
     /// Restores the queue from a journal; blocks to inspect files.
+    ///
+    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again.
     init(
         _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,
@@ -58,7 +60,7 @@ struct RestoredQueue: Sendable {
             switch (entry.state, state) {
             case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
             case (.running, .waiting), (.finishing, .waiting):
-                // A manager that starts nothing leaves it recorded as running.
+                // A manager that starts nothing leaves the download recorded as running.
                 if isStarting { changes.append(.state(entry.id, .requeued)) }
             case (.finishing(let path, let stamp), .finished):
                 changes.append(.state(entry.id, .finished(path, stamp)))
@@ -91,7 +93,7 @@ struct RestoredQueue: Sendable {
 }
 
 extension RegistryEntry {
-    /// The sentence about an entry that cannot become a download.
+    /// The sentence for the user about an entry that cannot become a download.
     var leftOut: String {
         "The saved download \(DownloadID(rawValue: id)) was skipped: its URL is invalid or its folder unknown here."
     }
@@ -107,7 +109,7 @@ extension RegistryEntry.State {
         )
     }
 
-    /// Returns the state that the download has after it was restored in this process.
+    /// Returns the state in which this process restores the download, and the finished file, if any.
     func restored(
         _ url: URL,
         bases: RegistryBaseDirectories,
@@ -126,7 +128,7 @@ extension RegistryEntry.State {
             guard let path = path.resolved(in: bases) else { return (.waiting, nil) }
             return restored(at: path, stamp)
         case .finishing(let path, let stamp):
-            // The file itself shows whether it was renamed.
+            // The earlier process ended during the renaming: the file itself shows whether it was renamed.
             guard let path = path.resolved(in: bases), let status = try? files?.status(path),
                 FileStamp(status) == stamp
             else { return (pausing ? .paused : .waiting, nil) }
@@ -165,7 +167,7 @@ extension DownloadProgress {
             self.init(bytesReceived: status.size)
             return
         }
-        // Parallel connections leave gaps in the file, so that its size says nothing.
+        // Parallel connections leave gaps in the file, so that its size is not the number of received bytes.
         let bootID = (try? files.bootID()) ?? ""
         let received = record.trusted(bootID: bootID, fileSize: status.size, file: status.identity)
         self.init(bytesReceived: received.count, totalBytes: record.totalBytes)

@@ -29,7 +29,7 @@ extension Scheduler {
         case start(ID)
         /// Stop a transfer, or change the reason for its stop; the caller reports its end with ``ended(_:_:at:)``.
         case stop(ID, StopSignal.Reason)
-        /// The download is next but has to wait for the network.
+        /// The download has a free slot, but must wait because the network does not admit it.
         case hold(ID, NetworkBlocker)
         /// The download enters a phase other than `running`.
         ///
@@ -50,8 +50,7 @@ extension Scheduler {
         var phase = Phase.waiting
         var notBefore: Duration?
         var need = NetworkRequirement()
-        /// The label from an earlier run, which must be above those of all earlier items; `nil` to add the download at
-        /// the end.
+        /// The queue label from an earlier run, greater than the labels of all earlier items; `nil` to add at the end.
         var label: QueueOrder.Label?
     }
 }

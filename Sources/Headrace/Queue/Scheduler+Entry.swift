@@ -2,7 +2,7 @@
 extension Scheduler {
     /// The reason for stopping a running download; decides its phase once its transfer has stopped.
     ///
-    /// Later cases outrank earlier ones.
+    /// Later cases outrank earlier cases, but `requeue` and `pause` replace each other.
     enum Intent: Comparable {
         case requeue
         case pause
@@ -25,7 +25,7 @@ extension Scheduler {
 
     struct Entry {
         var priority: Int
-        /// The generation of the entry; heap elements with another generation are stale.
+        /// A number that increases with each change of phase or requeuing; heap elements with a lower one are stale.
         var generation: UInt64 = 0
         var host: Hosts.Number
         var phase = Phase.waiting
@@ -63,7 +63,7 @@ extension Scheduler {
         static func < (lhs: Delayed, rhs: Delayed) -> Bool { lhs.time < rhs.time }
     }
 
-    /// The number of running downloads of each host in the queue.
+    /// The hosts of the downloads in the queue, each with its number of running downloads.
     struct Hosts: Sendable {
         /// A compact host identifier; reused once the host has no download in the queue.
         typealias Number = Int32

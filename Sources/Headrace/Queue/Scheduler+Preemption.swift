@@ -1,6 +1,7 @@
 extension Scheduler {
-    /// Frees a slot for a waiting download: requeues the running download with the lowest priority, if that is below
-    /// the waiting one's; of several, the newest.
+    /// Frees a slot for a waiting download by requeuing a running download of lower priority, if there is one.
+    ///
+    /// Chooses the running download with the lowest priority or, if several have it, the one that started last.
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, blockers[id] == nil
         else { return [] }

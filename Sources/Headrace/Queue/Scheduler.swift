@@ -1,14 +1,14 @@
 /// Decides which downloads run, by the total and per-host limits, priorities, queue order, start times and the network.
 ///
 /// Every start of a download is decided here, so that no operation can exceed a limit. Each operation returns the
-/// actions to perform, in order. Times are measured from a fixed moment.
+/// actions to perform, in order. Times are durations since the origin of the manager's clock.
 ///
 ///     waiting ──── a slot is free ────▶ running ── ended ──▶ finished, failed
 ///       ▲ │                              │   │
 ///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be retried later ──▶ waiting
 ///       └─ resume ─────┘                     └─ cancel ──▶ cancelled
 ///
-/// A download that is being stopped keeps its slot until its transfer has stopped, so that the limits hold meanwhile.
+/// A download that is being stopped occupies its slot until its transfer has stopped, so that the limits still hold.
 struct Scheduler: Sendable {
     typealias ID = DownloadID
 
@@ -18,7 +18,7 @@ struct Scheduler: Sendable {
     private(set) var isShutDown = false
     /// The number of times that all downloads were relabeled.
     private(set) var relabellings = 0
-    /// Whether several operations form one decision, so that downloads start only when ``startNext()`` is called.
+    /// Whether several operations are combined into one decision: while this is `true`, no download starts.
     var isGathering = false
     private(set) var entries: [ID: Entry] = [:]
     /// The start times of waiting downloads; stored separately, since few downloads have one.
@@ -27,17 +27,17 @@ struct Scheduler: Sendable {
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
-    /// The number of heap insertions since stale elements were last removed.
+    /// The number of heap insertions since ``dropVoid()`` last removed the stale elements.
     private var insertions = 0
     /// Downloads that may run as soon as a slot is free.
     private var ready = Heap<Candidate>()
-    /// For each host at its limit, the downloads that were next.
+    /// For each host at its limit, the downloads that would otherwise have started.
     private var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
     private var gate: NetworkAdmission
-    /// The downloads that were next, but that the network does not admit.
+    /// The downloads that would have started if the network admitted them.
     private var waitingForNetwork: [Candidate] = []
-    /// The reason why the network does not admit a download, for each in ``waitingForNetwork``.
+    /// For each download in ``waitingForNetwork``, the reason why the network does not admit it.
     private(set) var blockers: [ID: NetworkBlocker] = [:]
     private var hosts = Hosts()
     let descriptors: DescriptorShare
@@ -62,7 +62,7 @@ struct Scheduler: Sendable {
         ready.count + delayed.count + waitingForNetwork.count + waitingForHost.values.reduce(0) { $0 + $1.count }
     }
 
-    /// The number of known hosts.
+    /// The number of hosts with downloads in the queue.
     var hostCount: Int { hosts.count }
 
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
@@ -115,7 +115,7 @@ struct Scheduler: Sendable {
         enqueue(id, at: now)
     }
 
-    /// Removes a download from the queue, in whatever phase it is.
+    /// Removes a download from the queue; a running download is stopped first.
     mutating func remove(_ id: ID, deletingFile: Bool) -> [Action] {
         guard let entry = entries[id] else { return [] }
         guard entry.phase != .running else { return stop(id, .remove(deletingFile: deletingFile)) }
@@ -134,11 +134,11 @@ struct Scheduler: Sendable {
 
     /// Requeues a download, including one that failed or was cancelled; its position in the queue does not change.
     ///
-    /// Replaces the download's start time by `notBefore`.
+    /// Replaces the download's start time with `notBefore`.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
-            // Until it has stopped, the pause can be revoked; the transfer stops all the same.
+            // A download that is stopping for a pause is requeued once its transfer has stopped.
             if isPausing(id), !isShutDown { entries[id]?.intent = .requeue }
             return []
         case .waiting, .paused, .failed, .cancelled, .interrupted:
@@ -148,7 +148,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Downloads a finished file again.
+    /// Requeues a finished download, so that its file is downloaded again.
     mutating func restart(_ id: ID, at now: Duration) -> [Action] {
         entries[id]?.phase == .finished ? requeue(id, at: now) : []
     }
@@ -170,7 +170,7 @@ struct Scheduler: Sendable {
         return demote(from: active, to: self.limit) + startNext()
     }
 
-    /// Changes the limit of running downloads per host; `nil` for none.
+    /// Changes the limit of running downloads per host (`nil` for none); if it is lowered, the newest are requeued.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
         for host in Array(waitingForHost.keys) { release(host) }
@@ -179,9 +179,9 @@ struct Scheduler: Sendable {
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
     }
 
-    /// Updates the network path.
+    /// Applies a change of the network; `nil` if its state is unknown.
     ///
-    /// Requeues running downloads that the path does not admit, or whose connections may be unusable on it.
+    /// Requeues running downloads that the network does not admit, or whose connections it may have broken.
     mutating func setPath(_ path: NetworkPath?) -> [Action] {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in
@@ -197,13 +197,13 @@ struct Scheduler: Sendable {
         return actions + startNext()
     }
 
-    /// Starts the downloads whose start time has been reached.
+    /// Starts the downloads whose start time has been reached, while slots are free.
     mutating func tick(at now: Duration) -> [Action] {
         admitDelayed(at: now)
         return startNext()
     }
 
-    /// Makes the downloads ready whose start time has been reached.
+    /// Moves the downloads whose start time has been reached to the heap of ready downloads.
     private mutating func admitDelayed(at now: Duration) {
         while let first = delayed.min, first.time <= now {
             _ = delayed.popMin()
@@ -249,8 +249,9 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Interrupts all active downloads and starts no more; downloads that are being paused remain paused in the next
-    /// run.
+    /// Interrupts all downloads that have not ended, and prevents further starts.
+    ///
+    /// Downloads that are being paused are recorded as paused for the next run.
     mutating func shutDown() -> [Action] {
         isShutDown = true
         let idle = order.ids.filter { entries[$0]?.phase == .waiting || entries[$0]?.phase == .paused }
@@ -307,7 +308,7 @@ struct Scheduler: Sendable {
     }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
-        // Its heap elements are stale, and must not be taken for those of the next host with this number.
+        // The number of a host without downloads is reused: the next host must not inherit the stale heap elements.
         if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { waitingForHost[entry.host] = nil }
         notBefore.discard(id)
         blockers.discard(id)
@@ -315,7 +316,7 @@ struct Scheduler: Sendable {
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Puts a waiting download into the heap that applies to it; its earlier heap element becomes stale.
+    /// Puts a waiting download into the heap of delayed or of ready downloads; its earlier heap element becomes stale.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
         lastGeneration += 1
@@ -335,7 +336,7 @@ struct Scheduler: Sendable {
         entries[candidate.id]?.generation == candidate.generation
     }
 
-    /// Removes all stale elements from the heaps; called once many have accumulated.
+    /// Removes all stale elements from the heaps; called once many of these have accumulated.
     private mutating func dropVoid() {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
@@ -355,7 +356,7 @@ struct Scheduler: Sendable {
         var actions: [Action] = []
         while startNumbers.count < limit, let candidate = ready.popMin() {
             guard let entry = entries[candidate.id], entry.generation == candidate.generation else {
-                // It may have been released because its host had room.
+                // The stale candidate may have been released to use a free slot of its host: release another.
                 release(candidate.host)
                 continue
             }
@@ -384,7 +385,7 @@ struct Scheduler: Sendable {
         return actions
     }
 
-    /// Makes waiting downloads of a host ready, as many as its limit allows.
+    /// Moves waiting downloads of a host to the heap of ready downloads, as many as the host's limit allows.
     private mutating func release(_ host: Hosts.Number) {
         guard var waiting = waitingForHost[host] else { return }
         var room = (hostLimit ?? .max) - hosts[host]
