@@ -152,7 +152,7 @@ extension DownloadManager {
         switch command {
         case .add(let entries):
             try await queueExecutor.run { [queue] () throws(DownloadError) in
-                try queue.add(entries, skippingUnknown: skippingUnknown)
+                try queue.add(entries, skippingInvalid: skippingUnknown)
             }
         case .pause(let ids):
             return PendingCommand(try queue.pause(selection(ids), skippingUnknown: true))

@@ -48,9 +48,9 @@ struct BackgroundMachine: Sendable {
     /// The tasks that completed before the system listed its tasks, so that the list may still contain them.
     private var ended: Set<BackgroundTask> = []
     /// The downloads whose file was delivered and has not been rejected since.
-    private var taken: Set<ID> = []
-    /// The downloads in ``taken`` whose run is verifying and renaming the file, or will do so next.
-    private var naming: Set<ID> = []
+    private var delivered: Set<ID> = []
+    /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
+    private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
     /// Whether the system has reported all events of the last wake-up; the app may pass its handler only afterwards.
     private var hasReportedAll = false
@@ -67,12 +67,12 @@ struct BackgroundMachine: Sendable {
         guard !isInvalid else { return [.end(id, .failed(.sessionInvalid))] }
         var entry = entries[id] ?? Entry()
         precondition(!entry.isAwaited, "Two runs of one download")
-        naming.remove(id)
+        finalizing.remove(id)
         if let outcome = entry.outcome.take() {
             entries[id] = nil
             return deliver(id, outcome)
         }
-        taken.remove(id)
+        delivered.remove(id)
         entry.isAwaited = true
         if entry.task == nil { entry.note = note } else if case .resumable = note { entry.isResumed = true }
         entries[id] = entry
@@ -127,7 +127,7 @@ struct BackgroundMachine: Sendable {
     /// If the download runs again, its next run receives a pending outcome.
     mutating func ended(_ id: ID, _ status: Status) -> [Effect] {
         guard status != .running else { return [] }
-        naming.remove(id)
+        finalizing.remove(id)
         return callHandlers()
     }
 
@@ -142,7 +142,7 @@ struct BackgroundMachine: Sendable {
         for listed in tasks.sorted(by: { $0.receivedBytes > $1.receivedBytes })
         where !stale.contains(listed.task) && !ended.contains(listed.task) {
             let id = listed.task.download
-            guard listed.status != .unwanted, entries[id]?.task == nil, !taken.contains(id) else {
+            guard listed.status != .unwanted, entries[id]?.task == nil, !delivered.contains(id) else {
                 stale.insert(listed.task)
                 effects.append(.cancel(listed.task))
                 continue
@@ -204,7 +204,7 @@ struct BackgroundMachine: Sendable {
         switch result {
         case .success(let file):
             outcome = .file(file)
-            taken.insert(task.download)
+            delivered.insert(task.download)
         case .failure(let error): outcome = .failed(error)
         }
         return settle(task) + [.save(task.download, nil)] + conclude(task.download, outcome, status)
@@ -279,12 +279,12 @@ struct BackgroundMachine: Sendable {
     mutating func invalidated() -> [Effect] {
         isInvalid = true
         let waiting = entries.filter(\.value.isAwaited).keys.sorted { $0.rawValue < $1.rawValue }
-        (entries, stale, ended, taken, naming) = ([:], [], [], [], [])
+        (entries, stale, ended, delivered, finalizing) = ([:], [], [], [], [])
         return waiting.map { .end($0, .failed(.sessionInvalid)) } + call()
     }
 
     private mutating func callHandlers() -> [Effect] {
-        hasReportedAll && naming.isEmpty ? call() : []
+        hasReportedAll && finalizing.isEmpty ? call() : []
     }
 
     private mutating func call() -> [Effect] {
@@ -319,7 +319,7 @@ struct BackgroundMachine: Sendable {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
         if entries[id]?.task == task { return true }
-        return status != .unwanted && !taken.contains(id)
+        return status != .unwanted && !delivered.contains(id)
     }
 
     /// Ignores all further events of a task, and cancels any other task of the same download.
@@ -381,14 +381,14 @@ struct BackgroundMachine: Sendable {
             guard outcome != .again, status == .running || status == .waiting else { return [] }
             entries[id] = Entry(outcome: outcome)
             // A queued download may wait for days, and the system's wake-up must not last until it runs.
-            if case .file = outcome, status == .running { naming.insert(id) }
+            if case .file = outcome, status == .running { finalizing.insert(id) }
             return []
         }
         return deliver(id, entry.isStopping ? .stopped : outcome)
     }
 
     private mutating func deliver(_ id: ID, _ outcome: Outcome) -> [Effect] {
-        if case .file = outcome { naming.insert(id) }
+        if case .file = outcome { finalizing.insert(id) }
         return [.end(id, outcome)]
     }
 }

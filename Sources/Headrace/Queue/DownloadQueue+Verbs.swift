@@ -19,13 +19,13 @@ extension DownloadQueue {
                 try RegistryEncoder.check(RegistryRequest(request, bases: journal.bases))
             }
         }
-        return try add(requests.map { QueueState.Addition(request: $0) }, skippingUnknown: false)
+        return try add(requests.map { QueueState.Addition(request: $0) }, skippingInvalid: false)
     }
 
     /// Adds downloads that another process posted, except for invalid requests.
     ///
-    /// With `skippingUnknown`, requests with contradictory checksums are published as events instead of thrown.
-    func add(_ entries: [RegistryEntry], skippingUnknown: Bool) throws(DownloadError) {
+    /// With `skippingInvalid`, requests with contradictory checksums are published as events instead of thrown.
+    func add(_ entries: [RegistryEntry], skippingInvalid: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(
             entries.compactMap { entry in
@@ -38,25 +38,25 @@ extension DownloadQueue {
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil
                 )
             },
-            skippingUnknown: skippingUnknown
+            skippingInvalid: skippingInvalid
         )
     }
 
     private func add(
         _ additions: [QueueState.Addition],
-        skippingUnknown: Bool
+        skippingInvalid: Bool
     ) throws(DownloadError) -> [DownloadRecord] {
         let now = clock.now()
         let added: QueueState.Added? = state.withLock { state in
             guard !state.scheduler.isShutDown else { return nil }
-            let added = state.add(additions, skippingUnknown: skippingUnknown, observers: observers, at: now)
+            let added = state.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: now)
             if !added.new.isEmpty { observers.publish(.added(added.new)) }
             return added
         }
         guard let added else { throw .shutDown() }
         do throws(DownloadError) {
             for refusal in added.refusals {
-                guard skippingUnknown else { throw refusal }
+                guard skippingInvalid else { throw refusal }
                 observers.publish(finding: "An addition by another process was skipped: \(refusal.message)")
             }
             try flush()
@@ -124,7 +124,7 @@ extension DownloadQueue {
     /// Requeues a download and removes its start time, so that it may start at once.
     func resume(_ id: DownloadID) {
         try? requeue(.downloads([id]), skippingUnknown: true) { state, id, now in
-            state.forgetBegin(of: id)
+            state.removeStartTime(of: id)
             return state.scheduler.resume(id, at: now)
         }
     }
@@ -152,7 +152,7 @@ extension DownloadQueue {
         /// Waits until the files of downloads without a transfer are deleted; returns the downloads still stopping.
         ///
         /// If the task is cancelled, returns without waiting unless `evenIfCancelled` is `true`.
-        func thoseToStop(evenIfCancelled: Bool = false) async -> [DownloadRecord] {
+        func stillStopping(evenIfCancelled: Bool = false) async -> [DownloadRecord] {
             await removal?.wait(evenIfCancelled: evenIfCancelled)
             // The caller must not wait for a download that has ended: it may have started again.
             return records.filter { !$0.status.state.isEnded }
@@ -162,7 +162,7 @@ extension DownloadQueue {
         ///
         /// If the task is cancelled, returns at once unless `evenIfCancelled` is `true`.
         func wait(evenIfCancelled: Bool = false) async {
-            let records = await thoseToStop(evenIfCancelled: evenIfCancelled)
+            let records = await stillStopping(evenIfCancelled: evenIfCancelled)
             for record in records where record !== DownloadQueue.transferring {
                 await record.status.waitForEnd(orStateAfter: sequence, evenIfCancelled: evenIfCancelled)
             }

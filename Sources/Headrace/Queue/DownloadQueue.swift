@@ -225,7 +225,7 @@ final class DownloadQueue: Sendable {
     // MARK: The journal
 
     func scheduleFlush() {
-        guard let journal, journal.takesFlush() else { return }
+        guard let journal, journal.claimFlush() else { return }
         // After the shutdown, closing the journal writes the remaining changes.
         _ = begin(.flush)
     }
@@ -315,7 +315,7 @@ final class DownloadQueue: Sendable {
             environment.claims.release(record)
             observers.publish(.removed(record.id))
         }
-        guard stateChange.closes else { return }
+        guard stateChange.leavesOpenSet else { return }
         let waiting: [AsyncStream<Never>.Continuation]? = state.withLock { state in
             state.closed() ? state.idleSubscribers.removeAll() : nil
         }

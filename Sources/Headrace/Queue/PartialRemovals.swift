@@ -4,13 +4,15 @@ struct PartialRemovals {
     /// For each path, the number of pending removals, and a latch for each download that waits for the last removal.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
     /// For each path, the download that is being cancelled or removed but still uses the partial file.
-    private var leaving: [String: DownloadID] = [:]
+    private var departingOwners: [String: DownloadID] = [:]
 
     /// Whether a download must wait for a removal of its partial file by another download before it starts.
-    func isRemoving(_ path: String, before id: DownloadID) -> Bool { removals[path] != nil && leaving[path] != id }
+    func isRemoving(_ path: String, before id: DownloadID) -> Bool {
+        removals[path] != nil && departingOwners[path] != id
+    }
 
     /// Returns the download that is being cancelled or removed and still uses the partial file.
-    func owner(of path: String) -> DownloadID? { leaving[path] }
+    func owner(of path: String) -> DownloadID? { departingOwners[path] }
 
     mutating func begin(_ path: String) {
         removals[path, default: (0, [:])].count += 1
@@ -20,17 +22,17 @@ struct PartialRemovals {
     ///
     /// Returns `false` if this download itself waits for a removal: it has no partial file yet, and must not wait for
     /// its own end.
-    mutating func makeWay(_ path: String, _ id: DownloadID) -> Bool {
+    mutating func yieldPath(_ path: String, _ id: DownloadID) -> Bool {
         guard removals[path] == nil else { return false }
-        leaving[path] = id
+        departingOwners[path] = id
         begin(path)
         return true
     }
 
     /// Records that a download has stopped; returns the latches of the downloads that may start now.
     mutating func ended(_ path: String, _ id: DownloadID) -> [Latch] {
-        guard leaving[path] == id else { return [] }
-        leaving[path] = nil
+        guard departingOwners[path] == id else { return [] }
+        departingOwners[path] = nil
         return end(path)
     }
 

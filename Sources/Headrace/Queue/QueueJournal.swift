@@ -76,7 +76,7 @@ final class QueueJournal: Sendable {
         /// Ends the poll and returns its waiting callers.
         ///
         /// If another poll was requested, returns `nil`, and the caller has to poll again.
-        mutating func endUnlessWanted() -> [AsyncStream<Void>.Continuation]? {
+        mutating func finishUnlessRepeatRequested() -> [AsyncStream<Void>.Continuation]? {
             guard isRequested else { return end() }
             isRequested = false
             return nil
@@ -174,7 +174,7 @@ final class QueueJournal: Sendable {
     }
 
     /// Returns `true` if a flush is needed and none is scheduled; the caller must then schedule one.
-    func takesFlush() -> Bool {
+    func claimFlush() -> Bool {
         pending.withLock { pending in
             guard !pending.changes.isEmpty || pending.mustSync, !pending.isScheduled else { return false }
             pending.isScheduled = true
@@ -199,7 +199,7 @@ final class QueueJournal: Sendable {
 
     /// Returns whether another poll was requested during the running poll; if not, ends the running poll.
     func startsAnotherPoll() -> Bool {
-        let waiting = polls.withLock { $0.endUnlessWanted() }
+        let waiting = polls.withLock { $0.finishUnlessRepeatRequested() }
         for continuation in waiting ?? [] {
             continuation.yield()
             continuation.finish()

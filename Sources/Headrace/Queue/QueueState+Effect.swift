@@ -39,10 +39,10 @@ extension QueueState {
         /// The sequence number: the state with the highest number applies, in whatever order states are published.
         var sequence: UInt64
         /// Whether the download was waiting or running before this change, but no longer is.
-        var closes = false
+        var leavesOpenSet = false
     }
 
-    /// The result of ``add(_:skippingUnknown:observers:at:)``.
+    /// The result of ``add(_:skippingInvalid:observers:at:)``.
     struct Added {
         /// For each addition, the new download or the existing download of the same file.
         var records: [DownloadRecord]

@@ -3,9 +3,9 @@ import HeadracePlatform
 /// Changes to the request of a queued download.
 extension QueueState {
     /// Removes a download's start time from its request and from the journal.
-    mutating func forgetBegin(of id: DownloadID) {
+    mutating func removeStartTime(of id: DownloadID) {
         guard let record = records[id], record.request.earliestBegin != nil else { return }
-        record.forgetBegin()
+        record.removeStartTime()
         recordRequest(of: id)
     }
 

@@ -95,17 +95,17 @@ struct QueueState {
     ///
     /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
     /// them. If another process assigned an `id`, adding the same `id` twice only merges the expected size and hashes.
-    /// With `skippingUnknown`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
+    /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
         _ additions: [Addition],
-        skippingUnknown: Bool,
+        skippingInvalid: Bool,
         observers: QueueObservers,
         at now: Duration
     ) -> Added {
         var items: [Scheduler.Item] = []
         var reopenings: [Effect] = []
         var (additions, refusals) = additions.divided { active[$0] }
-        if !skippingUnknown, !refusals.isEmpty { additions = [] }
+        if !skippingInvalid, !refusals.isEmpty { additions = [] }
         scheduler.isGathering = true
         let records = additions.map { addition in
             let known = addition.id.flatMap { self.records[$0] }
@@ -240,7 +240,7 @@ struct QueueState {
             // The credentials were supplied after the transfer had looked for them.
             return effects(of: scheduler.ended(id, .retry(at: now), at: now))
         }
-        return effects(of: scheduler.ended(id, outcome.forQueue, at: now), outcome)
+        return effects(of: scheduler.ended(id, outcome.schedulerOutcome, at: now), outcome)
     }
 
     /// Starts the downloads whose start time has been reached.
@@ -266,7 +266,7 @@ struct QueueState {
             // A retry is not reported as another start.
             return .start(run, stateChange(.running, run.attempts == nil ? .started : nil))
         case .stop(let id, let reason):
-            if scheduler.isLeaving(id), let record = records[id] { makeWay(record) }
+            if scheduler.isLeaving(id), let record = records[id] { yieldPath(record) }
             return signals[id].map { .stop($0, reason) }
         case .hold(let id, let blocker):
             return records[id].map { .publish($0, stateChange(.waiting, .waitingForNetwork(blocker))) }
@@ -330,7 +330,7 @@ struct QueueState {
         case .paused:
             journal?.note(record.id, .paused)
             var stateChange = stateChange(.paused, .paused)
-            stateChange.closes = open.remove(record.id) != nil
+            stateChange.leavesOpenSet = open.remove(record.id) != nil
             return stateChange
         case .finished:
             guard case .finished(let file) = outcome else { return close(record, stateChange(nil, nil)) }
@@ -374,11 +374,11 @@ struct QueueState {
     }
 
     /// Allows another download of the same file, which starts once this download has stopped.
-    private mutating func makeWay(_ record: DownloadRecord) {
+    private mutating func yieldPath(_ record: DownloadRecord) {
         let path = record.names.partialPath
         guard active[path] === record else { return }
         active[path] = nil
-        if !removals.makeWay(path, record.id) { journal?.note(record.id, .cancelled) }
+        if !removals.yieldPath(path, record.id) { journal?.note(record.id, .cancelled) }
     }
 
     /// Records that a download has ended, which allows another download of its file; returns the updated state change.
@@ -387,7 +387,7 @@ struct QueueState {
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }
         if !failed.isEmpty, failed[path] == record.id { failed[path] = nil }
         var stateChange = stateChange
-        stateChange.closes = open.remove(record.id) != nil
+        stateChange.leavesOpenSet = open.remove(record.id) != nil
         return stateChange
     }
 

@@ -91,7 +91,7 @@ extension DownloadState {
 
 extension TransferOutcome {
     /// The part of the outcome that the scheduler needs.
-    var forQueue: Scheduler.Outcome {
+    var schedulerOutcome: Scheduler.Outcome {
         switch self {
         case .finished: .finished
         case .failed: .failed

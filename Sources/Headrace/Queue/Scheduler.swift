@@ -27,7 +27,7 @@ struct Scheduler: Sendable {
     private var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
-    /// The number of heap insertions since ``dropVoid()`` last removed the stale elements.
+    /// The number of heap insertions since ``removeStaleElements()`` last removed the stale elements.
     private var insertions = 0
     /// Downloads that may run as soon as a slot is free.
     private var ready = Heap<Candidate>()
@@ -329,7 +329,7 @@ struct Scheduler: Sendable {
         }
         entries[id] = entry
         insertions += 1
-        if insertions > 2 * entries.count + 1000 { dropVoid() }
+        if insertions > 2 * entries.count + 1000 { removeStaleElements() }
     }
 
     private func isCurrent(_ candidate: Candidate) -> Bool {
@@ -337,7 +337,7 @@ struct Scheduler: Sendable {
     }
 
     /// Removes all stale elements from the heaps; called once many of these have accumulated.
-    private mutating func dropVoid() {
+    private mutating func removeStaleElements() {
         let entries = entries
         let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
         ready.filter(isCurrent)

@@ -144,7 +144,7 @@ final class DownloadRecord: Sendable {
     }
 
     /// Removes the earliest start time of the download.
-    func forgetBegin() {
+    func removeStartTime() {
         state.withLock { state in
             state.request.earliestBegin = nil
             state.changeStored { $0.earliestBegin = nil }

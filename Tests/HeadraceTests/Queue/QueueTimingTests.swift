@@ -54,7 +54,7 @@ struct QueueTimingTests {
             try await list.addSending()
             let waiting = try await list.add("a")
             let paused = try await list.add("b") { $0.startsPaused = true }
-            let stopping = try await list.manager.queue.cancel(.all).thoseToStop().map(\.id)
+            let stopping = try await list.manager.queue.cancel(.all).stillStopping().map(\.id)
             #expect(!stopping.contains(waiting.id))
             #expect(!stopping.contains(paused.id))
             #expect(list.states([waiting, paused]) == [.cancelled, .cancelled])

@@ -207,7 +207,7 @@ struct RegistrySecretsTests {
         let observers = QueueObservers()
         let id = Download.ID(rawValue: 1)
         let bare = QueueState.Addition(id: id, request: try lists.request("a", in: folder), withoutSecrets: kept)
-        _ = state.add([bare], skippingUnknown: false, observers: observers, at: .zero)
+        _ = state.add([bare], skippingInvalid: false, observers: observers, at: .zero)
         let again = state.add(
             [QueueState.Addition(request: request)],
             skippingUnknown: false,

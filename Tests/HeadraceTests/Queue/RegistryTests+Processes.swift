@@ -76,9 +76,9 @@ extension RegistryTests {
         #expect(first == nil)
         let second = looks.begin()
         let end = try #require(second)
-        let again = looks.endUnlessWanted()
+        let again = looks.finishUnlessRepeatRequested()
         #expect(again == nil)
-        let ended = looks.endUnlessWanted()
+        let ended = looks.finishUnlessRepeatRequested()
         let waiting = try #require(ended)
         #expect(waiting.count == 1)
         for continuation in waiting { continuation.finish() }
