@@ -210,7 +210,7 @@ struct RegistrySecretsTests {
         _ = state.add([bare], skippingInvalid: false, observers: observers, at: .zero)
         let again = state.add(
             [QueueState.Addition(request: request)],
-            skippingUnknown: false,
+            skippingInvalid: false,
             observers: observers,
             at: .zero
         )
