@@ -150,7 +150,7 @@ struct QueueTimingTests {
         )
         let added = state.add(
             [QueueState.Addition(request: request)],
-            skippingUnknown: false,
+            skippingInvalid: false,
             observers: QueueObservers(),
             at: .zero
         )
