@@ -45,7 +45,7 @@ typedef struct hr_tls_session {
     const void *internals;
 } hr_tls_session;
 
-// The layout of libcurl's curl_sockaddr. An address longer than a struct sockaddr extends past the end of the structure.
+// The layout of libcurl's curl_sockaddr. An address longer than a struct sockaddr extends past the structure's end.
 struct hr_address {
     int family;
     int type;

@@ -24,8 +24,8 @@ int hr_crypto_load(void);
 /// Returns the reason why libcrypto could not be loaded. Never freed.
 const char *hr_crypto_description(void);
 
-/// Starts a hash; returns NULL if libcrypto does not provide the algorithm, for example because a system policy disables
-/// it. libcrypto must have been loaded.
+/// Starts a hash; libcrypto must have been loaded. Returns NULL if libcrypto does not provide the algorithm, for
+/// example because a system policy disables it.
 hr_digest hr_digest_new(hr_digest_algorithm algorithm);
 /// Hashes more bytes; returns 1, or 0 on failure.
 int hr_digest_update(hr_digest digest, const void *bytes, size_t count);

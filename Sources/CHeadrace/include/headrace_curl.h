@@ -180,7 +180,7 @@ int hr_address_open(const hr_address *address);
 
 /// Sets the callback for close_notify alerts on the TLS connections that the calling thread drives.
 void hr_on_goodbye(hr_goodbye_callback callback, void *context);
-/// Enables the callback of hr_on_goodbye for the handle's TLS connections, and prefers the cheapest cipher. Does nothing
+/// Enables the callback of hr_on_goodbye for the handle's TLS connections, and prefers the cheapest cipher. No effect
 /// without OpenSSL.
 void hr_easy_configure_tls(hr_easy easy);
 /// Returns the TLS connection in use, or NULL if there is none or the TLS library is not OpenSSL.

@@ -39,7 +39,7 @@ package final class ResponseStream: Sendable {
     /// - Parameters:
     ///   - highWatermark: The number of buffered bytes at which the producer pauses.
     ///   - pool: The pool of buffers.
-    ///   - maximum: A lower watermark until the reader sets another one; `nil` for none.
+    ///   - maximum: A lower watermark, in bytes, until the reader sets another one; `nil` for none.
     package init(highWatermark: Int, pool: ChunkPool, buffering maximum: Int? = nil) {
         self.pool = pool
         self.highWatermark = highWatermark
@@ -100,7 +100,7 @@ package final class ResponseStream: Sendable {
 
     // MARK: The reader's side
 
-    /// Waits for the head.
+    /// Waits for the head; throws if the transfer fails or is cancelled before the head has arrived.
     package func nextHead() async throws -> ResponseHead {
         while true {
             let (next, head) = storage.withLock { ($0.state.nextHead(), $0.head) }
@@ -116,7 +116,7 @@ package final class ResponseStream: Sendable {
 
     /// Waits for bytes, and returns how many bytes ``nextChunk(atMost:)`` can return; 0 at the end.
     ///
-    /// Sets the number of bytes that are buffered from now on; `nil` for the stream's own watermark.
+    /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the stream's own watermark.
     func bufferedBytes(buffering maximum: Int?) async throws -> Int {
         while true {
             let (next, count) = storage.withLock { storage in
@@ -180,7 +180,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Applies an event; wakes the reader after the lock is released, if `verb` returns `true`.
+    /// Applies `verb` to the storage under the lock; if it returns `true`, wakes the reader afterwards.
     private func update(_ verb: (inout Storage) -> Bool) {
         let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
         waiter?.resume()

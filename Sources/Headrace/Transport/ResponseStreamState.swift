@@ -16,7 +16,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         case closed
     }
 
-    /// The action of the producer after a delivery.
+    /// The action that the producer must take after a delivery.
     package enum Demand: Equatable {
         /// Deliver more.
         case more
@@ -82,7 +82,9 @@ package struct ResponseStreamState: Sendable, Equatable {
         return takeWaiter()
     }
 
-    /// Records a failure unless the stream has ended; buffered bytes are still delivered.
+    /// Records a failure unless the stream has ended; returns `true` if a waiting reader must be woken.
+    ///
+    /// The reader still receives the buffered bytes before the failure.
     mutating func failed(_ failure: StreamFailure) -> Bool {
         guard phase == .awaitingHead || phase == .streaming else { return false }
         phase = .failed(failure)
@@ -119,7 +121,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return phase == .streaming
     }
 
-    /// Begins to wait; returns `false` if there is something to read already.
+    /// Records that the reader waits for the head or for a chunk; returns `false` if the reader need not wait.
     mutating func wait(forHead: Bool) -> Bool {
         guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
         isReaderWaiting = true

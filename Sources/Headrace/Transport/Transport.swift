@@ -86,7 +86,7 @@ package struct ResponseBody: Sendable {
 
     /// Waits for bytes and returns the number of buffered ones, or 0 at the end; throws like ``next()``.
     ///
-    /// Sets the number of bytes that are buffered from now on; `nil` for the transport's own limit.
+    /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the transport's own limit.
     mutating func arrived(buffering maximum: Int?) async throws -> Int {
         isHeldBack = maximum != nil
         return try await stream.bufferedBytes(buffering: maximum)

@@ -2,9 +2,9 @@
 import CHeadrace
 import HeadracePlatform
 
-/// A transfer on the loop's thread: an easy handle, its callbacks, and the stream to which they deliver.
+/// A transfer on the network thread: a libcurl easy handle, its callbacks, and the stream that receives their bytes.
 final class CurlTransfer {
-    /// The minimum buffer size, which is libcurl's default.
+    /// The minimum size of libcurl's receive buffer in bytes; also libcurl's default.
     private static let minBufferBytes = 16 << 10
 
     let id: CurlDriver.TransferID
@@ -203,7 +203,7 @@ final class CurlTransfer {
         return connects == 0
     }
 
-    /// Whether the transfer failed on a reused connection, and not because the reader cancelled it.
+    /// Returns whether the transfer failed on a reused connection, and not because the reader cancelled it.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
         return isReused && silentSince != nil
@@ -247,7 +247,7 @@ final class CurlTransfer {
     /// The silence after which the connection of a cancelled transfer is not reused.
     private static let maxTrustedSilence: Duration = .seconds(1)
 
-    /// The time since which the server has sent nothing although the reader was ready; `nil` while connecting.
+    /// The start of the time in which the server sent nothing to a ready reader; `nil` while connecting or paused.
     private var silentSince: SuspendingClock.Instant? {
         guard !isPaused else { return nil }
         if let lastActivity { return lastActivity }
@@ -256,10 +256,10 @@ final class CurlTransfer {
         return microseconds > 0 ? start + .microseconds(microseconds) : nil
     }
 
-    /// The time for which the server has sent nothing although the reader was ready; `nil` while connecting.
+    /// Returns how long the server has sent nothing to a ready reader; `nil` while connecting or paused.
     func silence(at now: SuspendingClock.Instant) -> Duration? { silentSince.map { now - $0 } }
 
-    /// Whether the connection may be dead, so that no later request should reuse it.
+    /// Returns whether the connection may be dead, so that no later request should reuse it.
     func isSuspect(at now: SuspendingClock.Instant) -> Bool {
         silence(at: now).map { $0 >= Self.maxTrustedSilence } ?? false
     }
@@ -303,7 +303,7 @@ final class CurlTransfer {
     ///
     /// If the address is not allowed, returns no socket, and libcurl tries the host's next address.
     ///
-    /// libcurl's own sockets would be inherited by programs that are started meanwhile.
+    /// Replaces libcurl's own function, whose sockets child processes would inherit.
     fileprivate func socket(for address: OpaquePointer) -> Int32 {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(hr_address_bytes(address, &bytes))
@@ -321,7 +321,7 @@ final class CurlTransfer {
     // MARK: Delivery
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        // A head that arrives line by line, and the trailers, must be complete within a single timeout.
+        // Only the first line of a head counts as activity, so a slow head or slow trailers still time out.
         if head.extendsStallTimeout { lastActivity = time.now }
         isReceivingTrailers = head.isComplete
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
@@ -358,7 +358,7 @@ final class CurlTransfer {
         case .more: return bytes.count
         case .stop: return 0
         case .pause:
-            // These bytes were accepted; no more arrive until the reader has room.
+            // libcurl counts these bytes as accepted, and delivers no more until the reader has room.
             isPaused = true
             _ = hr_easy_pause(handle, Int32(HR_PAUSE_RECV))
             return bytes.count

@@ -87,7 +87,7 @@ struct SessionTransport: Transport {
         let known = challenges.compactMap { challenge in
             AuthenticationScheme(rawValue: challenge.scheme).map { ($0, challenge.realm) }
         }
-        // If the server supports no scheme that is known here, the 401 is the final response.
+        // If the library supports none of the server's schemes, the 401 is the final response.
         guard !known.isEmpty || challenges.isEmpty else { return nil }
         let request = CredentialRequest(
             url: head.url,

@@ -56,7 +56,7 @@ struct URLSessionCapabilities: Sendable, Hashable {
         }
     }
 
-    /// Throws if a request requires a proxy.
+    /// Throws if the request requires a proxy that the platform cannot set.
     func validate(_ request: TransportRequest) throws(DownloadError) {
         guard !choosesProxies, let proxy = request.proxy else { return }
         throw DownloadError(

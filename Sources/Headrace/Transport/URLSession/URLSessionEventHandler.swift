@@ -11,14 +11,14 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
         /// The sessions that have not been invalidated yet.
         var openSessions = 0
-        /// Whether a session was invalidated together with its tasks.
+        /// Whether the transport has been shut down, which cancels the tasks of its sessions.
         var isShutDown = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Runs the delegate callbacks and resumes transfers, one at a time.
+    /// The queue that runs delegate callbacks and resumes transfers, one operation at a time.
     private let deliveries = OperationQueue()
-    /// Cancels tasks and sessions without waiting for deliveries.
+    /// The queue that cancels tasks and sessions, which must not wait for deliveries.
     private let endings = OperationQueue()
     private let state = Locked(State())
     #if canImport(Darwin)

@@ -45,7 +45,7 @@ struct URLSessionTransferState: Sendable {
         endsWithTLS = head.endsWithTLSConnection
     }
 
-    /// Records the protocol of the response; the streams of `h2` mark the end of a body.
+    /// Records the protocol of the response; HTTP/2 and later mark the end of a body themselves.
     mutating func isProtocol(_ name: String) {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
