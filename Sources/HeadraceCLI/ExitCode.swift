@@ -14,7 +14,7 @@ struct ExitCode: Sendable, Hashable {
     static let checksum = ExitCode(code: 6)
     static let brokenProtocol = ExitCode(code: 7)
 
-    /// The status after a signal, as shells report it.
+    /// Returns the status after a signal: 128 plus its number, as shells report it.
     static func signal(_ number: Int32) -> ExitCode { ExitCode(code: 128 + number) }
 }
 
@@ -43,7 +43,7 @@ extension ExitCode {
         .protocolViolation: .brokenProtocol,
     ]
 
-    /// The exit status of a download that failed with this code.
+    /// Creates the exit status for a download that failed with this error code.
     init(_ code: DownloadError.Code) {
         self = Self.table[code] ?? .other
     }

@@ -11,9 +11,9 @@ struct Expectations: Sendable, Equatable {
         /// The file's entry in a Metalink document.
         let document: Metalink.File?
 
-        /// The checksums of its pieces, if known.
+        /// The checksums of the file's pieces, if known.
         var pieces: PieceHashes? { document?.pieces }
-        /// The last component of its path.
+        /// The last component of the file's path.
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 
@@ -69,7 +69,7 @@ extension [Metalink.File] {
 }
 
 extension Metalink.File {
-    /// Reports that a file with another name is compared with this one.
+    /// Prints that the file `other` is compared with this document entry, unless their names are equal.
     func reportName(unless other: String) {
         guard other != name else { return }
         Console.error.write(

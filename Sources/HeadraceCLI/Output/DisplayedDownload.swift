@@ -17,7 +17,7 @@ struct DisplayedDownload: Sendable, Equatable {
     var proof: String?
     /// The verified checksum.
     var checksum: Checksum?
-    /// `false` while the download waits for a retry.
+    /// Whether the download is running; `false` while it waits for a retry.
     var isRunning = true
 
     init(id: String, request: DownloadRequest) {

@@ -4,7 +4,7 @@ import Headrace
 ///
 /// The only type that writes the output of ``ProgressRenderer``.
 actor ProgressPrinter {
-    /// The number of past events that a download stores.
+    /// The maximum number of past events that a download stores for later followers.
     private static let maxHistory = 256
 
     private let start = ContinuousClock.now
@@ -37,7 +37,7 @@ actor ProgressPrinter {
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
-    /// The interval of ``draw()``; `nil` if there is no progress display.
+    /// Returns the interval between progress updates, or between failure reports of a quiet run; `nil` for plain output.
     nonisolated func interval() async -> Duration? {
         switch await renderer.style {
         case .live: .milliseconds(100)
@@ -47,12 +47,12 @@ actor ProgressPrinter {
         }
     }
 
-    /// Records the states of downloads.
+    /// Records the states of downloads for the totals.
     func recordStates(of downloads: [Download]) {
         for download in downloads { renderer.setState(download.state, of: download.id) }
     }
 
-    /// The ended downloads that were never followed.
+    /// Returns the ended downloads that were never followed.
     func endedButNotFollowed(among downloads: [Download]) -> [Download] {
         downloads.filter { seen[$0.id] == nil && $0.state.isEnded }
     }
@@ -82,7 +82,7 @@ actor ProgressPrinter {
 
     /// Shows the progress of the running downloads.
     func draw() async {
-        // Polled here, so that a download that ends between two frames costs nothing.
+        // Reads the progress only when drawing, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {
             guard let progress = await download.currentProgress else { continue }
             renderer.update(progress, of: id, isRunning: download.state == .running)
@@ -94,7 +94,7 @@ actor ProgressPrinter {
         }
     }
 
-    /// Forgets the drawn status area, as after the process was in the background.
+    /// Makes the next frame start on a new line, for example after the process was in the background.
     func forgetStatusArea() {
         area.forget()
     }
