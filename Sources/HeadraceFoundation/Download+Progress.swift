@@ -4,14 +4,14 @@ public import Headrace
 extension Download {
     /// Updates a `Progress` from the download, for views, menus and file managers that display one.
     ///
-    /// The unit is bytes. The progress is indeterminate while the size is unknown, and is complete only once the file has
-    /// its final name. The user info contains the throughput, the remaining time and the URL of the finished file.
+    /// The unit is bytes. The progress is indeterminate while the size is unknown, and is complete only once the file
+    /// has its final name. The user info contains the throughput, the remaining time and the URL of the finished file.
     /// Pausing, resuming or cancelling the progress does the same to the download.
     ///
     /// Returns when the download has ended. A finished download completes the progress, and a cancelled one cancels it.
     /// After a failure, the progress stays at the received bytes, and ``Headrace/Download/value`` throws the error.
     /// Cancelling the calling task only stops the updates.
-    /// - Parameter progress: The object to update, which may have a parent; no other code may change it in the meantime.
+    /// - Parameter progress: The object to update, which may have a parent. No other code may change it meanwhile.
     public func report(to progress: Progress) async {
         let (verbs, wishes) = AsyncStream.makeStream(of: Verb.self)
         progress.kind = .file

@@ -1,7 +1,7 @@
 /// Passes the bytes of one response from the network thread to the task that reads them.
 ///
-/// The producer's side is synchronous and may be called from any one thread at a time. The reader's side is asynchronous, for
-/// one task. ``ResponseStreamState`` makes the decisions.
+/// The producer's side is synchronous and may be called from any one thread at a time. The reader's side is
+/// asynchronous, for one task. ``ResponseStreamState`` makes the decisions.
 package final class ResponseStream: Sendable {
     /// The reader's control over the producer; both closures may be called from any thread.
     package struct Producer: Sendable {

@@ -2,8 +2,8 @@
 enum Spelling {
     /// Returns the known word closest to an unknown `word`; `nil` if none is close, or if several are equally close.
     ///
-    /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing, extra or
-    /// swapped.
+    /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing,
+    /// extra or swapped.
     static func nearest(to word: some StringProtocol, in known: some Sequence<String>) -> String? {
         let word = Array(word.lowercased())
         guard word.count >= 2 else { return nil }

@@ -152,8 +152,7 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// Returns the requests for the given URLs, the listed URLs and the files of documents, in this order; throws if any
-    /// is invalid.
+    /// Returns the requests for the given URLs, the listed URLs and the files of documents; throws if any is invalid.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],

@@ -65,7 +65,7 @@ struct Run {
             await printer.recordStates(of: downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
-            // With nothing to do, the run still reads the pending events; the stream finishes when the manager shuts down.
+            // With nothing to do, the run still reads the pending events, until the shutdown finishes the stream.
             if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
@@ -211,8 +211,7 @@ struct Run {
         }
     }
 
-    /// Carries out the last commands of other processes before the run ends; returns `false` if the queue's directory is
-    /// lost.
+    /// Carries out the last commands of other processes before the run ends; returns `false` if the directory is lost.
     private func takeLastCommands() async -> Bool {
         guard case .shared(_, watches: false) = mode else { return true }
         do throws(DownloadError) {

@@ -3,7 +3,7 @@ enum Glyphs: Sendable, Equatable {
     case ascii
     case unicode
 
-    /// Chooses Unicode if the locale, from `LC_ALL`, `LC_CTYPE` or `LANG`, uses UTF-8 (POSIX, 8.2), and ASCII otherwise.
+    /// Chooses Unicode if the locale, from `LC_ALL`, `LC_CTYPE` or `LANG`, uses UTF-8 (POSIX, 8.2), or else ASCII.
     init(_ environment: (String) -> String?) {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         let encoding = locale.split(separator: ".").last?.prefix { $0 != "@" }.lowercased()

@@ -37,7 +37,7 @@ actor ProgressPrinter {
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
-    /// Returns the interval between progress updates, or between failure reports of a quiet run; `nil` for plain output.
+    /// Returns the interval of progress updates, or of failure reports in a quiet run; `nil` for plain output.
     nonisolated func interval() async -> Duration? {
         switch await renderer.style {
         case .live: .milliseconds(100)
@@ -68,7 +68,7 @@ actor ProgressPrinter {
         } while await continues(download)
     }
 
-    /// Reports downloads that failed or were cancelled since the last call; for quiet runs, which do not follow downloads.
+    /// In a quiet run, which follows no downloads, reports those that failed or were cancelled since the last call.
     func reportFailures(among downloads: [Download]) async {
         for download in downloads {
             switch download.state {
@@ -107,13 +107,13 @@ actor ProgressPrinter {
         reported.remove(id)
     }
 
-    /// Prints a problem with the queue itself; each message once.
+    /// Prints a problem with the queue itself, unless the same message was printed before.
     func warn(_ message: String) {
         guard warnings.insert(message).inserted else { return }
         print([.error("headrace: \(message)".printable)])
     }
 
-    /// Prints why the queue cannot be read or written; once per error code, because each attempt may fail on another file.
+    /// Prints why the queue cannot be read or written, once per error code: each attempt may fail on another file.
     func warn(_ error: DownloadError) {
         guard warnings.insert(error.code.description).inserted else { return }
         warn(error.message)

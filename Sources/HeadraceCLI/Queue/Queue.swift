@@ -77,7 +77,7 @@ extension Verb {
             ),
         ] + queueProcess
 
-    /// A command for existing downloads; `then` reports its results.
+    /// Creates a command that applies to downloads in the queue; `then` reports the results.
     private static func command(
         _ name: String,
         _ summary: String,
@@ -222,8 +222,8 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     }
 }
 
-/// The time that a queue may be locked by other commands, which take some milliseconds each; after that, another run is
-/// assumed.
+/// How long `queue run` retries if the queue is locked. Other commands lock the queue only for milliseconds, so after
+/// this time another `queue run` must have locked it.
 private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
@@ -260,7 +260,7 @@ extension DownloadRegistry {
         self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
 
-    /// The downloads, after carrying out commands that a terminated process left behind; reports damage to the queue.
+    /// Carries out commands that a terminated process left behind, prints damage to the queue, and returns the downloads.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
         for finding in findings {
@@ -269,7 +269,7 @@ extension DownloadRegistry {
         return downloads
     }
 
-    /// The error for a command that the process running the queue has not carried out in time.
+    /// Returns the error for a command that the process running the queue has not carried out in time.
     fileprivate func isYetToCarryOut() async -> DownloadError {
         var process = "the process that runs the queue"
         if let holder = try? await processID { process = "process \(holder), which runs the queue," }
@@ -280,7 +280,7 @@ extension DownloadRegistry {
         )
     }
 
-    /// Reports that no process runs the queue, if that can be determined; the change itself is already saved.
+    /// Prints that no process runs the queue, if that is certain; the change itself is already saved.
     fileprivate func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
         let command = "headrace queue run\(arguments.queueWords)"
@@ -316,7 +316,7 @@ extension [DownloadSnapshot] {
 }
 
 extension DownloadSnapshot {
-    /// A download that has just been added to the queue.
+    /// Creates the snapshot of a download that was just added to the queue.
     fileprivate init(added request: DownloadRequest, as id: Download.ID) {
         self.init(
             id: id,

@@ -25,7 +25,7 @@ struct SystemdUnit: Sendable, Equatable {
         """
     }
 
-    /// The text quoted as one word of a command line; specifiers are escaped everywhere, variables only in arguments.
+    /// Quotes the text as one word, escaping `%` specifiers and, if `variables` is set, as in arguments, also `$`.
     static func quoted(_ text: String, variables: Bool = false) -> String {
         var quoted = ""
         for scalar in text.unicodeScalars {

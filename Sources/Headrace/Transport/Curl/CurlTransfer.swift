@@ -98,8 +98,8 @@ final class CurlTransfer {
         guard let headers = CurlHeaderList(fields) else { throw Self.rejected(HR_E_OUT_OF_MEMORY) }
         self.headers = headers
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
-        // The remaining options are not essential: libcurl may have been built without them. Without HR_OPT_HTTP_VERSION, it
-        // chooses the version itself, and `receive(header:)` rejects a wrong one.
+        // The remaining options are not essential: libcurl may have been built without them. Without
+        // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
         set(HR_OPT_HTTP_VERSION, request.avoidsHTTP2 ? HR_HTTP_VERSION_1_1 : HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)

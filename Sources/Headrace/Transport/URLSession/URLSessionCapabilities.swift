@@ -11,8 +11,8 @@ struct URLSessionCapabilities: Sendable, Hashable {
 
     /// The capabilities on Apple platforms.
     static let apple = URLSessionCapabilities(suspends: true, evaluatesServerTrust: true, choosesProxies: true)
-    /// The capabilities of swift-corelibs-foundation, where a suspended task starts over and the proxies of the environment are
-    /// always used.
+    /// The capabilities of swift-corelibs-foundation, where a suspended task starts over and the proxies of the
+    /// environment are always used.
     static let corelibs = URLSessionCapabilities(suspends: false, evaluatesServerTrust: false, choosesProxies: false)
 
     /// The capabilities on this platform.
