@@ -143,7 +143,7 @@ typedef struct hr_address hr_address;
 typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
 /// Receives the events that libcurl wants to be watched on a socket (`what`).
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
-/// Called when the peer of a TLS connection has sent close_notify, the alert that ends the connection in order.
+/// Called when the peer of a TLS connection has sent close_notify, the alert that announces an orderly end.
 typedef void (*hr_goodbye_callback)(void *context, const void *tls);
 /// Receives the time until libcurl must be called without an event, in milliseconds; -1 for never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);

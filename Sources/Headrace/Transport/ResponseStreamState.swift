@@ -113,7 +113,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         }
     }
 
-    /// Records that the reader took a chunk; returns `true` if the paused producer should resume.
+    /// Records that the reader took `count` bytes; returns `true` if the paused producer should resume.
     mutating func taken(_ count: Int) -> Bool {
         bufferedBytes -= count
         guard isProducerPaused, bufferedBytes <= lowWatermark else { return false }

@@ -62,7 +62,7 @@ package struct TransportRequest: Sendable, Hashable {
 /// The body of a response, read in pieces by a single consumer.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
-    /// The body's handle for rate limits; `nil` until a limit applies.
+    /// The handle that applies rate limits to this body; `nil` until a limit is set.
     var lane: ThrottleHandle?
     /// Whether the limit of buffered bytes is lower than the transport's own.
     private(set) var isHeldBack: Bool
@@ -104,7 +104,7 @@ package struct ResponseBody: Sendable {
 }
 
 extension RedirectChain {
-    /// Returns the request for the current URL of the chain, with the given fields added.
+    /// Returns the request for the current URL of the redirect chain, with the given fields added.
     func request(with rangeFields: [HeaderField], _ configuration: DownloadConfiguration) -> TransportRequest {
         TransportRequest(
             url: url,

@@ -4,7 +4,7 @@ import HeadracePlatform
 /// The files to verify, with their expected checksums.
 struct Expectations: Sendable, Equatable {
     struct File: Sendable, Equatable {
-        /// The path that was given or that a checksum file or document lists, relative to the current directory.
+        /// The file's path, from the command line, a checksum file or a document; relative to the current directory.
         let path: String
         /// The checksum of the whole file, if known.
         let checksum: Checksum?

@@ -80,7 +80,7 @@ actor ProgressPrinter {
         }
     }
 
-    /// Shows the progress of the running downloads.
+    /// Updates the progress display, or with `--json` prints a line with the progress of each running download.
     func draw() async {
         // Reads the progress only when drawing, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {

@@ -222,8 +222,9 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     }
 }
 
-/// How long `queue run` retries if the queue is locked. Other commands lock the queue only for milliseconds, so after
-/// this time another `queue run` must have locked it.
+/// The time for which `queue run` retries if the queue is locked.
+///
+/// Other commands lock it for some milliseconds only, so after this time, another `queue run` must have locked it.
 private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
@@ -260,7 +261,7 @@ extension DownloadRegistry {
         self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
 
-    /// Carries out commands that a terminated process left behind, prints damage to the queue, and returns the downloads.
+    /// Carries out commands that a terminated process left behind, prints damage to the queue, returns the downloads.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
         for finding in findings {

@@ -154,7 +154,7 @@ struct QueueSelector: Sendable, Equatable {
 }
 
 extension QueuePosition {
-    /// Parses the operands of `queue move` after the download.
+    /// Parses the operands of `queue move` that follow the download, such as `first` or `before %3`.
     init(_ words: some Collection<String>, in queue: [DownloadSnapshot]) throws(UsageError) {
         let words = Array(words)
         switch (words.first, words.count) {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The credentials of a manager, in memory only, and the tasks that wait for one from the provider.
+/// The credentials of a download manager, in memory only, and the tasks that wait for the credential provider.
 final class CredentialStore: Sendable {
     typealias Provider = @Sendable (CredentialRequest) async throws -> Credential?
 
