@@ -71,7 +71,9 @@ extension Progress {
         count(total, of: total)
     }
 
-    /// Sets both counts, which must not be equal in between: a parent would add its child's portion again.
+    /// Sets both counts.
+    ///
+    /// In between, they are never equal, because a parent would then count its child as complete.
     private func count(_ completed: Int64, of total: Int64?) {
         completedUnitCount = min(completedUnitCount, completed, (total ?? .max) - 1)
         totalUnitCount = total ?? -1

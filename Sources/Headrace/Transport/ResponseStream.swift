@@ -153,7 +153,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Closes the stream for the reader, from any thread, and cancels a running producer.
+    /// Closes the stream, and cancels the producer if it has not finished; may be called from any thread.
     package func close() {
         let (cancel, waiter, chunks) = storage.withLock { storage in
             let (stopsProducer, wakesReader) = storage.state.close()

@@ -97,7 +97,7 @@ package struct ResponseBody: Sendable {
         try await stream.nextChunk(atMost: maximum)
     }
 
-    /// Returns the memory of a chunk for reuse.
+    /// Releases the memory of a chunk to the pool of buffers.
     package func recycle(_ chunk: consuming Chunk) {
         stream.pool.give(chunk)
     }

@@ -59,7 +59,7 @@ struct ProgressRenderer: Sendable {
         }
     }
 
-    /// Records an event, and returns the lines for it.
+    /// Records an event, and returns the lines to print for it.
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
         let lines = lines(for: event, of: item)

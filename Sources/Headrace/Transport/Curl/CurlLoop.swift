@@ -151,7 +151,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Fails the transfers whose start commands the thread received too late to perform them.
+    /// Fails the transfers whose start commands arrived after the thread stopped performing commands.
     private static func drain(_ mailbox: Mailbox) {
         let commands = mailbox.shared.withLock { shared in
             shared.isStopping = true

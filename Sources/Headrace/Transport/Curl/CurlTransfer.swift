@@ -247,7 +247,7 @@ final class CurlTransfer {
     /// The silence after which the connection of a cancelled transfer is not reused.
     private static let maxTrustedSilence: Duration = .seconds(1)
 
-    /// The start of the time in which the server sent nothing to a ready reader; `nil` while connecting or paused.
+    /// The start of the server's current silence; `nil` while connecting, or while the reader has no room.
     private var silentSince: SuspendingClock.Instant? {
         guard !isPaused else { return nil }
         if let lastActivity { return lastActivity }
@@ -256,7 +256,7 @@ final class CurlTransfer {
         return microseconds > 0 ? start + .microseconds(microseconds) : nil
     }
 
-    /// Returns how long the server has sent nothing to a ready reader; `nil` while connecting or paused.
+    /// Returns the duration of the server's current silence; `nil` while connecting, or while the reader has no room.
     func silence(at now: SuspendingClock.Instant) -> Duration? { silentSince.map { now - $0 } }
 
     /// Returns whether the connection may be dead, so that no later request should reuse it.

@@ -2,7 +2,7 @@
 ///
 /// For each origin, at most one provider request is in progress; other transfers wait for its result.
 struct CredentialCache: Sendable {
-    /// The next step for a request that the server rejected.
+    /// The next step for a request that the server rejected with status 401.
     enum Next: Sendable, Equatable {
         /// Repeat the request with this credential.
         case use(Credential)

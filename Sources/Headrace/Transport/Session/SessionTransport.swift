@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Adds the proxy, cookies and credential for the URL to each request, and authenticates when a server requires it.
 ///
-/// The `Authorization` field of a request is never replaced, and a 401 response to such a request is final.
+/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final.
 struct SessionTransport: Transport {
     /// The maximum number of retries of a request with other credentials.
     private static let maxLogins = 4
