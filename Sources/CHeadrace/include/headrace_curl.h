@@ -148,7 +148,7 @@ typedef void (*hr_goodbye_callback)(void *context, const void *tls);
 /// Receives the time until libcurl must be called without an event, in milliseconds; -1 for never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
-/// Loads libcurl once and returns its version number, such as 0x075801, or 0 if it is unusable.
+/// Loads libcurl once and returns its version number, such as 0x075801, or 0 if libcurl is missing or unusable.
 unsigned int hr_curl_load(void);
 /// Returns the version as text, or the reason why libcurl could not be loaded. Never freed.
 const char *hr_curl_description(void);

@@ -186,7 +186,7 @@ package final class ResponseStream: Sendable {
         waiter?.resume()
     }
 
-    /// Removes the first chunk or its first bytes; the stream must have one.
+    /// Removes the first chunk, or up to `maximum` bytes of it, from a stream that has buffered bytes.
     private func takeFirst(_ maximum: Int, of storage: inout Storage) -> Chunk {
         guard storage.chunks[0].count > maximum else { return storage.chunks.removeFirst() }
         var part = pool.take(capacity: storage.chunks[0].capacity)

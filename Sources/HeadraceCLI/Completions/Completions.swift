@@ -35,7 +35,7 @@ enum Completions {
             ? verbs.first { $0.name == word }?.summary ?? "" : "manage the download queue"
     }
 
-    /// Returns the first words that several commands share, such as `queue`.
+    /// Returns the first words that name a group of commands, such as `queue`.
     static func groups(_ verbs: [Verb]) -> [String] {
         words(verbs).filter { !Verb.group($0, in: verbs).isEmpty }
     }

@@ -57,7 +57,7 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file of the documents with this name, or else their only file.
+    /// Returns the file with this name, or else the only file that the documents describe; `nil` if there are several.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }

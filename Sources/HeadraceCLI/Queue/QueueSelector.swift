@@ -1,6 +1,6 @@
 import Headrace
 
-/// The downloads of the queue that a command applies to.
+/// Selects the downloads of the queue that a command applies to.
 struct QueueSelector: Sendable, Equatable {
     /// The paragraph of the help text about selecting downloads.
     static let notes = """

@@ -54,7 +54,7 @@ final class CurlLoop: Sendable {
             wake()
         }
 
-        /// Makes further commands wake the thread; returns `false` if commands are already pending.
+        /// Makes the next command wake the thread; returns `false` if a pending command or a stop forbids waiting.
         func beginWaiting() -> Bool {
             shared.withLock { shared in
                 shared.isWaiting = shared.commands.isEmpty && !shared.isStopping

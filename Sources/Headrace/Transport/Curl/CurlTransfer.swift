@@ -301,7 +301,7 @@ final class CurlTransfer {
 
     /// Creates the socket for an address.
     ///
-    /// If the address is not allowed, returns no socket, and libcurl tries the host's next address.
+    /// If the address is not allowed, returns `HR_SOCKET_BAD`, and libcurl tries the host's next address.
     ///
     /// Replaces libcurl's own function, whose sockets child processes would inherit.
     fileprivate func socket(for address: OpaquePointer) -> Int32 {

@@ -24,7 +24,7 @@ struct URLSessionCapabilities: Sendable, Hashable {
         #endif
     }
 
-    /// Throws `invalidRequest` for the first unsupported setting.
+    /// Throws `invalidRequest` if the configuration has a setting that the platform does not support.
     func validate(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
