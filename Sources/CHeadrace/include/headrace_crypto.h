@@ -29,7 +29,7 @@ const char *hr_crypto_description(void);
 hr_digest hr_digest_new(hr_digest_algorithm algorithm);
 /// Hashes more bytes; returns 1, or 0 on failure.
 int hr_digest_update(hr_digest digest, const void *bytes, size_t count);
-/// Writes the digest to `bytes`, at most 64 of them; returns the digest's size, or 0 on failure.
+/// Writes the digest, of at most 64 bytes, to `bytes`; returns its size, or 0 on failure.
 int hr_digest_finalize(hr_digest digest, unsigned char *bytes);
 void hr_digest_free(hr_digest digest);
 

@@ -141,7 +141,7 @@ typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void 
 typedef struct hr_address hr_address;
 /// Opens the socket for an address and returns it, or returns HR_SOCKET_BAD to refuse the address.
 typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
-/// Receives the events that libcurl wants to be watched on a socket (`what`).
+/// Receives in `what` the events that libcurl wants Headrace to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
 /// Called when the peer of a TLS connection has sent close_notify, the alert that announces an orderly end.
 typedef void (*hr_goodbye_callback)(void *context, const void *tls);

@@ -19,7 +19,7 @@ package final class ResponseStream: Sendable {
     }
 
     private struct Storage {
-        /// The capacity of the next chunk; the first chunk is small, since it may contain the complete body.
+        /// The capacity of the next chunk in bytes; the first chunk is small, since it may contain the complete body.
         var nextCapacity: Int
         var state: ResponseStreamState
         var head: ResponseHead?

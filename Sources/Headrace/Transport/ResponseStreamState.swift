@@ -129,7 +129,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return true
     }
 
-    /// Closes the stream for the reader.
+    /// Closes the stream, because the reader has left.
     ///
     /// Returns whether the producer must be stopped, and whether a waiting reader must be woken.
     mutating func close() -> (stopsProducer: Bool, wakesReader: Bool) {

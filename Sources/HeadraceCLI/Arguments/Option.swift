@@ -75,7 +75,7 @@ enum Option: String, CaseIterable, Sendable {
         .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
     ])
 
-    /// Whether the argument is the path of a file.
+    /// Whether the option's argument is the path of a file.
     var namesFile: Bool { Self.table.contains { $0.option == self && $0.completion == .file } }
 
     /// The headings of the help text, in their order.

@@ -19,7 +19,7 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
 }
 
-/// Downloads the files of the Metalink documents among the finished files, and returns the combined status.
+/// Downloads the files that the finished Metalink documents describe, and returns the combined status.
 private func follow(
     documentsAmong finished: [String],
     _ options: GetOptions,

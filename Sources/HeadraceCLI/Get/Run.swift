@@ -234,7 +234,7 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// Returns a message about the queue, with its directory.
+    /// Returns the message, preceded by the directory of the queue.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }

@@ -13,7 +13,7 @@ struct DisplayedDownload: Sendable, Equatable {
     var progress = DownloadProgress()
     /// The number of bytes that a resumed download had already received; `nil` again once the response is reported.
     var bytesKept: Int64?
-    /// The successful verification, for messages: `sha256 verified`.
+    /// The result of a successful verification as shown in messages, such as `sha256 verified`.
     var proof: String?
     /// The verified checksum.
     var checksum: Checksum?

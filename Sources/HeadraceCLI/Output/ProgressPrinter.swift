@@ -125,7 +125,7 @@ actor ProgressPrinter {
         print([.error(renderer.explanation(ofWaitingFor: count))])
     }
 
-    /// Prints the last lines, and returns the exit status of the run.
+    /// Prints the summary, or `message` if a signal stopped downloads, and returns the exit status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []
         print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])

@@ -261,7 +261,9 @@ extension DownloadRegistry {
         self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
 
-    /// Carries out commands that a terminated process left behind, prints damage to the queue, returns the downloads.
+    /// Returns the downloads, after carrying out commands that a terminated process left behind.
+    ///
+    /// Prints a message if the queue's files are damaged.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
         for finding in findings {

@@ -36,7 +36,7 @@ extension Verb {
     ]
 }
 
-/// The size at which the log of earlier runs is replaced by a new one.
+/// The size in bytes at which the log of earlier runs is replaced by a new one.
 private let maxLogBytes = 1 << 20
 
 /// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has failed.

@@ -15,6 +15,7 @@ struct QueueTable: Sendable {
     /// The cells of the last column, which is shortened to fit the terminal.
     private let last: [String]
 
+    /// Creates the table of the given downloads.
     /// - Parameters:
     ///   - all: The whole queue; short ids have enough digits to be unique in it.
     ///   - shown: The downloads to show.

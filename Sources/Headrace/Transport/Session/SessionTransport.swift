@@ -4,7 +4,7 @@ import HeadracePlatform
 ///
 /// If the request has its own `Authorization` field, no credential is added, and a 401 response is final.
 struct SessionTransport: Transport {
-    /// The maximum number of retries of a request with other credentials.
+    /// The maximum number of times that a request is repeated with another credential.
     private static let maxLogins = 4
 
     let base: any Transport

@@ -27,7 +27,7 @@ struct ServerTrust: Sendable {
         }
     }
 
-    /// Evaluates the server's certificate, and calls `completion` with an error if the server is not trusted, or `nil`.
+    /// Evaluates the server's certificate; calls `completion` with an error, or with `nil` if the server is trusted.
     ///
     /// The evaluation is asynchronous, because the system may access the network for it.
     func evaluate(

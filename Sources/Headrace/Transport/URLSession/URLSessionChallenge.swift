@@ -7,6 +7,7 @@ enum URLSessionChallenge: Sendable, Hashable {
     /// The server's certificate is evaluated with the authorities and pins of the configuration.
     case evaluateServer
 
+    /// Chooses the action for a challenge.
     /// - Parameters:
     ///   - method: The system's name of the authentication method.
     ///   - isProxy: Whether the proxy sent the challenge; the system handles logins and certificates for proxies.

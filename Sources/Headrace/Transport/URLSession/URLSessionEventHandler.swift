@@ -9,7 +9,7 @@ import FoundationNetworking
 final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     private struct State {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
-        /// The sessions that have not been invalidated yet.
+        /// The number of sessions that have not been invalidated yet.
         var openSessions = 0
         /// Whether the transport has been shut down, which cancels the tasks of its sessions.
         var isShutDown = false

@@ -2,7 +2,7 @@
 ///
 /// `URLSession` does not report when it has connected, so before the head, both timeouts apply in sequence.
 struct URLSessionTransferState: Sendable {
-    /// The action for the task after a delivery.
+    /// Whether the task continues or must be suspended after a delivery.
     enum Step: Equatable {
         case proceed
         case suspend
