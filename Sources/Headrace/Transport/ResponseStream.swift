@@ -3,7 +3,7 @@
 /// The producer's side is synchronous and may be called from any one thread at a time. The reader's side is
 /// asynchronous, for one task. ``ResponseStreamState`` makes the decisions.
 package final class ResponseStream: Sendable {
-    /// The reader's control over the producer; both closures may be called from any thread.
+    /// The closures with which the reader resumes or cancels the producer; they may be called from any thread.
     package struct Producer: Sendable {
         let resume: @Sendable () -> Void
         let cancel: @Sendable () -> Void

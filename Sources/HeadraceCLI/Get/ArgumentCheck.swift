@@ -41,7 +41,7 @@ enum ArgumentCheck {
         }
     }
 
-    /// Parses a schedule of rates; errors have the library's messages.
+    /// Parses a schedule of rates; an error has the library's message.
     static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
         do {
             return try RateSchedule(parsing: text)

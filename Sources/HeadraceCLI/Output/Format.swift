@@ -1,4 +1,4 @@
-/// Formats numbers for people.
+/// Formats sizes, speeds, durations and fractions for people to read.
 enum Format {
     /// The maximum length of a result of ``size(_:)``, such as `1023 MiB`.
     static let sizeWidth = 8

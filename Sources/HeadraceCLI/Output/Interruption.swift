@@ -22,7 +22,7 @@ struct Interruption: Sendable {
 
     /// The treatment of a finished file when the same command runs again.
     enum Rerun: Sendable, Equatable {
-        /// Checks with the server; without a validator the file is downloaded again.
+        /// Revalidates the file with the server; without a validator, downloads the file again.
         case checks
         case downloads
         case skips

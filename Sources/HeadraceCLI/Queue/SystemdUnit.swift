@@ -25,7 +25,7 @@ struct SystemdUnit: Sendable, Equatable {
         """
     }
 
-    /// Quotes the text as one word, escaping `%` specifiers and, if `variables` is set, as in arguments, also `$`.
+    /// Quotes the text as one word; escapes `%`, and also `$` if `variables` is set, which only arguments need.
     static func quoted(_ text: String, variables: Bool = false) -> String {
         var quoted = ""
         for scalar in text.unicodeScalars {

@@ -107,7 +107,7 @@ final class CurlTransfer {
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.minBufferBytes, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
-        // Some releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
+        // Some libcurl releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
         if isFresh || request.avoidsHTTP2 || reuse == .none { set(HR_OPT_FRESH_CONNECT, 1) }
         if case .idle(let seconds) = reuse { set(HR_OPT_MAXAGE_CONN, seconds) }
         if isFresh {
@@ -116,7 +116,7 @@ final class CurlTransfer {
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)
-        // Without this, removing a handle waits for its name lookup. Not available before 7.87.
+        // Without this option, which libcurl has since 7.87, removing a handle waits for its name lookup.
         set(HR_OPT_QUICK_EXIT, 1)
     }
 

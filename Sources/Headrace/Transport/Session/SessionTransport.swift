@@ -110,7 +110,7 @@ struct SessionTransport: Transport {
 }
 
 extension ResponseBody {
-    /// The maximum size of an unneeded body that is read so that its connection can be reused.
+    /// The maximum size, in bytes, of an unneeded body that is read so that its connection can be reused.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
     /// Reads a short unneeded body for up to a second, so that its connection can be reused.

@@ -107,7 +107,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // The response is delivered unchanged; RedirectPolicy decides.
+        // Delivers the redirect response itself; RedirectPolicy decides whether it is followed.
         completionHandler(nil)
     }
 
@@ -151,7 +151,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
         let isWanted = transfer(ObjectIdentifier(dataTask))?.receive(response) ?? false
-        // On Linux, the disposition has no effect.
+        // URLSession on Linux ignores the disposition.
         if !isWanted { dataTask.cancel() }
         completionHandler(isWanted ? .allow : .cancel)
     }
