@@ -145,7 +145,7 @@ typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *a
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
 /// Called when the peer of a TLS connection has sent close_notify, the alert that announces an orderly end.
 typedef void (*hr_goodbye_callback)(void *context, const void *tls);
-/// Receives the time until libcurl must be called without an event, in milliseconds; -1 for never.
+/// Receives the milliseconds after which libcurl must be called even without an event; -1 for never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
 /// Loads libcurl once and returns its version number, such as 0x075801, or 0 if libcurl is missing or unusable.

@@ -83,7 +83,7 @@ extension DownloadRequest {
 }
 
 extension GetOptions {
-    /// The treatment of a finished file if the same command runs again.
+    /// The way in which the same command, run again, treats a finished file.
     var rerun: Interruption.Rerun {
         guard conflictPolicy != .skip else { return .skips }
         return refetchPolicy == .always ? .downloads : .checks

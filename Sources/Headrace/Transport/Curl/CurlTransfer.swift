@@ -321,7 +321,7 @@ final class CurlTransfer {
     // MARK: Delivery
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        // Only the first line of a head counts as activity, so a slow head or slow trailers still time out.
+        // Of a head's lines, only the status line extends the stall timeout. Trailers do not extend it.
         if head.extendsStallTimeout { lastActivity = time.now }
         isReceivingTrailers = head.isComplete
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }

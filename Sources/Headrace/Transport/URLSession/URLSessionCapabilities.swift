@@ -4,7 +4,7 @@ import HeadracePlatform
 struct URLSessionCapabilities: Sendable, Hashable {
     /// Whether a suspended task resumes at its current position.
     var suspends: Bool
-    /// Whether servers can be evaluated with custom authorities and by their keys.
+    /// Whether servers can be evaluated with custom certificate authorities and key pins.
     var evaluatesServerTrust: Bool
     /// Whether the proxy can be chosen for each request.
     var choosesProxies: Bool
