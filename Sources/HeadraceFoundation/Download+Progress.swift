@@ -71,9 +71,9 @@ extension Progress {
         count(total, of: total)
     }
 
-    /// Sets both counts.
+    /// Sets the completed and the total unit count.
     ///
-    /// In between, they are never equal, because a parent would then count its child as complete.
+    /// The counts are never equal in between, because a parent would then count its child as complete.
     private func count(_ completed: Int64, of total: Int64?) {
         completedUnitCount = min(completedUnitCount, completed, (total ?? .max) - 1)
         totalUnitCount = total ?? -1

@@ -39,7 +39,7 @@ extension Verb {
 /// The size in bytes at which the log of earlier runs is replaced by a new one.
 private let maxLogBytes = 1 << 20
 
-/// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has failed.
+/// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has exited.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
     let log = registry.log
