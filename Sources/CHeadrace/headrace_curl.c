@@ -266,8 +266,8 @@ static void append(struct suites *suites, const char *name) {
     }
 }
 
-// Prefers AES-128 to AES-256, as browsers do: every server supports it (RFC 8446, section 9.1), and it takes a fifth less
-// CPU time on both sides. Other ciphers keep their order, and those that the system has disabled stay disabled.
+// Prefers AES-128 to AES-256, as browsers do: every server supports it (RFC 8446, section 9.1), and it takes a fifth
+// less CPU time on both sides. Other ciphers keep their order, and ciphers disabled by the system stay disabled.
 static void prefer_aes_128(void *context) {
     struct suites tls_1_3 = {.length = 0}, tls_1_2 = {.length = 0};
     const void *ciphers = ssl.CTX_get_ciphers(context);

@@ -321,7 +321,7 @@ final class CurlTransfer {
     // MARK: Delivery
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        // Of a head's lines, only the status line extends the stall timeout. Trailers do not extend it.
+        // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
         if head.extendsStallTimeout { lastActivity = time.now }
         isReceivingTrailers = head.isComplete
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
