@@ -3,7 +3,7 @@
 #ifndef HEADRACE_CRYPTO_CHECKS_H
 #define HEADRACE_CRYPTO_CHECKS_H
 
-// Calling the loaded pointer with another type would be undefined behaviour.
+// Calling a function through a pointer of another type would be undefined behaviour.
 #define SAME_TYPE(pointer, function) _Static_assert(__builtin_types_compatible_p(__typeof__(&function), pointer), #function)
 
 SAME_TYPE(EVP_MD_CTX *(*)(void), EVP_MD_CTX_new);

@@ -29,7 +29,7 @@ typedef struct hr_version_info {
     const char *ssl_version;
 } hr_version_info;
 
-// CURLMsg.
+// The layout of libcurl's CURLMsg.
 typedef struct hr_message {
     int msg;
     hr_easy easy;
@@ -39,13 +39,13 @@ typedef struct hr_message {
     } data;
 } hr_message;
 
-// curl_tlssessioninfo.
+// The layout of libcurl's curl_tlssessioninfo.
 typedef struct hr_tls_session {
     int backend;
     const void *internals;
 } hr_tls_session;
 
-// curl_sockaddr. An address longer than a struct sockaddr extends past the end of the structure.
+// The layout of libcurl's curl_sockaddr. An address longer than a struct sockaddr extends past the structure's end.
 struct hr_address {
     int family;
     int type;
@@ -76,11 +76,11 @@ static struct {
     hr_message *(*multi_info_read)(hr_multi, int *);
 } curl;
 
-// OpenSSL's functions, looked up through libcurl, which may use another TLS library.
+// OpenSSL's functions, found through libcurl's dependencies; NULL if libcurl uses another TLS library.
 static struct {
     void (*CTX_set_info_callback)(void *context, void (*callback)(const void *tls, int where, int value));
     void (*get0_alpn_selected)(const void *tls, const unsigned char **name, unsigned int *size);
-    // The functions below serve the order of the ciphers and exist since OpenSSL 1.1.1.
+    // The functions below change the order of the ciphers; OpenSSL provides all of them since 1.1.1.
     const void *(*CTX_get_ciphers)(const void *context);
     int (*CTX_set_ciphersuites)(void *context, const char *names);
     int (*CTX_set_cipher_list)(void *context, const char *names);
@@ -142,7 +142,7 @@ static void load(void) {
     hr_version_info *info = curl.version_info(0);
     description = info->version;
     loaded_version = info->version_num;
-    // Another TLS library has contexts of another type, even if libcurl also links OpenSSL for something else.
+    // Contexts of another TLS library must not be passed to OpenSSL, which libcurl may link for other purposes.
     if (hr_names_openssl(info->ssl_version)) {
         find_openssl(library);
     }
@@ -266,8 +266,8 @@ static void append(struct suites *suites, const char *name) {
     }
 }
 
-// Prefers AES-128 to AES-256, as browsers do: every server supports it (RFC 8446, section 9.1), and it takes a fifth less
-// CPU time on both sides. Other ciphers keep their order, and those that the system has disabled stay disabled.
+// Prefers AES-128 to AES-256, as browsers do: every server supports it (RFC 8446, section 9.1), and it takes a fifth
+// less CPU time on both sides. Other ciphers keep their order, and ciphers disabled by the system stay disabled.
 static void prefer_aes_128(void *context) {
     struct suites tls_1_3 = {.length = 0}, tls_1_2 = {.length = 0};
     const void *ciphers = ssl.CTX_get_ciphers(context);
@@ -275,7 +275,7 @@ static void prefer_aes_128(void *context) {
         for (int index = 0; index < ssl.sk_num(ciphers); index++) {
             const char *name = ssl.CIPHER_get_name(ssl.sk_value(ciphers, index));
             const int is_1_3 = strncmp(name, "TLS_", 4) == 0;
-            // Without an ephemeral key exchange, AES-128 would be a worse choice than AES-256 with one.
+            // AES-128 without an ephemeral key exchange would be a worse choice than AES-256 with one.
             const int is_preferred = is_1_3 ? strstr(name, "AES_128_GCM") != NULL
                                             : strncmp(name, "ECDHE-", 6) == 0 && strstr(name, "-AES128-GCM-") != NULL;
             if (is_preferred == are_preferred) {

@@ -4,7 +4,7 @@
 #define HEADRACE_CURL_CHECKS_H
 
 #define SAME_VALUE(ours, theirs) _Static_assert((long)(ours) == (long)(theirs), #ours " is not " #theirs)
-// Calling the loaded pointer with another type would be undefined behaviour.
+// Calling a function through a pointer of another type would be undefined behaviour.
 #define SAME_TYPE(pointer, function) _Static_assert(__builtin_types_compatible_p(__typeof__(&function), pointer), #function)
 
 SAME_VALUE(HR_OPT_WRITEDATA, CURLOPT_WRITEDATA);

@@ -14,7 +14,7 @@ struct ExitCode: Sendable, Hashable {
     static let checksum = ExitCode(code: 6)
     static let brokenProtocol = ExitCode(code: 7)
 
-    /// The status after a signal, as shells report it.
+    /// Returns the status after a signal: 128 plus its number, as shells report it.
     static func signal(_ number: Int32) -> ExitCode { ExitCode(code: 128 + number) }
 }
 
@@ -43,12 +43,12 @@ extension ExitCode {
         .protocolViolation: .brokenProtocol,
     ]
 
-    /// The exit status of a download that failed with this code.
+    /// Creates the exit status for a download that failed with this error code.
     init(_ code: DownloadError.Code) {
         self = Self.table[code] ?? .other
     }
 
-    /// Creates the exit status of a run: `success` without failures, the status that all share, or else `other`.
+    /// Creates the exit status of a run: `success` without failures, their common status if there is one, or `other`.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success

@@ -4,14 +4,14 @@ public import Headrace
 extension Download {
     /// Updates a `Progress` from the download, for views, menus and file managers that display one.
     ///
-    /// Units are bytes; the count is indeterminate while the size is unknown, and stays below it until the file has its final
-    /// name. Throughput, remaining time and the URL of the finished file are in the user info. Pausing, resuming or cancelling
-    /// the progress does the same to the download.
+    /// The unit is bytes. The progress is indeterminate while the size is unknown, and is complete only once the file
+    /// has its final name. The user info contains the throughput, the remaining time and the URL of the finished file.
+    /// Pausing, resuming or cancelling the progress does the same to the download.
     ///
-    /// Returns when the download has finished, which completes the progress, or was cancelled, which cancels it, or has failed:
-    /// then the progress stays at the received bytes, and ``Headrace/Download/value`` throws the error. Cancelling the waiting
-    /// task only stops the updates.
-    /// - Parameter progress: The object to update, which may have a parent; no other code may change it in the meantime.
+    /// Returns when the download has ended. A finished download completes the progress, and a cancelled one cancels it.
+    /// After a failure, the progress stays at the received bytes, and ``Headrace/Download/value`` throws the error.
+    /// Cancelling the calling task only stops the updates.
+    /// - Parameter progress: The object to update, which may have a parent. No other code may change it meanwhile.
     public func report(to progress: Progress) async {
         let (verbs, wishes) = AsyncStream.makeStream(of: Verb.self)
         progress.kind = .file
@@ -58,7 +58,7 @@ extension Download {
 extension Progress {
     func show(_ snapshot: DownloadProgress) {
         let total = snapshot.totalBytes.map { max(1, $0) }
-        // The received bytes are not verified or renamed yet, and may still be discarded.
+        // The count stays below the total, because the file is not verified yet, and its bytes may still be discarded.
         count(total.map { min(snapshot.bytesReceived, $0 - 1) } ?? snapshot.bytesReceived, of: total)
         setUserInfoObject(Int(snapshot.bytesPerSecond), forKey: .throughputKey)
         let rest = snapshot.timeRemaining.map { Double($0.components.seconds) }
@@ -66,12 +66,14 @@ extension Progress {
     }
 
     func complete(_ bytes: Int64) {
-        // A count of 0 of 0 would not be complete.
+        // `Progress` does not count 0 of 0 units as complete.
         let total = max(1, bytes)
         count(total, of: total)
     }
 
-    /// Never reaches the total in between, since a parent adds the portion of its child each time that happens.
+    /// Sets the completed and the total unit count.
+    ///
+    /// The counts are never equal in between, because a parent would then count its child as complete.
     private func count(_ completed: Int64, of total: Int64?) {
         completedUnitCount = min(completedUnitCount, completed, (total ?? .max) - 1)
         totalUnitCount = total ?? -1

@@ -1,7 +1,7 @@
-// The modules that differ between platforms, under one name: the C library and the part of Foundation that the package uses.
+// Re-exports the modules that differ between platforms: the C library, and the part of Foundation that is used.
 //
-// The other targets import this module, so that none of their files chooses one. Clients of Headrace do not get these names,
-// since its `import` of this module is not exported.
+// The other targets import this module instead of a platform's own. Headrace does not re-export it, so that its clients
+// do not get these names.
 
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials

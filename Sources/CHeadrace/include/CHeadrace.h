@@ -1,4 +1,4 @@
-// The module's umbrella header.
+// The umbrella header of the C module: what Swift cannot call directly on Linux.
 
 #include "headrace_crypto.h"
 #include "headrace_curl.h"

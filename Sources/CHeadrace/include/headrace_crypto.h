@@ -19,17 +19,17 @@ typedef enum hr_digest_algorithm {
     HR_DIGEST_SHA512,
 } hr_digest_algorithm;
 
-/// Loads libcrypto once; 1, or 0 if it is unusable.
+/// Loads libcrypto once; returns 1, or 0 if libcrypto is missing or unusable.
 int hr_crypto_load(void);
 /// Returns the reason why libcrypto could not be loaded. Never freed.
 const char *hr_crypto_description(void);
 
-/// Starts a hash; NULL if libcrypto does not provide the algorithm, for example because a system policy disables it.
-/// libcrypto must have been loaded.
+/// Starts a hash; libcrypto must have been loaded. Returns NULL if libcrypto does not provide the algorithm, for
+/// example because a system policy disables it.
 hr_digest hr_digest_new(hr_digest_algorithm algorithm);
-/// Hashes more bytes: 1, or 0 on failure.
+/// Hashes more bytes; returns 1, or 0 on failure.
 int hr_digest_update(hr_digest digest, const void *bytes, size_t count);
-/// Writes the digest of at most 64 bytes: its size, or 0 on failure.
+/// Writes the digest, of at most 64 bytes, to `bytes`; returns its size, or 0 on failure.
 int hr_digest_finalize(hr_digest digest, unsigned char *bytes);
 void hr_digest_free(hr_digest digest);
 

@@ -13,7 +13,7 @@
 /// The oldest libcurl that provides everything used here: 7.68.0.
 #define HR_CURL_MINIMUM_VERSION 0x074400
 
-/// An easy handle, which is one transfer.
+/// An easy handle, which performs one transfer at a time.
 typedef void *hr_easy;
 /// A multi handle, which drives many transfers and owns their connections.
 typedef void *hr_multi;
@@ -135,20 +135,20 @@ typedef enum hr_code {
     HR_E_TOO_LARGE = 100,
 } hr_code;
 
-/// Receives body or header bytes; returning less than size * count aborts the transfer.
+/// Receives size * count bytes of the body or header; a smaller return value aborts the transfer.
 typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void *context);
 /// An address that libcurl is about to connect to, with the kind of socket to open for it.
 typedef struct hr_address hr_address;
-/// Opens the socket for an address; HR_SOCKET_BAD refuses the address.
+/// Opens the socket for an address and returns it, or returns HR_SOCKET_BAD to refuse the address.
 typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
-/// Receives the events to watch on a socket.
+/// Receives in `what` the events that libcurl wants Headrace to watch on a socket.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
-/// Called when the peer of a TLS connection has sent close_notify.
+/// Called when the peer of a TLS connection has sent close_notify, the alert that announces an orderly end.
 typedef void (*hr_close_notify_callback)(void *context, const void *tls);
-/// Receives the time until libcurl must be called without an event, in milliseconds; -1 for never.
+/// Receives the milliseconds after which libcurl must be called even without an event; -1 for never.
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
-/// Loads libcurl once and returns its version number, such as 0x075801, or 0 if it is unusable.
+/// Loads libcurl once and returns its version number, such as 0x075801, or 0 if libcurl is missing or unusable.
 unsigned int hr_curl_load(void);
 /// Returns the version as text, or the reason why libcurl could not be loaded. Never freed.
 const char *hr_curl_description(void);
@@ -175,16 +175,17 @@ void hr_slist_free_all(hr_slist list);
 
 /// Copies the 4 or 16 bytes of an address and returns their number, or 0 if it is neither IPv4 nor IPv6.
 int hr_address_bytes(const hr_address *address, uint8_t *bytes);
-/// Opens the socket that libcurl requests, with close-on-exec; HR_SOCKET_BAD on failure.
+/// Opens the socket that libcurl requests, with close-on-exec; returns HR_SOCKET_BAD on failure.
 int hr_address_open(const hr_address *address);
 
-/// Sets the callback for a close_notify on the TLS connections that the calling thread drives.
+/// Sets the callback for close_notify alerts on the TLS connections that the calling thread drives.
 void hr_on_close_notify(hr_close_notify_callback callback, void *context);
-/// Reports close_notify on the handle's TLS connections, and prefers the cheapest cipher. No effect without OpenSSL.
+/// Enables the callback of hr_on_goodbye for the handle's TLS connections, and prefers the cheapest cipher. No effect
+/// without OpenSSL.
 void hr_easy_configure_tls(hr_easy easy);
 /// Returns the TLS connection in use, or NULL if there is none or the TLS library is not OpenSSL.
 const void *hr_easy_tls(hr_easy easy);
-/// Returns the major HTTP version that ALPN selected on the TLS connection in use, 1 if there was no ALPN; 0 if unknown.
+/// Returns the major HTTP version that ALPN selected on the TLS connection in use: 1 without ALPN, 0 if it is unknown.
 int hr_easy_negotiated_version(hr_easy easy);
 
 hr_multi hr_multi_init(void);
@@ -196,7 +197,7 @@ int hr_multi_set_pointer(hr_multi multi, hr_multi_option option, void *value);
 int hr_multi_set_socket_callback(hr_multi multi, hr_socket_callback callback);
 int hr_multi_set_timer_callback(hr_multi multi, hr_timer_callback callback);
 int hr_multi_socket_action(hr_multi multi, int socket, int events);
-/// Removes one finished transfer from libcurl's message queue; 0 if there is none.
+/// Takes one finished transfer from libcurl's message queue and returns 1, or returns 0 if there is none.
 int hr_multi_next_done(hr_multi multi, hr_easy *easy, hr_code *code);
 
 #endif

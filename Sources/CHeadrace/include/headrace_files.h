@@ -9,26 +9,27 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Renames a file without replacing an existing one: 0, or -1 with errno.
+/// Renames a file without replacing an existing one; returns 0, or -1 with errno.
 int hr_rename_exclusive(const char *path, const char *new_path);
 
-/// Sets an open file's modification time in seconds since 1970: 0, or -1 with errno.
+/// Sets an open file's modification time in seconds since 1970; returns 0, or -1 with errno.
 int hr_set_modified(int file, int64_t seconds);
 
-/// Sets an extended attribute of an open file: 0, or -1 with errno.
+/// Sets an extended attribute of an open file; returns 0, or -1 with errno.
 int hr_set_attribute(int file, const char *name, const void *bytes, size_t count);
 
-/// Reads an extended attribute of the file at a path, not following a link: its size in bytes, or -1 with errno.
+/// Reads an extended attribute without following a symbolic link; returns its size in bytes, or -1 with errno.
 ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count);
 
-/// Finds the first byte of data (not in a hole) at or after an offset of an open file: its offset, or -1 with errno.
+/// Returns the offset of the first byte of data, not in a hole, at or after an offset of an open file; -1 with errno.
 int64_t hr_seek_data(int file, int64_t offset);
 
-/// Finds the first hole at or after an offset of an open file, whose end counts as one: its offset, or -1 with errno.
+/// Returns the offset of the first hole at or after an offset of an open file, or -1 with errno. The end of the file
+/// counts as a hole.
 int64_t hr_seek_hole(int file, int64_t offset);
 
 /// Opens a non-blocking descriptor that becomes readable when a file is moved into the folder, or the folder is removed
-/// or moved (inotify(7)); -1 with errno if it cannot be watched.
+/// or moved (inotify(7)); returns -1 with errno if the folder cannot be watched.
 int hr_watch_folder(const char *path);
 
 #endif

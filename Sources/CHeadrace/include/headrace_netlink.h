@@ -10,14 +10,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/// Opens a socket on which the kernel reports each change: the descriptor, or -1 with errno.
+/// Opens a socket on which the kernel reports each change; returns the descriptor, or -1 with errno.
 int hr_netlink_open(void);
 
-/// Requests all objects of a kind (RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE): 0, or -1 with errno.
+/// Requests all objects of a kind (RTM_GETLINK, RTM_GETADDR, RTM_GETROUTE); returns 0, or -1 with errno.
 int hr_netlink_dump(int socket, uint16_t kind, uint32_t sequence);
 
-/// Reads messages without waiting: the number of bytes, 0 if there are none, or -1 with errno, which is ENOBUFS
-/// if messages were lost.
+/// Reads messages without waiting; returns the number of bytes, 0 if there are no messages, or -1 with errno, which is
+/// ENOBUFS if messages were lost.
 ssize_t hr_netlink_receive(int socket, void *bytes, size_t count);
 
 #endif

@@ -15,16 +15,16 @@ typedef struct hr_poller {
 
 typedef struct hr_ready {
     int socket;
-    /// HR_CSELECT bits.
+    /// The HR_CSELECT bits of the events that occurred.
     int events;
 } hr_ready;
 
-/// Opens the poller's descriptors: 0, or the errno of the call that failed.
+/// Opens the poller's descriptors; returns 0, or the errno of the call that failed.
 int hr_poller_open(hr_poller *poller);
 void hr_poller_close(hr_poller *poller);
 /// Watches a socket for HR_CSELECT_IN and HR_CSELECT_OUT, or stops watching it if `events` is 0.
 void hr_poller_watch(const hr_poller *poller, int socket, int events);
-/// Waits at most `milliseconds` (-1: indefinitely), fills `ready` and returns the count, which excludes wake-ups.
+/// Waits at most `milliseconds` (-1: indefinitely), and returns the number of ready sockets that it wrote to `ready`.
 int hr_poller_wait(const hr_poller *poller, hr_ready *ready, int capacity, int milliseconds);
 /// Makes hr_poller_wait return; callable from any thread.
 void hr_poller_wake(const hr_poller *poller);

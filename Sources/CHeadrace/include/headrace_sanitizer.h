@@ -1,4 +1,4 @@
-// Reports to the thread sanitizer the locks that it cannot see; does nothing in other builds.
+// Reports locks that the thread sanitizer does not recognize by itself; does nothing in other builds.
 
 #ifndef HEADRACE_SANITIZER_H
 #define HEADRACE_SANITIZER_H
@@ -13,7 +13,7 @@ void __tsan_release(void *address);
 #define HR_THREAD_SANITIZER 0
 #endif
 
-/// Whether this build uses the thread sanitizer.
+/// Returns whether this build uses the thread sanitizer.
 static inline bool hr_uses_thread_sanitizer(void) {
     return HR_THREAD_SANITIZER;
 }

@@ -1,7 +1,7 @@
 extension [HeaderField] {
     /// Returns the fields together with the default fields of all requests; existing fields override the defaults.
     func withDefaults(userAgent: String) -> [HeaderField] {
-        // URLSession decodes an encoded body, and then its length does not match `Content-Length`.
+        // No encodings are accepted: URLSession would decode the body, whose length would not match `Content-Length`.
         let defaults = [
             HeaderField(name: "User-Agent", value: userAgent), HeaderField(name: "Accept-Encoding", value: "identity"),
         ]

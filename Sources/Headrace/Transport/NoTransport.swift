@@ -1,4 +1,4 @@
-/// The transport of a manager that does not run downloads.
+/// The transport of a manager that does not run downloads; each request throws `shutDown`.
 struct NoTransport: Transport {
     func perform<Result: Sendable>(
         _ request: TransportRequest,

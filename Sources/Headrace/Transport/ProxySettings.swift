@@ -14,7 +14,7 @@ struct ProxySettings: Sendable, Hashable {
     /// Creates settings without a proxy.
     init() {}
 
-    /// Creates the settings of a configuration, which may refer to the environment.
+    /// Creates the settings from a configuration; reads the proxy variables if the configuration refers to them.
     init(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
@@ -65,7 +65,7 @@ struct ProxySettings: Sendable, Hashable {
 struct ProxyExceptions: Sendable, Hashable {
     private enum Host: Sendable, Hashable {
         case any
-        /// The name and all its subdomains.
+        /// A host name, which also excludes all its subdomains.
         case name(String)
         case address(IPAddress)
         case block(IPAddress.Block)

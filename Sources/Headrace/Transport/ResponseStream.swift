@@ -1,9 +1,9 @@
 /// Passes the bytes of one response from the network thread to the task that reads them.
 ///
-/// The producer's side is synchronous and may be called from any one thread at a time. The reader's side is asynchronous, for
-/// one task. ``ResponseStreamState`` makes the decisions.
+/// The producer's side is synchronous and may be called from any one thread at a time. The reader's side is
+/// asynchronous, for one task. ``ResponseStreamState`` makes the decisions.
 package final class ResponseStream: Sendable {
-    /// The reader's control over the producer; both closures may be called from any thread.
+    /// The closures with which the reader resumes or cancels the producer; they may be called from any thread.
     package struct Producer: Sendable {
         let resume: @Sendable () -> Void
         let cancel: @Sendable () -> Void
@@ -19,7 +19,7 @@ package final class ResponseStream: Sendable {
     }
 
     private struct Storage {
-        /// The capacity of the next chunk; the first chunk is small, since it may contain the complete body.
+        /// The capacity of the next chunk in bytes; the first chunk is small, since it may contain the complete body.
         var nextCapacity: Int
         var state: ResponseStreamState
         var head: ResponseHead?
@@ -39,7 +39,7 @@ package final class ResponseStream: Sendable {
     /// - Parameters:
     ///   - highWatermark: The number of buffered bytes at which the producer pauses.
     ///   - pool: The pool of buffers.
-    ///   - maximum: A lower watermark until the reader sets another one; `nil` for none.
+    ///   - maximum: A lower watermark, in bytes, until the reader sets another one; `nil` for none.
     package init(highWatermark: Int, pool: ChunkPool, buffering maximum: Int? = nil) {
         self.pool = pool
         self.highWatermark = highWatermark
@@ -100,7 +100,7 @@ package final class ResponseStream: Sendable {
 
     // MARK: The reader's side
 
-    /// Waits for the head.
+    /// Waits for the head; throws if the transfer fails or is cancelled before the head has arrived.
     package func nextHead() async throws -> ResponseHead {
         while true {
             let (next, head) = storage.withLock { ($0.state.nextHead(), $0.head) }
@@ -116,7 +116,7 @@ package final class ResponseStream: Sendable {
 
     /// Waits for bytes, and returns how many bytes ``nextChunk(atMost:)`` can return; 0 at the end.
     ///
-    /// Sets the number of bytes that are buffered from now on; `nil` for the stream's own watermark.
+    /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the stream's own watermark.
     func bufferedBytes(buffering maximum: Int?) async throws -> Int {
         while true {
             let (next, count) = storage.withLock { storage in
@@ -153,7 +153,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Closes the stream for the reader, from any thread, and cancels a running producer.
+    /// Closes the stream, and cancels the producer if it has not finished; may be called from any thread.
     package func close() {
         let (cancel, waiter, chunks) = storage.withLock { storage in
             let (stopsProducer, wakesReader) = storage.state.close()
@@ -180,13 +180,13 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Applies an event; wakes the reader after the lock is released, if `verb` returns `true`.
+    /// Applies `verb` to the storage under the lock; if it returns `true`, wakes the reader afterwards.
     private func update(_ verb: (inout Storage) -> Bool) {
         let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
         waiter?.resume()
     }
 
-    /// Removes the first chunk or its first bytes; the stream must have one.
+    /// Removes the first chunk, or up to `maximum` bytes of it, from a stream that has buffered bytes.
     private func takeFirst(_ maximum: Int, of storage: inout Storage) -> Chunk {
         guard storage.chunks[0].count > maximum else { return storage.chunks.removeFirst() }
         var part = pool.take(capacity: storage.chunks[0].capacity)

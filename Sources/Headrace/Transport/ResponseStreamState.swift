@@ -16,7 +16,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         case closed
     }
 
-    /// The action of the producer after a delivery.
+    /// The action that the producer must take after a delivery.
     package enum Demand: Equatable {
         /// Deliver more.
         case more
@@ -82,7 +82,9 @@ package struct ResponseStreamState: Sendable, Equatable {
         return takeWaiter()
     }
 
-    /// Records a failure unless the stream has ended; buffered bytes are still delivered.
+    /// Records a failure unless the stream has ended; returns `true` if a waiting reader must be woken.
+    ///
+    /// The reader still receives the buffered bytes before the failure.
     mutating func failed(_ failure: StreamFailure) -> Bool {
         guard phase == .awaitingHead || phase == .streaming else { return false }
         phase = .failed(failure)
@@ -111,7 +113,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         }
     }
 
-    /// Records that the reader took a chunk; returns `true` if the paused producer should resume.
+    /// Records that the reader took `count` bytes; returns `true` if the paused producer should resume.
     mutating func taken(_ count: Int) -> Bool {
         bufferedBytes -= count
         guard isProducerPaused, bufferedBytes <= lowWatermark else { return false }
@@ -119,7 +121,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return phase == .streaming
     }
 
-    /// Begins to wait; returns `false` if there is something to read already.
+    /// Records that the reader waits for the head or for a chunk; returns `false` if the reader need not wait.
     mutating func wait(forHead: Bool) -> Bool {
         guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
         isReaderWaiting = true
@@ -127,7 +129,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return true
     }
 
-    /// Closes the stream for the reader.
+    /// Closes the stream, because the reader has left.
     ///
     /// Returns whether the producer must be stopped, and whether a waiting reader must be woken.
     mutating func close() -> (stopsProducer: Bool, wakesReader: Bool) {

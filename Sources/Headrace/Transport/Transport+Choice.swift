@@ -1,5 +1,5 @@
 extension DownloadConfiguration {
-    /// Creates the chosen transport; throws if it is unavailable or does not support a setting.
+    /// Creates the transport that the configuration selects; throws if it is unavailable or does not support a setting.
     func makeTransport() throws(DownloadError) -> any Transport {
         switch transport.kind {
         case .automatic:

@@ -62,7 +62,7 @@ package struct TransportRequest: Sendable, Hashable {
 /// The body of a response, read in pieces by a single consumer.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
-    /// The body's handle for rate limits; `nil` until a limit applies.
+    /// The handle that applies rate limits to this body; `nil` until a limit is set.
     var lane: ThrottleHandle?
     /// Whether the limit of buffered bytes is lower than the transport's own.
     private(set) var isHeldBack: Bool
@@ -86,7 +86,7 @@ package struct ResponseBody: Sendable {
 
     /// Waits for bytes and returns the number of buffered ones, or 0 at the end; throws like ``next()``.
     ///
-    /// Sets the number of bytes that are buffered from now on; `nil` for the transport's own limit.
+    /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the transport's own limit.
     mutating func arrived(buffering maximum: Int?) async throws -> Int {
         isHeldBack = maximum != nil
         return try await stream.bufferedBytes(buffering: maximum)
@@ -97,14 +97,14 @@ package struct ResponseBody: Sendable {
         try await stream.nextChunk(atMost: maximum)
     }
 
-    /// Returns the memory of a chunk for reuse.
+    /// Releases the memory of a chunk to the pool of buffers.
     package func recycle(_ chunk: consuming Chunk) {
         stream.pool.give(chunk)
     }
 }
 
 extension RedirectChain {
-    /// Returns the request for the current URL of the chain, with the given fields added.
+    /// Returns the request for the current URL of the redirect chain, with the given fields added.
     func request(with rangeFields: [HeaderField], _ configuration: DownloadConfiguration) -> TransportRequest {
         TransportRequest(
             url: url,

@@ -19,14 +19,14 @@ enum Help {
             lines += [""] + verbs.map(\.summary)
             for verb in verbs { lines += table(verb.options) }
         }
-        // The commands of a group share notes; for all commands there would be too many.
+        // The help for all commands leaves out the notes, of which there are too many.
         if Set(verbs.map { $0.words[0] }).count == 1 {
             for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
         }
         return (lines + ["", statuses]).joined(separator: "\n")
     }
 
-    /// The options under the headings of their groups, in aligned columns.
+    /// Formats the options in aligned columns under the headings of their groups.
     private static func table(_ options: [Option.Entry]) -> [String] {
         let width = options.map { name(of: $0).count }.max() ?? 0
         return Option.Group.allCases.flatMap { group -> [String] in

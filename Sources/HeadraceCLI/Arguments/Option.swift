@@ -75,7 +75,7 @@ enum Option: String, CaseIterable, Sendable {
         .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
     ])
 
-    /// Whether the argument is the path of a file.
+    /// Whether the option's argument is the path of a file.
     var namesFile: Bool { Self.table.contains { $0.option == self && $0.completion == .file } }
 
     /// The headings of the help text, in their order.
@@ -90,7 +90,7 @@ enum Option: String, CaseIterable, Sendable {
         case output = "Output"
     }
 
-    /// An option as the parser, the help text and the completions use it.
+    /// The description of an option for the parser, the help text and the completions.
     struct Entry: Sendable {
         let option: Option
         let group: Group
@@ -334,7 +334,7 @@ enum Option: String, CaseIterable, Sendable {
 }
 
 extension [Option.Entry] {
-    /// The entries of these options, in the order of the table.
+    /// Returns the entries of the given options, in the order of the table.
     static func entries(of options: Set<Option>) -> [Option.Entry] {
         Option.table.filter { options.contains($0.option) }
     }

@@ -20,13 +20,13 @@ struct ParsedArguments: Sendable, Equatable {
         }
     }
 
-    /// Whether the option was given.
+    /// Returns whether the option was given.
     func has(_ option: Option) -> Bool { values[option] != nil }
 
-    /// The last argument given to the option.
+    /// Returns the last argument given to the option, which overrides earlier ones; `nil` if there is none.
     func value(_ option: Option) -> String? { values[option]?.last }
 
-    /// All arguments given to a repeatable option.
+    /// Returns all arguments given to a repeatable option.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
     /// Returns the options as words of a command line, without `excluded` and with the arguments changed by `change`.

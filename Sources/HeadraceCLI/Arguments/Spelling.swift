@@ -2,8 +2,8 @@
 enum Spelling {
     /// Returns the known word closest to an unknown `word`; `nil` if none is close, or if several are equally close.
     ///
-    /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing, extra or
-    /// swapped.
+    /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing,
+    /// extra or swapped.
     static func nearest(to word: some StringProtocol, in known: some Sequence<String>) -> String? {
         let word = Array(word.lowercased())
         guard word.count >= 2 else { return nil }
@@ -21,7 +21,7 @@ enum Spelling {
         (suggestion.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
     }
 
-    /// The optimal string alignment distance: letters to replace, delete, insert or swap with the next one.
+    /// Returns the optimal string alignment distance: the number of letters to replace, delete, insert or swap.
     static func distance(_ first: [Character], _ second: [Character]) -> Int {
         var rows = [Array(0...second.count)]
         for (row, letter) in first.enumerated() {

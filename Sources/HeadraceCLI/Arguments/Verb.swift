@@ -9,7 +9,7 @@ struct Verb: Sendable {
     var notes: [String] = []
     let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
 
-    /// The options of downloads outside a queue.
+    /// The options of commands that download without a queue.
     private static let downloadOptions = Set(Option.allCases).subtracting(Option.queueOnly)
         .subtracting(Option.verifyOnly)
 
@@ -65,7 +65,7 @@ struct Verb: Sendable {
     /// The words of the name.
     var words: [String] { name.split(separator: " ").map(String.init) }
 
-    /// The commands whose names start with the word of a group.
+    /// Returns the commands whose names start with the word of a group, such as `queue`.
     static func group(_ word: String, in verbs: [Verb] = table) -> [Verb] {
         verbs.filter { $0.words.count > 1 && $0.words[0] == word }
     }

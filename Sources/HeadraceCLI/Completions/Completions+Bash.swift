@@ -1,5 +1,5 @@
 extension Completions {
-    /// The script for bash; it does not need the bash-completion library.
+    /// Returns the completion script for bash, which does not need the bash-completion library.
     static func bash(_ verbs: [Verb]) -> String {
         """
         # Completes headrace in bash.
@@ -53,7 +53,7 @@ extension Completions {
             """
     }
 
-    /// The completions after an option that takes an argument.
+    /// Returns the `case` branch that completes the argument of an option; `nil` for a switch.
     private static func bashArgument(_ entry: Option.Entry) -> String? {
         guard let argument = entry.completion else { return nil }
         let names = ["--\(entry.option.rawValue)"] + (entry.short.map { ["-\($0)"] } ?? [])

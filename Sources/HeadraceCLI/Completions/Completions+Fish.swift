@@ -45,7 +45,7 @@ extension Completions {
         }
     }
 
-    /// The text quoted as one word for fish, which escapes quotes with a backslash.
+    /// Quotes the text as one word for fish, which escapes quotes with a backslash.
     private static func fishText(_ text: String) -> String {
         "'" + text.map { "'\\".contains($0) ? "\\\($0)" : "\($0)" }.joined() + "'"
     }

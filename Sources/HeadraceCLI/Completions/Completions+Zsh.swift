@@ -60,7 +60,7 @@ extension Completions {
     }
 
     private static func zshOption(_ entry: Option.Entry) -> String {
-        // An argument may follow a long name after =, and a letter directly.
+        // The argument may follow a long name after =, and a short name without a separator.
         let long = "--\(entry.option.rawValue)" + (entry.argument == nil ? "" : "=")
         let help = entry.help.map { "[]:".contains($0) ? "\\\($0)" : "\($0)" }.joined()
         let argument = entry.completion.map { ":\(zshName(entry.argument ?? "")):\(zshChoice($0))" } ?? ""
@@ -78,12 +78,12 @@ extension Completions {
         case .file: "_files"
         case .directory: "_files -/"
         case .words(let words): "(\(words.joined(separator: " ")))"
-        // A blank would also offer nothing, but then zsh would insert an option.
+        // Offers nothing. An action of one blank would too, but zsh would then insert an option.
         case .text: "()"
         }
     }
 
-    /// The text quoted as one word for a POSIX shell.
+    /// Quotes the text as one word for a POSIX shell.
     static func quoted(_ text: String) -> String {
         "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
     }

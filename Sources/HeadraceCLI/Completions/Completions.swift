@@ -24,25 +24,25 @@ enum Completions {
         }
     }
 
-    /// The distinct first words of the commands, in their order.
+    /// Returns the distinct first words of the commands, in the order of the commands.
     static func words(_ verbs: [Verb]) -> [String] {
         verbs.map { $0.words[0] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// The description of the first word of a command.
+    /// Returns the description of the first word of a command.
     static func summary(of word: String, _ verbs: [Verb]) -> String {
         Verb.group(word, in: verbs).isEmpty
             ? verbs.first { $0.name == word }?.summary ?? "" : "manage the download queue"
     }
 
-    /// The first words of commands that form groups.
+    /// Returns the first words that name a group of commands, such as `queue`.
     static func groups(_ verbs: [Verb]) -> [String] {
         words(verbs).filter { !Verb.group($0, in: verbs).isEmpty }
     }
 }
 
 extension Option.Entry {
-    /// The completions for its argument; `nil` for a switch.
+    /// The completions for the option's argument; `nil` for a switch.
     var completion: Completions.Argument? {
         guard let argument else { return nil }
         if !words.isEmpty { return .words(words) }
@@ -53,7 +53,7 @@ extension Option.Entry {
 }
 
 extension Verb {
-    /// The completions for the operands.
+    /// The completions for the command's operands.
     var operandCompletion: Completions.Argument {
         if operands.hasPrefix("FILE") || operands.hasPrefix("[FILE") { return .file }
         return operands.hasPrefix("SHELL") ? .words(Completions.Shell.allCases.map(\.rawValue)) : .text

@@ -13,7 +13,7 @@ enum ArgumentCheck {
         return count
     }
 
-    /// Returns a number of seconds greater than zero, with or without a fraction.
+    /// Parses a number of seconds greater than zero, with or without a fraction.
     static func seconds(_ text: String, of option: Option) throws(UsageError) -> Duration {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on overflow; nine digits are thirty years.
@@ -26,7 +26,7 @@ enum ArgumentCheck {
         return .seconds(seconds)
     }
 
-    /// Returns bytes per second, or `nil` for no limit; K, M and G are powers of 1024.
+    /// Parses a rate in bytes per second, or `nil` for no limit; K, M and G are powers of 1024.
     static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64? {
         guard text.lowercased() != "none" else { return nil }
         do {
@@ -41,7 +41,7 @@ enum ArgumentCheck {
         }
     }
 
-    /// Parses a schedule of rates; errors have the library's messages.
+    /// Parses a schedule of rates; an error has the library's message.
     static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
         do {
             return try RateSchedule(parsing: text)
@@ -70,7 +70,7 @@ enum ArgumentCheck {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
             !text.utf8[..<colon].contains(where: \.isBlank)
         else {
-            // The rest may be a secret.
+            // The message quotes only the start of the text, because the value may be a secret.
             let word = text.prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
             throw UsageError("--header: \"\(word)\" is not a header field; write 'NAME: VALUE'")
         }

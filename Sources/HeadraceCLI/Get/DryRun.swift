@@ -10,7 +10,7 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
     configuration.durability = .none
     return try await withTemporaryFolder { [configuration] folder in
         let rehearsals = try requests.enumerated().map { number, request in
-            // A small file may be complete before it is cancelled.
+            // In a temporary folder, because a small file may be complete before its download is cancelled.
             let target = folder.appending(path: "\(number)", directoryHint: .isDirectory)
             try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
             return DryRun(request, in: target)
@@ -98,7 +98,7 @@ private struct DryRun: Sendable {
         }
     }
 
-    /// Returns the first free numbered name for an existing file.
+    /// Returns the URL of the first free numbered name for an existing file.
     private func firstFreeName(for target: URL) -> URL {
         var number = 1
         while Files.exists(target.numbered(number).plainPath) { number += 1 }

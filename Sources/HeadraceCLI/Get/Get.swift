@@ -19,7 +19,7 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
 }
 
-/// Downloads the files of the Metalink documents among the finished files, and returns the combined status.
+/// Downloads the files that the finished Metalink documents describe, and returns the combined status.
 private func follow(
     documentsAmong finished: [String],
     _ options: GetOptions,
@@ -64,7 +64,7 @@ extension DownloadState {
 }
 
 extension Metalink {
-    /// Whether the file at this path is a Metalink document.
+    /// Returns whether the file at this path is a Metalink document.
     fileprivate static func isDocument(_ path: String) -> Bool {
         guard let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
         return (try? Metalink(parsing: bytes)) != nil
@@ -83,7 +83,7 @@ extension DownloadRequest {
 }
 
 extension GetOptions {
-    /// The treatment of a finished file if the same command runs again.
+    /// The way in which the same command, run again, treats a finished file.
     var rerun: Interruption.Rerun {
         guard conflictPolicy != .skip else { return .skips }
         return refetchPolicy == .always ? .downloads : .checks
@@ -124,7 +124,7 @@ extension GetOptions {
         "--metalink: \(file.name): \(file.problem ?? "it has no http or https source")"
     }
 
-    /// Prints the messages about rejected files of documents; returns the status of the run combined with theirs.
+    /// Prints the messages about files rejected from Metalink documents, and returns the status combined with theirs.
     func status(after status: ExitCode) -> ExitCode {
         guard !rejectedFiles.isEmpty else { return status }
         for message in rejectedFiles { _ = report(message, code: .invalidRequest, .usage, writesJSON: writesJSON) }

@@ -5,7 +5,7 @@ import HeadracePlatform
 struct GetOptions: Sendable {
     var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
-    /// By default, repeating an interrupted command resumes it.
+    /// When to download an existing file again; by default, repeating an interrupted command resumes it.
     var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var networkPolicy = DownloadRequest.NetworkPolicy.any
@@ -152,7 +152,7 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// The requests for the given URLs, the listed URLs and the files of documents, in this order; throws if one is invalid.
+    /// Returns the requests for the given URLs, the listed URLs and the files of documents; throws if any is invalid.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
@@ -185,7 +185,7 @@ extension GetOptions {
         return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }
     }
 
-    /// The names under which a checksum file may list the file at this URL.
+    /// Returns the names under which a checksum file may list the file at this URL.
     private func listedNames(of url: URL) -> [String] {
         let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
         // For a path that is not UTF-8, only the last component is usable.
@@ -196,7 +196,7 @@ extension GetOptions {
         let folder = URL(givenPath: directory, .isDirectory)
         // Files without a usable source were rejected when the document was read.
         guard var request = file.request(to: folder) else { throw UsageError(Self.rejection(of: file)) }
-        // The check rejects different checksums of the same algorithm.
+        // Differing checksums of the same algorithm are all added, so that the check below rejects them.
         let given = request.checksums
         request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
         request.conflictPolicy = conflictPolicy
@@ -208,7 +208,7 @@ extension GetOptions {
         return request
     }
 
-    /// The path given with `--output` is relative to `--directory`.
+    /// The destination according to `--output`, whose path is relative to `--directory`.
     private var destination: DownloadRequest.Destination {
         let folder = URL(givenPath: directory, .isDirectory)
         guard let output else { return .directory(folder) }

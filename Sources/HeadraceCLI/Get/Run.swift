@@ -14,7 +14,7 @@ struct Run {
     /// The reason why the run ended early.
     private enum End {
         case interrupted(Interruption)
-        /// The queue's directory was removed or taken over.
+        /// The queue's directory was removed, or another process took it over.
         case lost(DownloadError)
     }
 
@@ -36,7 +36,8 @@ struct Run {
         events = mode.isAlone && printer.isQuiet ? nil : manager.events
     }
 
-    /// Returns when all downloads have ended or a signal stopped them; throws if the queue is lost.
+    /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
+    /// directory is lost.
     func finish() async throws(DownloadError) -> ExitCode {
         let end = await withTaskGroup(of: End?.self) { group in
             group.addTask { await obeySignals() }
@@ -59,12 +60,12 @@ struct Run {
     private func followAll() async {
         guard let events else { return await manager.waitUntilIdle() }
         await withDiscardingTaskGroup { group in
-            // Downloads that started before the events were read; those that ended in an earlier run have no events.
+            // Follows downloads that started before the events were read, and those that ended in an earlier run.
             let downloads = await manager.downloads
             await printer.recordStates(of: downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
-            // Even with nothing to do, the pending events are still read: they finish with the manager.
+            // With nothing to do, the run still reads the pending events, until the shutdown finishes the stream.
             if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
@@ -104,7 +105,7 @@ struct Run {
             await printer.explainWaiting(for: paused.count)
             return false
         }
-        // Afterwards an event reports whether the queue could be saved.
+        // The shutdown saves the queue, and an event reports a failure to do so.
         await manager.shutdown()
         return false
     }
@@ -146,8 +147,8 @@ struct Run {
         return await manager.downloads.contains(where: \.isOpen)
     }
 
-    /// Shuts the manager down at the first stop signal, and returns the interrupted downloads; `nil` if the signals end
-    /// without a stop.
+    /// Shuts the manager down at the first stop signal, and returns the interrupted downloads; `nil` if the stream of
+    /// signals ends first.
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
@@ -167,7 +168,7 @@ struct Run {
         return nil
     }
 
-    /// The message about downloads that a signal stopped.
+    /// Returns the message about downloads that a signal stopped.
     private func message(_ interruption: Interruption) -> String {
         guard mode.isAlone else {
             return
@@ -210,7 +211,7 @@ struct Run {
         }
     }
 
-    /// Carries out the last commands of other processes before the run ends; returns `false` if the queue is lost.
+    /// Carries out the last commands of other processes before the run ends; returns `false` if the directory is lost.
     private func takeLastCommands() async -> Bool {
         guard case .shared(_, watches: false) = mode else { return true }
         do throws(DownloadError) {
@@ -233,7 +234,7 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// Returns a message about the queue, with its directory.
+    /// Returns the message, preceded by the directory of the queue.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }

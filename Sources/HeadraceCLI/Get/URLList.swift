@@ -30,7 +30,7 @@ struct URLList: Sendable, Equatable {
         self.entries = entries
     }
 
-    /// The line without surrounding blanks, CR and byte order mark.
+    /// Returns the line without surrounding blanks, CR and byte order mark.
     private static func trimmed(_ text: String) -> String {
         let isOuter: (Unicode.Scalar) -> Bool = { " \t\r\u{FEFF}".unicodeScalars.contains($0) }
         var scalars = text.unicodeScalars[...].drop(while: isOuter)

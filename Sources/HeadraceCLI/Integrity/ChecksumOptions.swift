@@ -60,7 +60,7 @@ extension GetOptions {
             .first { name.contains($0.0) }?.1
     }
 
-    /// Downloads a small file to a temporary directory, with the settings of the other downloads.
+    /// Downloads a small file, with the settings of the other downloads, and returns its content.
     private func fetch(_ text: String) async throws -> [UInt8] {
         guard let url = URL(string: text) else {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")

@@ -4,16 +4,16 @@ import HeadracePlatform
 /// The files to verify, with their expected checksums.
 struct Expectations: Sendable, Equatable {
     struct File: Sendable, Equatable {
-        /// The path that was given or that a checksum file or document lists, relative to the current directory.
+        /// The file's path, from the command line, a checksum file or a document; relative to the current directory.
         let path: String
         /// The checksum of the whole file, if known.
         let checksum: Checksum?
         /// The file's entry in a Metalink document.
         let document: Metalink.File?
 
-        /// The checksums of its pieces, if known.
+        /// The checksums of the file's pieces, if known.
         var pieces: PieceHashes? { document?.pieces }
-        /// The last component of its path.
+        /// The last component of the file's path.
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 
@@ -57,7 +57,7 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file of the documents with this name, or else their only file.
+    /// Returns the file with this name, or else the only file that the documents describe; `nil` if there are several.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }
@@ -69,7 +69,7 @@ extension [Metalink.File] {
 }
 
 extension Metalink.File {
-    /// Reports that a file with another name is compared with this one.
+    /// Prints that the file `other` is compared with this document entry, unless their names are equal.
     func reportName(unless other: String) {
         guard other != name else { return }
         Console.error.write(

@@ -58,7 +58,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
 
 /// Verifies one file and reports the result.
 private struct Comparison: Sendable {
-    /// The display state between two progress reports.
+    /// The progress display: its drawn lines, and the time of the last update.
     private struct Display {
         var area = StatusArea()
         var last = ContinuousClock.now
@@ -186,7 +186,7 @@ private struct Comparison: Sendable {
 }
 
 extension ChecksumList {
-    /// Whether the file is a checksum file that lists files.
+    /// Returns whether the file is a checksum file that lists files.
     fileprivate static func isFile(_ path: String) -> Bool {
         guard path != "-", let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
         return (try? ChecksumList(parsing: bytes))?.entries.contains { $0.fileName != nil } == true

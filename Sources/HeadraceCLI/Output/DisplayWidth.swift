@@ -8,7 +8,7 @@ extension Character {
 }
 
 extension Unicode.Scalar {
-    /// 0, 1 or 2 columns (Unicode Standard Annex 11).
+    /// The number of columns of the scalar: 0, 1 or 2 (Unicode Standard Annex 11).
     fileprivate var displayWidth: Int {
         guard value >= 0x300 else { return 1 }
         switch properties.generalCategory {
@@ -31,14 +31,14 @@ extension String {
     /// The number of columns of the text.
     var displayWidth: Int { reduce(0) { $0 + $1.displayWidth } }
 
-    /// The text in exactly `width` columns: padded with blanks, or shortened in the middle.
+    /// Returns the text in exactly `width` columns: padded with blanks, or shortened in the middle.
     func fitted(to width: Int, alignment: Alignment = .leading) -> String {
         let text = shortened(to: width)
         let blanks = String(repeating: " ", count: max(0, width - text.displayWidth))
         return alignment == .leading ? text + blanks : blanks + text
     }
 
-    /// The text in at most `width` columns, shortened in the middle, because the end of a name has its extension.
+    /// Returns the text in at most `width` columns, shortened in the middle, so that a name keeps its extension.
     func shortened(to width: Int) -> String {
         guard displayWidth > width else { return self }
         guard width > 1 else { return width == 1 ? "…" : "" }

@@ -11,13 +11,13 @@ struct DisplayedDownload: Sendable, Equatable {
     /// The path of the destination, once the server has responded.
     var plannedPath: String?
     var progress = DownloadProgress()
-    /// The already downloaded bytes of a resumed download, until the response is reported.
+    /// The number of bytes that a resumed download had already received; `nil` again once the response is reported.
     var bytesKept: Int64?
-    /// The successful verification, for messages: `sha256 verified`.
+    /// The result of a successful verification as shown in messages, such as `sha256 verified`.
     var proof: String?
     /// The verified checksum.
     var checksum: Checksum?
-    /// `false` while the download waits for a retry.
+    /// Whether the download is running; `false` while it waits for a retry.
     var isRunning = true
 
     init(id: String, request: DownloadRequest) {

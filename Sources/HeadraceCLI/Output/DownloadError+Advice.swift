@@ -1,7 +1,7 @@
 import Headrace
 
 extension DownloadError {
-    /// The message, with the option that may solve the problem, if there is one.
+    /// The message, followed by the option that may solve the problem, if there is one.
     var advisedMessage: String {
         guard let advice = remedy?.advice else { return message }
         return "\(message.withoutFullStop); \(advice)."
@@ -9,7 +9,7 @@ extension DownloadError {
 }
 
 extension DownloadError.Remedy {
-    /// The option that may solve the problem.
+    /// The advice to use an option that may solve the problem.
     fileprivate var advice: String {
         switch self {
         case .login: "use --netrc, --netrc-file or --header 'Authorization: ...' to log in"

@@ -1,10 +1,10 @@
-/// Formats numbers for people.
+/// Formats sizes, speeds, durations and fractions for people to read.
 enum Format {
-    /// The widest result of ``size(_:)``, as in `1023 MiB`.
+    /// The maximum length of a result of ``size(_:)``, such as `1023 MiB`.
     static let sizeWidth = 8
-    /// The widest result of ``speed(_:)``.
+    /// The maximum length of a result of ``speed(_:)``.
     static let speedWidth = sizeWidth + 2
-    /// The widest result of ``duration(_:)``.
+    /// The maximum length of a result of ``duration(_:)``.
     static let durationWidth = 8
 
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
@@ -51,12 +51,12 @@ enum Format {
         return "\(tenths / 10).\(tenths % 10) s"
     }
 
-    /// A fraction in percent, rounded down, so that 100% means complete.
+    /// Formats a fraction in percent, rounded down, so that 100% means complete.
     static func percent(_ fraction: Double) -> String {
         "\(min(100, max(0, wholeNumber(fraction * 100))))%"
     }
 
-    /// The number rounded down and clamped to the range of `Int64`; 0 for NaN and infinity.
+    /// Returns the number rounded down and clamped to the range of `Int64`; 0 for NaN and infinity.
     static func wholeNumber(_ value: Double) -> Int64 {
         guard value.isFinite else { return 0 }
         return Int64(exactly: value.rounded(.down)) ?? (value < 0 ? .min : .max)

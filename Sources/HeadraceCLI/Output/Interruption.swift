@@ -16,13 +16,13 @@ struct Interruption: Sendable {
         var isResumeDisabled = false
         /// The names of downloads that cannot be resumed, for lack of a validator.
         var restarting: [String] = []
-        /// How the same command treats files that are finished; `nil` if there are none.
+        /// The way in which the same command treats finished files; `nil` if there are none.
         var finished: Rerun?
     }
 
-    /// The treatment of a finished file when the same command runs again.
+    /// The way in which the same command, run again, treats a finished file.
     enum Rerun: Sendable, Equatable {
-        /// Checks with the server; without a validator the file is downloaded again.
+        /// Revalidates the file with the server; without a validator, downloads the file again.
         case checks
         case downloads
         case skips

@@ -12,7 +12,7 @@ enum JSONLines {
     /// The first line, with the version of the schema.
     static let head = JSONObject(["event": .string("stream"), "version": .integer(1)]).text
 
-    /// The line for a command that fails as a whole.
+    /// Returns the line for a command that fails as a whole.
     static func error(_ message: String, _ code: DownloadError.Code?, _ status: ExitCode) -> String {
         JSONObject([
             "event": .string("error"), "code": .optional(code?.description), "message": .string(message),

@@ -36,7 +36,7 @@ struct JSONObject: Sendable {
         }
     }
 
-    /// All control characters are escaped, including DEL and C1, because the line may be printed on a terminal.
+    /// Quotes a string; escapes all control characters, including DEL and C1, because a terminal may show the line.
     private static func quoted(_ string: String) -> String {
         // A fast path for plain text: there may be thousands of lines per second.
         guard !string.utf8.allSatisfy(isPlain) else { return "\"\(string)\"" }

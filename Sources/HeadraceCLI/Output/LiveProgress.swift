@@ -2,11 +2,11 @@ import Headrace
 
 /// The content of the status area: the running downloads and the totals.
 struct LiveProgress: Sendable, Equatable {
-    /// The running downloads, in the order in which they were added.
+    /// The running downloads, in the order of their first events.
     var running: [DisplayedDownload]
     var totals: RunTotals
 
-    /// The lines of the status area for a terminal of this size.
+    /// Returns the lines of the status area for a terminal with these numbers of columns and rows.
     func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
         let failed = totals.failed == 0 ? "" : ", \(totals.failed) failed"
@@ -68,7 +68,7 @@ struct LiveProgress: Sendable, Equatable {
         }
     }
 
-    /// The completed fraction: by bytes if all sizes are known, otherwise with equal weight for each download.
+    /// Returns the completed fraction: by bytes if all sizes are known, otherwise with equal weight for each download.
     private func fraction(_ received: Int64, _ total: Int64?) -> Double {
         if let total { return total == 0 ? 1 : Double(received) / Double(total) }
         let parts = running.reduce(Double(totals.ended)) { $0 + ($1.progress.fractionCompleted ?? 0) }
@@ -81,7 +81,7 @@ struct LiveProgress: Sendable, Equatable {
 }
 
 extension Columns {
-    /// The line for a file that is being verified.
+    /// Formats the progress line of a file that is being verified.
     func line(name: String, verified: Int64, of total: Int64?) -> String {
         let fraction = total.map { $0 == 0 ? 1 : Double(verified) / Double($0) }
         return line(name: name, fraction: fraction, size: Format.size(verified), speed: "verifying", time: "")

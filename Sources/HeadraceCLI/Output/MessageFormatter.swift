@@ -9,7 +9,7 @@ struct MessageFormatter: Sendable {
     /// The `--registry` option to add to a suggested queue command; empty for the default queue.
     var queueWords = ""
 
-    /// The line for an event; `nil` if it has none.
+    /// Returns the line for an event; `nil` if the event is not shown.
     func line(for event: DownloadEvent, of item: DisplayedDownload) -> String? {
         switch event {
         case .failed(let error):
@@ -19,7 +19,7 @@ struct MessageFormatter: Sendable {
         }
     }
 
-    /// The last line of a run of several downloads.
+    /// Returns the last line of a run; `nil` in quiet mode and for a run of a single download.
     func summary(_ totals: RunTotals, elapsed: Duration) -> String? {
         guard totals.count != 1, verbosity != .quiet else { return nil }
         guard totals.count > 0 else {
@@ -34,14 +34,14 @@ struct MessageFormatter: Sendable {
         return "\(result): \(Self.rate(totals.finishedBytes, fetched: totals.fetchedBytes, elapsed))"
     }
 
-    /// Returns the command that restarts `count` downloads; empty if there are none.
+    /// Returns a hint with the command that retries or resumes `count` downloads; empty if there are none.
     private func hint(_ verb: String, _ count: Int, _ state: DownloadState.Kind, _ what: String) -> String {
         guard count > 0 else { return "" }
         return "; \(count) \(what): \(verb) with headrace queue \(verb) --state \(state.rawValue)\(queueWords)"
             .printable
     }
 
-    /// The message that the run waits for downloads that were paused during it.
+    /// Returns the message that the run waits for downloads that were paused during it.
     func explanation(ofWaitingFor count: Int) -> String {
         let what = count == 1 ? "1 download is" : "\(count) downloads are"
         return

@@ -4,7 +4,7 @@ import Headrace
 ///
 /// The only type that writes the output of ``ProgressRenderer``.
 actor ProgressPrinter {
-    /// The number of past events that a download stores.
+    /// The maximum number of past events that a download stores for later followers.
     private static let maxHistory = 256
 
     private let start = ContinuousClock.now
@@ -16,7 +16,7 @@ actor ProgressPrinter {
     private var warnings: Set<String> = []
     /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
-    /// The number of recorded events of each download, which are skipped when it is followed again.
+    /// The number of events that were recorded for each download, and are skipped when it is followed again.
     private var seen: [Download.ID: Int] = [:]
     /// In a quiet run, the failed and cancelled downloads that have been reported.
     private var reported: Set<Download.ID> = []
@@ -37,7 +37,7 @@ actor ProgressPrinter {
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
-    /// The interval of ``draw()``; `nil` if there is no progress display.
+    /// Returns the interval of progress updates, or of failure reports in a quiet run; `nil` for plain output.
     nonisolated func interval() async -> Duration? {
         switch await renderer.style {
         case .live: .milliseconds(100)
@@ -47,12 +47,12 @@ actor ProgressPrinter {
         }
     }
 
-    /// Records the states of downloads.
+    /// Records the states of downloads for the totals.
     func recordStates(of downloads: [Download]) {
         for download in downloads { renderer.setState(download.state, of: download.id) }
     }
 
-    /// The ended downloads that were never followed.
+    /// Returns the ended downloads that were never followed.
     func endedButNotFollowed(among downloads: [Download]) -> [Download] {
         downloads.filter { seen[$0.id] == nil && $0.state.isEnded }
     }
@@ -68,7 +68,7 @@ actor ProgressPrinter {
         } while await continues(download)
     }
 
-    /// Reports downloads that failed or were cancelled since the last call; for quiet runs, which do not follow downloads.
+    /// In a quiet run, which follows no downloads, reports those that failed or were cancelled since the last call.
     func reportFailures(among downloads: [Download]) async {
         for download in downloads {
             switch download.state {
@@ -80,9 +80,9 @@ actor ProgressPrinter {
         }
     }
 
-    /// Shows the progress of the running downloads.
+    /// Updates the progress display, or with `--json` prints a line with the progress of each running download.
     func draw() async {
-        // Polled here, so that a download that ends between two frames costs nothing.
+        // Reads the progress only when drawing, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {
             guard let progress = await download.currentProgress else { continue }
             renderer.update(progress, of: id, isRunning: download.state == .running)
@@ -94,7 +94,7 @@ actor ProgressPrinter {
         }
     }
 
-    /// Forgets the drawn status area, as after the process was in the background.
+    /// Makes the next frame start on a new line, for example after the process was in the background.
     func forgetStatusArea() {
         area.forget()
     }
@@ -107,13 +107,13 @@ actor ProgressPrinter {
         reported.remove(id)
     }
 
-    /// Prints a problem with the queue itself; each message once.
+    /// Prints a problem with the queue itself, unless the same message was printed before.
     func warn(_ message: String) {
         guard warnings.insert(message).inserted else { return }
         print([.error("headrace: \(message)".printable)])
     }
 
-    /// Prints why the queue cannot be read or written; once per error code, because each attempt may fail on another file.
+    /// Prints why the queue cannot be read or written, once per error code: each attempt may fail on another file.
     func warn(_ error: DownloadError) {
         guard warnings.insert(error.code.description).inserted else { return }
         warn(error.message)
@@ -125,7 +125,7 @@ actor ProgressPrinter {
         print([.error(renderer.explanation(ofWaitingFor: count))])
     }
 
-    /// Prints the last lines, and returns the exit status of the run.
+    /// Prints the summary, or `message` if a signal stopped downloads, and returns the exit status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
         let stopped = interruption?.downloads ?? []
         print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])

@@ -1,6 +1,6 @@
 import Headrace
 
-/// Converts the events of a run to lines of output, and keeps the totals and the state of the status area.
+/// Converts the events of a run to lines of output, and counts the totals.
 ///
 /// It does no I/O, so that it can be tested without a terminal.
 struct ProgressRenderer: Sendable {
@@ -22,7 +22,7 @@ struct ProgressRenderer: Sendable {
     private(set) var totals = RunTotals()
     private let text: MessageFormatter
     private var items: [Download.ID: DisplayedDownload] = [:]
-    /// The ids of the items, in the order in which they started.
+    /// The ids of ``items``, in the order of their first events.
     private var order: [Download.ID] = []
     /// The downloads that are known to be waiting or running.
     private var open: Set<Download.ID> = [] {
@@ -44,7 +44,7 @@ struct ProgressRenderer: Sendable {
         LiveProgress(running: order.compactMap { items[$0] }.filter(\.isRunning), totals: totals)
     }
 
-    /// Records the state of a download; the end of a followed download is recorded with its last event.
+    /// Records the state of a download, except the end of a followed one, which is counted with its last event.
     mutating func setState(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:
@@ -59,7 +59,7 @@ struct ProgressRenderer: Sendable {
         }
     }
 
-    /// Records an event, and returns the lines for it.
+    /// Records an event, and returns the lines to print for it.
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
         let lines = lines(for: event, of: item)
@@ -86,9 +86,9 @@ struct ProgressRenderer: Sendable {
         return lines
     }
 
-    /// Records the final state of a download that is no longer followed.
+    /// Records the final state of a download that is no longer followed, and returns its final lines.
     ///
-    /// If its history was too long, the last event was dropped, and is recreated from the state.
+    /// If the download dropped its last event, because its history was too long, the event is recreated from the state.
     mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)
@@ -131,10 +131,10 @@ struct ProgressRenderer: Sendable {
         liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
-    /// The message that the run waits for downloads that were paused during it.
+    /// Returns the message that the run waits for downloads that were paused during it.
     func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
 
-    /// The last line of the run.
+    /// Returns the last line of the run; empty if there is none.
     func summary(elapsed: Duration) -> [Line] {
         style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }

@@ -1,16 +1,16 @@
 import Headrace
 
-/// The number of downloads and bytes of a run, by outcome.
+/// The numbers of downloads and bytes of a run, by outcome.
 struct RunTotals: Sendable, Equatable {
-    /// Downloads that are waiting or running.
+    /// The number of downloads that are waiting or running.
     var open: Int
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
     /// The bytes that were downloaded for the finished files in this run.
     private(set) var fetchedBytes: Int64 = 0
-    /// Downloads that failed before the run, which does not retry them.
+    /// The number of downloads that failed before the run, which does not retry them.
     var failedEarlier = 0
-    /// Paused downloads.
+    /// The number of paused downloads.
     var paused = 0
     private var statuses: [Download.ID: ExitCode] = [:]
 
@@ -20,10 +20,10 @@ struct RunTotals: Sendable, Equatable {
 
     var failed: Int { statuses.count }
 
-    /// Finished and failed downloads.
+    /// The number of finished and failed downloads.
     var ended: Int { finished + failed }
 
-    /// All downloads except paused, cancelled and removed ones.
+    /// The number of downloads, except paused, cancelled and removed ones.
     var count: Int { open + ended }
 
     /// The exit status of the run.

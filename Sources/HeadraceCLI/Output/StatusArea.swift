@@ -11,7 +11,7 @@ struct StatusArea: Sendable {
 
     private var drawn: [String] = []
 
-    /// The text that prints `permanent` in place of the area, and `live` below; `nil` if nothing would change.
+    /// Returns the text that replaces the drawn area with `permanent` and `live` below; `nil` if nothing would change.
     mutating func frame(permanent: [String], live: [String], width: Int) -> String? {
         guard !permanent.isEmpty || live != drawn else { return nil }
         // A terminal that became narrower has wrapped the lines.

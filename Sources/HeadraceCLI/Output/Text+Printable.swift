@@ -1,5 +1,5 @@
 extension String {
-    /// The text without control characters, and without characters that reorder or hide text.
+    /// The text with U+FFFD in place of control characters and of characters that reorder or hide text.
     var printable: String {
         guard !utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else { return self }
         var scalars = String.UnicodeScalarView()

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Parses the argument of `--begin`: a delay such as `+1h30m`, or an ISO 8601 date, in local time unless it names a zone.
+/// Parses the argument of `--begin`: a delay such as `+1h30m`, or an ISO 8601 date, by default in local time.
 enum BeginTime {
     static func date(_ text: String, now: Date) throws(UsageError) -> Date {
         guard let date = text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text) else {
@@ -12,11 +12,11 @@ enum BeginTime {
         return date
     }
 
-    /// The date in local time, in the format of the option.
+    /// Returns the date in local time, in the format of `--begin`.
     static func text(_ date: Date) -> String {
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
         var time = tm()
-        // mktime reads the time zone by itself, but localtime_r need not.
+        // POSIX requires mktime to read the time zone, but not localtime_r.
         tzset()
         localtime_r(&seconds, &time)
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]

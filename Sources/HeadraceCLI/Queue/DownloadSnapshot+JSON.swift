@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 extension DownloadSnapshot {
-    /// The paragraph of the help text about ``json(position:)``; the documentation page "JSON lines" is the full reference.
+    /// The paragraph of the help text about ``json(position:)``; the page "JSON lines" is the full reference.
     static let jsonNotes = """
         --json: an object for each download with its place, number, id, state, url, name, title, group, priority,
         begin, bytesReceived, totalBytes, and destination or directory. A finished download also has file, a failed one
@@ -11,7 +11,7 @@ extension DownloadSnapshot {
         unknown values are null. Later releases may add members.
         """
 
-    /// The download as a JSON object on one line; `position` is its position in the queue, if known.
+    /// Returns the download as a JSON object on one line; `position` is its position in the queue, if known.
     func json(position: Int?) -> String {
         let item = DisplayedDownload(id: id.description, request: request)
         var object = JSONObject([

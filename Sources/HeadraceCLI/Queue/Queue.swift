@@ -77,7 +77,7 @@ extension Verb {
             ),
         ] + queueProcess
 
-    /// A command for existing downloads; `then` reports its results.
+    /// Creates a command that applies to downloads in the queue; `then` reports the results.
     private static func command(
         _ name: String,
         _ summary: String,
@@ -222,8 +222,9 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     }
 }
 
-/// The time that a queue may be locked by other commands, which take some milliseconds each; after that, another run is
-/// assumed.
+/// The time for which `queue run` retries if the queue is locked.
+///
+/// Other commands lock it for some milliseconds only, so after this time, another `queue run` must have locked it.
 private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
@@ -260,7 +261,9 @@ extension DownloadRegistry {
         self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
 
-    /// The downloads, after carrying out commands that a terminated process left behind; reports damage to the queue.
+    /// Returns the downloads, after carrying out commands that a terminated process left behind.
+    ///
+    /// Prints a message if the queue's files are damaged.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
         for finding in findings {
@@ -269,7 +272,7 @@ extension DownloadRegistry {
         return downloads
     }
 
-    /// The error for a command that the process running the queue has not carried out in time.
+    /// Returns the error for a command that the process running the queue has not carried out in time.
     fileprivate func isYetToCarryOut() async -> DownloadError {
         var process = "the process that runs the queue"
         if let holder = try? await processID { process = "process \(holder), which runs the queue," }
@@ -280,7 +283,7 @@ extension DownloadRegistry {
         )
     }
 
-    /// Reports that no process runs the queue, if that can be determined; the change itself is already saved.
+    /// Prints that no process runs the queue, if that is certain; the change itself is already saved.
     fileprivate func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
         let command = "headrace queue run\(arguments.queueWords)"
@@ -316,7 +319,7 @@ extension [DownloadSnapshot] {
 }
 
 extension DownloadSnapshot {
-    /// A download that has just been added to the queue.
+    /// Creates the snapshot of a download that was just added to the queue.
     fileprivate init(added request: DownloadRequest, as id: Download.ID) {
         self.init(
             id: id,

@@ -10,7 +10,7 @@ struct QueueAddOptions: Sendable {
     private let begin: Date?
     private let isPaused: Bool
 
-    /// Delays such as `+30m` are relative to `now`.
+    /// Converts and checks the options; delays such as `+30m` are relative to `now`.
     init(_ arguments: ParsedArguments, now: Date) throws(UsageError) {
         downloads = try GetOptions(arguments)
         title = arguments.value(.title)
@@ -46,7 +46,7 @@ struct QueueAddOptions: Sendable {
         }
     }
 
-    /// The requests for the given URLs, the listed URLs and the files of documents, in this order.
+    /// Returns the requests for the given URLs, the listed URLs and the files of documents, in this order.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],

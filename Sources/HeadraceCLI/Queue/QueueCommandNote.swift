@@ -7,7 +7,7 @@ struct QueueCommandNote: Sendable, Hashable {
     /// Whether the command changes the downloads.
     let isDone: Bool
 
-    /// Creates the note for a download in this state; returns `nil` if the command does just what its name says.
+    /// Creates the note for a download in this state; returns `nil` if the command has its usual effect on it.
     init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
         switch (command, state) {
         case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),

@@ -36,10 +36,10 @@ extension Verb {
     ]
 }
 
-/// The size at which the log of earlier runs is replaced by a new one.
+/// The size in bytes at which the log of earlier runs is replaced by a new one.
 private let maxLogBytes = 1 << 20
 
-/// Starts `headrace queue run` with the same options in the background; returns once it runs the queue or has exited.
+/// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has exited.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
     let log = registry.log
@@ -162,7 +162,7 @@ extension ParsedArguments {
 }
 
 extension DownloadRegistry {
-    /// The log file of a background process.
+    /// The path of the log of a background process.
     fileprivate var log: String { directory.appending(path: "run.log").plainPath }
 }
 

@@ -1,6 +1,6 @@
 import Headrace
 
-/// The downloads of the queue that a command applies to.
+/// Selects the downloads of the queue that a command applies to.
 struct QueueSelector: Sendable, Equatable {
     /// The paragraph of the help text about selecting downloads.
     static let notes = """
@@ -26,7 +26,7 @@ struct QueueSelector: Sendable, Equatable {
     private static let minDigits = 4
     private static let maxDigits = 16
 
-    /// One operand.
+    /// One operand of a command.
     enum Term: Sendable, Equatable {
         case all
         /// The number of a download.
@@ -57,7 +57,7 @@ struct QueueSelector: Sendable, Equatable {
             }
         }
 
-        /// The number after a percent sign.
+        /// Returns the number of a download from an operand such as `%3`; `nil` if the operand has another form.
         static func number(_ text: String) -> Int? {
             guard text.hasPrefix("%"), text.dropFirst().allSatisfy({ ("0"..."9").contains($0) }) else { return nil }
             return Int(text.dropFirst()).flatMap { $0 >= 1 ? $0 : nil }
@@ -68,7 +68,7 @@ struct QueueSelector: Sendable, Equatable {
     private let group: String?
     private let state: DownloadState.Kind?
 
-    /// Selects by the operands, or by `--group` and `--state`.
+    /// Creates a selection from the operands, or from `--group` and `--state`.
     init(_ operands: some Collection<String>, _ arguments: ParsedArguments) throws(UsageError) {
         terms = try operands.map { text throws(UsageError) in try Term(text) }
         group = arguments.value(.group)
@@ -94,7 +94,7 @@ struct QueueSelector: Sendable, Equatable {
         return state
     }
 
-    /// The selected downloads, in the order of the queue; throws if a term matches none or is ambiguous.
+    /// Returns the selected downloads, in the order of the queue; throws if a term matches none or is ambiguous.
     func resolve(in queue: [DownloadSnapshot]) throws(UsageError) -> [Download.ID] {
         var chosen: Set<Download.ID> = []
         for term in terms where term != .all { chosen.insert(try Self.find(term, in: queue).id) }
@@ -102,7 +102,7 @@ struct QueueSelector: Sendable, Equatable {
         return try Self.filter(queue, group: group, state: state).map(\.id)
     }
 
-    /// The downloads of a group, in a state, or both; throws if the group has no download.
+    /// Returns the downloads of a group, in a state, or both; throws if no download is in the group.
     static func filter(
         _ queue: [DownloadSnapshot],
         group: String?,
@@ -147,14 +147,14 @@ struct QueueSelector: Sendable, Equatable {
         }
     }
 
-    /// Joins words as in `a, b or c`.
+    /// Joins the words to an enumeration such as `a, b or c`.
     private static func words(_ words: [String]) -> String {
         words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
     }
 }
 
 extension QueuePosition {
-    /// Parses the operands of `queue move` after the download.
+    /// Parses the operands of `queue move` that follow the download, such as `first` or `before %3`.
     init(_ words: some Collection<String>, in queue: [DownloadSnapshot]) throws(UsageError) {
         let words = Array(words)
         switch (words.first, words.count) {

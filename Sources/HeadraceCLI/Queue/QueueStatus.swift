@@ -2,7 +2,7 @@ import Headrace
 
 /// The output of `queue status`.
 struct QueueStatus: Sendable, Equatable {
-    /// The process that runs the queue; `nil` if there is none.
+    /// The id of the process that runs the queue; `nil` if there is none.
     let processID: Int32?
     let counts: [DownloadState.Kind: Int]
     /// The path of the log; `nil` if there is none.

@@ -15,6 +15,7 @@ struct QueueTable: Sendable {
     /// The cells of the last column, which is shortened to fit the terminal.
     private let last: [String]
 
+    /// Creates the table of the given downloads.
     /// - Parameters:
     ///   - all: The whole queue; short ids have enough digits to be unique in it.
     ///   - shown: The downloads to show.
@@ -43,7 +44,7 @@ struct QueueTable: Sendable {
         last = ["NAME"] + snapshots.map { Self.description(of: $0, now: now) }
     }
 
-    /// The lines, shortened to the width unless it is `nil`.
+    /// Returns the lines of the table, shortened to `width` columns unless that is `nil`.
     func lines(width: Int?) -> [String] {
         var lines = Array(repeating: "", count: last.count)
         for column in columns {
@@ -58,7 +59,7 @@ struct QueueTable: Sendable {
         }
     }
 
-    /// The number of digits that makes each id unique.
+    /// Returns the number of leading digits that makes each id unique.
     static func digits(of ids: [String]) -> Int {
         let ids = ids.sorted()
         return zip(ids, ids.dropFirst()).reduce(minDigits) { digits, pair in
@@ -66,7 +67,7 @@ struct QueueTable: Sendable {
         }
     }
 
-    /// The priority as an argument of `--priority`.
+    /// Returns the priority as an argument of `--priority`.
     static func name(of priority: DownloadPriority) -> String {
         switch priority {
         case .low: "low"
@@ -96,13 +97,13 @@ struct QueueTable: Sendable {
 }
 
 extension DownloadSnapshot {
-    /// The number in the form that commands accept: `%3`.
+    /// The download's number in the form that commands accept: `%3`.
     var shownNumber: String? { number.map { "%\($0)" } }
 
-    /// The name, with the number to distinguish downloads of the same name.
+    /// The download's name and number, which distinguishes downloads of the same name.
     var numberedName: String { shownName + (shownNumber.map { " (\($0))" } ?? "") }
 
-    /// The title, else the name of the file.
+    /// The download's title, or else the name of its file.
     var shownName: String {
         if let title = request.title { return title }
         if case .finished(let file) = state { return file.lastPathComponent }

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Finds the directory of the queue.
 enum RegistryLocation {
-    /// The given directory, or else `headrace` in the user's state directory (XDG Base Directory Specification).
+    /// Returns the given directory, or else `headrace` in the state directory (XDG Base Directory Specification).
     static func directory(_ given: String?, environment: [String: String]) throws(UsageError) -> URL {
         if let given {
             guard !given.isEmpty else { throw UsageError("--registry: the path is empty") }

@@ -25,7 +25,7 @@ struct SystemdUnit: Sendable, Equatable {
         """
     }
 
-    /// The text quoted as one word of a command line; specifiers are escaped everywhere, variables only in arguments.
+    /// Quotes the text as one word; escapes `%`, and also `$` if `variables` is set, which only arguments need.
     static func quoted(_ text: String, variables: Bool = false) -> String {
         var quoted = ""
         for scalar in text.unicodeScalars {

@@ -38,14 +38,14 @@ enum Files {
         }
     }
 
-    /// The reason why the current directory has no path, which relative paths need; `nil` if it has one.
+    /// Returns the reason why the current directory has no path, which relative paths need; `nil` if it has one.
     static func currentDirectoryFailure() -> Failure? {
         guard let path = getcwd(nil, 0) else { return Failure(errno) }
         free(path)
         return nil
     }
 
-    /// Creates the directory and its missing parents; `mode`, subject to the umask, applies only to the directory itself.
+    /// Creates the directory and its missing parents; `mode`, subject to the umask, does not apply to the parents.
     static func makeDirectory(_ path: String, mode: mode_t = 0o777) throws(Failure) {
         guard mkdir(path, mode) != 0 else { return }
         let number = errno
@@ -64,13 +64,13 @@ enum Files {
         guard access(path, R_OK) == 0 else { throw Failure(errno) }
     }
 
-    /// Whether only its owner can read the file; `true` if its permissions cannot be read.
+    /// Returns whether only the file's owner can read the file; `true` if the permissions cannot be determined.
     static func isPrivate(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) != 0 || status.st_mode & (S_IRGRP | S_IROTH) == 0
     }
 
-    /// Whether the path is something other than a regular file, such as a pipe or a device.
+    /// Returns whether the path is something other than a regular file, such as a pipe or a device.
     static func isSpecial(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
@@ -88,7 +88,7 @@ enum Files {
 
     static func exists(_ path: String) -> Bool { (try? checkExists(path)) != nil }
 
-    /// Whether the path does not exist; `false` if that cannot be determined.
+    /// Returns whether the path does not exist; `false` if that cannot be determined.
     static func isMissing(_ path: String) -> Bool {
         do throws(Failure) {
             try checkExists(path)

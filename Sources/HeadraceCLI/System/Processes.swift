@@ -49,7 +49,7 @@ enum Processes {
         return id
     }
 
-    /// The exit status of a child process; `nil` while it runs.
+    /// Returns the exit status of a child process, or 128 plus the signal that ended it; `nil` while it runs.
     static func status(of child: pid_t) -> Int32? {
         var status: Int32 = 0
         guard waitpid(child, &status, WNOHANG) == child else { return nil }
@@ -57,10 +57,10 @@ enum Processes {
         return signal == 0 ? status >> 8 & 0xFF : 128 + signal
     }
 
-    /// Whether a process is running.
+    /// Returns whether the process with this id is running.
     static func isAlive(_ id: pid_t) -> Bool {
         #if os(Linux)
-        // A zombie no longer has an executable, so reading this link fails.
+        // Reading this link fails for a zombie, which no longer has an executable.
         var byte: CChar = 0
         return readlink("/proc/\(id)/exe", &byte, 1) >= 0 || errno == EACCES
         #else
@@ -68,7 +68,7 @@ enum Processes {
         #endif
     }
 
-    /// The path of this executable.
+    /// Returns the path of this executable.
     static func executable() throws(Files.Failure) -> String {
         #if os(Linux)
         var buffer = [CChar](repeating: 0, count: 4096)

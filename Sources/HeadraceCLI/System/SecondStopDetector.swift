@@ -6,7 +6,8 @@ final class SecondStopDetector: Sendable {
 
     /// Records a stop signal; returns whether it is a second one, sent by hand.
     ///
-    /// A signal within 0.1 seconds of the first does not count: `timeout` and shells that signal a process group send it twice.
+    /// A signal within 0.1 seconds of the first one does not count: `timeout` and shells may send a signal twice, to
+    /// the process and to its process group.
     func isSecondStop(at now: ContinuousClock.Instant = .now) -> Bool {
         firstStop.withLock { firstStop in
             guard let start = firstStop else {

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Runs the body with a temporary folder, which is then deleted.
 ///
-/// A stop signal cancels the body and is thrown once it ends.
+/// A stop signal cancels the body; once the body has ended, the function throws `Signals.Stop`.
 func withTemporaryFolder<Result: Sendable>(
     _ body: @escaping @Sendable (URL) async throws -> Result
 ) async throws -> Result {

@@ -22,8 +22,8 @@ final class CurlLoop: Sendable {
         var isWaiting = false
     }
 
-    /// The state shared by the thread and its clients; separate from ``CurlLoop``, so that the thread does not keep the
-    /// loop alive.
+    /// The state that the network thread shares with its clients; not part of ``CurlLoop``, because the thread would
+    /// then keep the loop alive.
     private final class Mailbox: Sendable {
         let poller: hr_poller
         let shared = Locked(Shared())
@@ -54,7 +54,7 @@ final class CurlLoop: Sendable {
             wake()
         }
 
-        /// Makes further commands wake the thread; returns `false` if commands are already pending.
+        /// Makes the next command wake the thread; returns `false` if a pending command or a stop forbids waiting.
         func beginWaiting() -> Bool {
             shared.withLock { shared in
                 shared.isWaiting = shared.commands.isEmpty && !shared.isStopping
@@ -78,9 +78,9 @@ final class CurlLoop: Sendable {
             guard failure == 0 else { throw SystemError(errno: failure) }
             let mailbox = Mailbox(poller)
             self.mailbox = mailbox
-            // Newer releases open descriptors here.
+            // Newer libcurl releases open descriptors in this call, and can fail for lack of them.
             guard let multi = hr_multi_init() else { throw SystemError(errno: errno == 0 ? ENOMEM : errno) }
-            // From here on, only the thread uses it.
+            // From here on, only the network thread uses the handle.
             nonisolated(unsafe) let handle = multi
             do throws(SystemError) {
                 thread = try WorkerThread(name: "headrace-net") { Self.run(mailbox, handle, configuration) }
@@ -140,7 +140,9 @@ final class CurlLoop: Sendable {
         drain(mailbox)
     }
 
-    /// Swaps the pending commands with an empty array, so that no memory is allocated under the lock.
+    /// Moves the pending commands to the empty array `commands`; returns whether the thread must stop.
+    ///
+    /// Swapping the arrays avoids allocating memory under the lock.
     private static func take(_ commands: inout [Command], from mailbox: Mailbox) -> Bool {
         mailbox.shared.withLock { shared in
             shared.isWaiting = false
@@ -149,7 +151,7 @@ final class CurlLoop: Sendable {
         }
     }
 
-    /// Fails the transfers whose commands were posted too late.
+    /// Fails the transfers whose start commands arrived after the thread stopped performing commands.
     private static func drain(_ mailbox: Mailbox) {
         let commands = mailbox.shared.withLock { shared in
             shared.isStopping = true

@@ -2,9 +2,9 @@
 import CHeadrace
 import HeadracePlatform
 
-/// A transfer on the loop's thread: an easy handle, its callbacks, and the stream to which they deliver.
+/// A transfer on the network thread: a libcurl easy handle, its callbacks, and the stream that receives their bytes.
 final class CurlTransfer {
-    /// The minimum buffer size, which is libcurl's default.
+    /// The minimum size of libcurl's receive buffer in bytes; also libcurl's default.
     private static let minBufferBytes = 16 << 10
 
     let id: CurlDriver.TransferID
@@ -97,8 +97,8 @@ final class CurlTransfer {
         guard let headers = CurlHeaderList(fields) else { throw Self.rejected(HR_E_OUT_OF_MEMORY) }
         self.headers = headers
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
-        // The remaining options are not essential: libcurl may have been built without them. Without HR_OPT_HTTP_VERSION, it
-        // chooses the version itself, and `receive(header:)` rejects a wrong one.
+        // The remaining options are not essential: libcurl may have been built without them. Without
+        // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
         set(HR_OPT_HTTP_VERSION, request.avoidsHTTP2 ? HR_HTTP_VERSION_1_1 : HR_HTTP_VERSION_2TLS)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
@@ -106,7 +106,7 @@ final class CurlTransfer {
         set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
         set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.minBufferBytes, request.bufferBytes ?? .max)))
         set(HR_OPT_NOSIGNAL, 1)
-        // Some releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
+        // Some libcurl releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
         if isFresh || request.avoidsHTTP2 || reuse == .none { set(HR_OPT_FRESH_CONNECT, 1) }
         if case .idle(let seconds) = reuse { set(HR_OPT_MAXAGE_CONN, seconds) }
         if isFresh {
@@ -115,7 +115,7 @@ final class CurlTransfer {
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)
-        // Without this, removing a handle waits for its name lookup. Not available before 7.87.
+        // Without this option, which libcurl has since 7.87, removing a handle waits for its name lookup.
         set(HR_OPT_QUICK_EXIT, 1)
     }
 
@@ -202,7 +202,7 @@ final class CurlTransfer {
         return connects == 0
     }
 
-    /// Whether the transfer failed on a reused connection, and not because the reader cancelled it.
+    /// Returns whether the transfer failed on a reused connection, and not because the reader cancelled it.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
         return isReused && silentSince != nil
@@ -246,7 +246,7 @@ final class CurlTransfer {
     /// The silence after which the connection of a cancelled transfer is not reused.
     private static let maxTrustedSilence: Duration = .seconds(1)
 
-    /// The time since which the server has sent nothing although the reader was ready; `nil` while connecting.
+    /// The start of the server's current silence; `nil` while connecting, or while the reader has no room.
     private var silentSince: SuspendingClock.Instant? {
         guard !isPaused else { return nil }
         if let lastActivity { return lastActivity }
@@ -255,10 +255,10 @@ final class CurlTransfer {
         return microseconds > 0 ? start + .microseconds(microseconds) : nil
     }
 
-    /// The time for which the server has sent nothing although the reader was ready; `nil` while connecting.
+    /// Returns the duration of the server's current silence; `nil` while connecting, or while the reader has no room.
     func silence(at now: SuspendingClock.Instant) -> Duration? { silentSince.map { now - $0 } }
 
-    /// Whether the connection may be dead, so that no later request should reuse it.
+    /// Returns whether the connection may be dead, so that no later request should reuse it.
     func isSuspect(at now: SuspendingClock.Instant) -> Bool {
         silence(at: now).map { $0 >= Self.maxTrustedSilence } ?? false
     }
@@ -300,9 +300,9 @@ final class CurlTransfer {
 
     /// Creates the socket for an address.
     ///
-    /// If the address is not allowed, returns no socket, and libcurl tries the host's next address.
+    /// If the address is not allowed, returns `HR_SOCKET_BAD`, and libcurl tries the host's next address.
     ///
-    /// libcurl's own sockets would be inherited by programs that are started meanwhile.
+    /// Replaces libcurl's own function, whose sockets child processes would inherit.
     fileprivate func socket(for address: OpaquePointer) -> Int32 {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(hr_address_bytes(address, &bytes))
@@ -320,7 +320,7 @@ final class CurlTransfer {
     // MARK: Delivery
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        // A head that arrives line by line, and the trailers, must be complete within a single timeout.
+        // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
         if head.extendsStallTimeout { lastActivity = time.now }
         isReceivingTrailers = head.isComplete
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
@@ -357,7 +357,7 @@ final class CurlTransfer {
         case .more: return bytes.count
         case .stop: return 0
         case .pause:
-            // These bytes were accepted; no more arrive until the reader has room.
+            // libcurl counts these bytes as accepted, and delivers no more until the reader has room.
             isPaused = true
             _ = hr_easy_pause(handle, Int32(HR_PAUSE_RECV))
             return bytes.count

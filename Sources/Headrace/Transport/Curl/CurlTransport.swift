@@ -32,7 +32,8 @@ package final class CurlTransport: Transport {
                 var body = ResponseBody(stream)
                 return try await receive(head, &body)
             } catch let error as DownloadError where error.code == .stalled {
-                // Also if the body was too slow for its reader. Its connection must be idle before idle ones are suspected.
+                // The reader also throws `stalled`, for a body that is too slow. Closing the stream first makes its
+                // connection idle, so that it is suspected too.
                 stream.close()
                 loop.suspectConnections(of: request)
                 throw error

@@ -7,7 +7,7 @@ extension CookieJar {
         store.withLock { $0.store(fields, from: place, at: now) }
     }
 
-    /// Adds the matching cookies to a request, merged with the request's own into a single `Cookie` field.
+    /// Adds the matching cookies to a request; merges them with the request's own cookies into one `Cookie` field.
     func add(to request: inout TransportRequest) {
         let now = now()
         guard let place = CookieScope(request.url), let own = store.withLock({ $0.field(for: place, at: now) }) else {

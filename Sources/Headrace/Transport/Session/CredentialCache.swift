@@ -2,7 +2,7 @@
 ///
 /// For each origin, at most one provider request is in progress; other transfers wait for its result.
 struct CredentialCache: Sendable {
-    /// The next step for a request that the server rejected.
+    /// The next step for a request that the server rejected with status 401.
     enum Next: Sendable, Equatable {
         /// Repeat the request with this credential.
         case use(Credential)
@@ -19,15 +19,14 @@ struct CredentialCache: Sendable {
 
     private var entries: [Origin: Entry] = [:]
 
-    /// Returns the credential to send to an origin before a 401: the last one that was not rejected; `nil` if there is
-    /// none.
+    /// Returns the credential to send preemptively to an origin: the latest one that was not rejected, if any.
     func known(for origin: Origin) -> Credential? { entries[origin]?.known }
 
-    /// Handles a 401 response of an origin; `refused` contains the credentials that the same request was sent with
-    /// before.
+    /// Handles a 401 response from an origin, and returns the next step.
     ///
-    /// Credentials in `refused` count as rejected for this request only, because they may be valid for another part of
-    /// the server. `candidate` is a credential that is available without a provider request.
+    /// `refused` contains the credentials that were already sent with this request. They count as rejected for this
+    /// request only, because they may be valid for another part of the server. `candidate` is a credential that is
+    /// available without a provider request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         var entry = entries[origin] ?? Entry()
         defer { entries[origin] = entry }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The credentials of a manager, in memory only, and the tasks that wait for one from the provider.
+/// The credentials of a download manager, in memory only, and the tasks that wait for the credential provider.
 final class CredentialStore: Sendable {
     typealias Provider = @Sendable (CredentialRequest) async throws -> Credential?
 
@@ -9,7 +9,7 @@ final class CredentialStore: Sendable {
         case next(CredentialCache.Next)
         /// The result of the provider request of another task.
         case response(Result<Credential?, any Error>)
-        /// The requesting task or the waiting task was cancelled.
+        /// The task that called the provider was cancelled, or the waiting task was.
         case change
     }
 
@@ -35,7 +35,7 @@ final class CredentialStore: Sendable {
         self.netrc = netrc
     }
 
-    /// Returns the credential to send preemptively to a URL's origin.
+    /// Returns the credential to send preemptively to a URL's origin; `nil` if none is known.
     func known(for url: URL) -> Credential? {
         state.withLock { $0.cache.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
     }

@@ -2,9 +2,9 @@ import HeadracePlatform
 
 /// Adds the proxy, cookies and credential for the URL to each request, and authenticates when a server requires it.
 ///
-/// A request with its own `Authorization` field is not changed, and a 401 in response is final.
+/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final.
 struct SessionTransport: Transport {
-    /// The maximum number of retries of a request with other credentials.
+    /// The maximum number of times that a request is repeated with another credential.
     private static let maxLogins = 4
 
     let base: any Transport
@@ -87,7 +87,7 @@ struct SessionTransport: Transport {
         let known = challenges.compactMap { challenge in
             AuthenticationScheme(rawValue: challenge.scheme).map { ($0, challenge.realm) }
         }
-        // If the server supports no scheme that is known here, the 401 is the final response.
+        // If the library supports none of the server's schemes, the 401 is the final response.
         guard !known.isEmpty || challenges.isEmpty else { return nil }
         let request = CredentialRequest(
             url: head.url,
@@ -110,7 +110,7 @@ struct SessionTransport: Transport {
 }
 
 extension ResponseBody {
-    /// The maximum size of an unneeded body that is read so that its connection can be reused.
+    /// The maximum size, in bytes, of an unneeded body that is read so that its connection can be reused.
     private static let maxDrainedBytes: Int64 = 64 * 1024
 
     /// Reads a short unneeded body for up to a second, so that its connection can be reused.

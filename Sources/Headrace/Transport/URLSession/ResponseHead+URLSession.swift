@@ -3,7 +3,7 @@ import HeadracePlatform
 extension ResponseHead {
     /// Returns the fields that `URLSession` reports for a response, one value per name.
     ///
-    /// On Apple platforms, it reports the transfer coding `Identity` for a chunked body that it has decoded.
+    /// Restores the transfer coding `chunked`, which Apple platforms report as `Identity` after decoding the body.
     static func fields(_ all: [AnyHashable: Any]) -> [String: String] {
         var fields: [String: String] = [:]
         for case (let name as String, let value as String) in all {

@@ -1,10 +1,11 @@
 import HeadracePlatform
 
-/// Parses the parts of certificates that key pins and certificate authorities need.
+/// Parses certificates: computes key pins, and decodes PEM files of certificate authorities.
 ///
 /// Performs no I/O.
 enum ServerKey {
-    /// Returns the pin `sha256//BASE64` of a DER certificate's key (RFC 5280, section 4.1), or `nil` if it is malformed.
+    /// Returns the pin `sha256//BASE64` of the public key in a DER certificate (RFC 5280, section 4.1); `nil` if the
+    /// certificate is malformed.
     static func pin(of certificate: [UInt8]) throws(DownloadError) -> String? {
         // The key follows version (optional), serial number, signature, issuer, validity and subject.
         guard let outer = element(of: certificate[...]), outer.tag == 0x30,
@@ -22,7 +23,7 @@ enum ServerKey {
         return "sha256//\(Data(try digester.finalize().bytes).base64EncodedString())"
     }
 
-    /// Parses PEM certificates (RFC 7468, section 5) to DER; returns `nil` if there is none or one is malformed.
+    /// Decodes PEM certificates (RFC 7468, section 5) to DER; returns `nil` if there are none or one is malformed.
     static func certificates(inPEM text: String) -> [[UInt8]]? {
         var certificates: [[UInt8]] = []
         let parts = text.split(separator: "-----BEGIN CERTIFICATE-----", omittingEmptySubsequences: false)
@@ -35,7 +36,7 @@ enum ServerKey {
         return certificates.isEmpty ? nil : certificates
     }
 
-    /// Parses the first DER element, with a length of up to two bytes; returns `nil` if it is truncated.
+    /// Parses the first DER element, whose length field may have two bytes; returns `nil` if the element is truncated.
     private static func element(of bytes: ArraySlice<UInt8>) -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard bytes.count >= 2 else { return nil }
         var start = bytes.startIndex + 2

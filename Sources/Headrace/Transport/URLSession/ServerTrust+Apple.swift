@@ -3,13 +3,13 @@ import Dispatch
 import Foundation
 import Security
 
-/// Evaluates servers according to the configuration's authorities and pins.
+/// Evaluates server certificates with the configuration's certificate authorities and key pins.
 struct ServerTrust: Sendable {
     private let queue = DispatchQueue(label: "headrace-trust")
     private let authorities: [[UInt8]]
     private let pins: [String]
 
-    /// Reads the authorities; returns `nil` if the system's default evaluation suffices.
+    /// Reads the authorities, and throws if the file has none; returns `nil` if neither authorities nor pins are set.
     init?(_ configuration: DownloadConfiguration) throws(DownloadError) {
         pins = configuration.pinnedPublicKeys
         if let file = configuration.certificateAuthorities {
@@ -27,7 +27,7 @@ struct ServerTrust: Sendable {
         }
     }
 
-    /// Evaluates the server and calls `completion` with the reason why it is not trusted, or `nil` if it is.
+    /// Evaluates the server's certificate; calls `completion` with an error, or with `nil` if the server is trusted.
     ///
     /// The evaluation is asynchronous, because the system may access the network for it.
     func evaluate(
@@ -35,7 +35,7 @@ struct ServerTrust: Sendable {
         completion: @escaping @Sendable (DownloadError?) -> Void
     ) {
         let host = challenge.protectionSpace.host
-        // The system requires the call on the queue that the result is delivered on.
+        // SecTrustEvaluateAsyncWithError must be called on the queue on which it delivers the result.
         queue.async { [queue] in
             guard let trust = challenge.protectionSpace.serverTrust else { return completion(.unpinned(host)) }
             guard setAnchors(of: trust) else {
@@ -47,7 +47,7 @@ struct ServerTrust: Sendable {
                 let reason = error.map { CFErrorCopyDescription($0) as String } ?? "it is not trusted"
                 completion(isTrusted ? rejection(ofKeyIn: trust, host: host) : .untrusted(host, reason))
             }
-            // The result is delivered only if the evaluation was started.
+            // If the evaluation could not be started, the handler is not called.
             if status != errSecSuccess { completion(.untrusted(host, "it could not be evaluated")) }
         }
     }

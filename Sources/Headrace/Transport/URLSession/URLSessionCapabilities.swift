@@ -4,15 +4,15 @@ import HeadracePlatform
 struct URLSessionCapabilities: Sendable, Hashable {
     /// Whether a suspended task resumes at its current position.
     var suspends: Bool
-    /// Whether servers can be evaluated with custom authorities and by their keys.
+    /// Whether servers can be evaluated with custom certificate authorities and key pins.
     var evaluatesServerTrust: Bool
     /// Whether the proxy can be chosen for each request.
     var choosesProxies: Bool
 
     /// The capabilities on Apple platforms.
     static let apple = URLSessionCapabilities(suspends: true, evaluatesServerTrust: true, choosesProxies: true)
-    /// The capabilities of swift-corelibs-foundation, where a suspended task starts over and the proxies of the environment are
-    /// always used.
+    /// The capabilities of swift-corelibs-foundation, where a suspended task starts over and the proxies of the
+    /// environment are always used.
     static let corelibs = URLSessionCapabilities(suspends: false, evaluatesServerTrust: false, choosesProxies: false)
 
     /// The capabilities on this platform.
@@ -24,7 +24,7 @@ struct URLSessionCapabilities: Sendable, Hashable {
         #endif
     }
 
-    /// Throws `invalidRequest` for the first unsupported setting.
+    /// Throws `invalidRequest` if the configuration has a setting that the platform does not support.
     func validate(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
@@ -56,7 +56,7 @@ struct URLSessionCapabilities: Sendable, Hashable {
         }
     }
 
-    /// Throws if a request requires a proxy.
+    /// Throws if the request requires a proxy that the platform cannot set.
     func validate(_ request: TransportRequest) throws(DownloadError) {
         guard !choosesProxies, let proxy = request.proxy else { return }
         throw DownloadError(

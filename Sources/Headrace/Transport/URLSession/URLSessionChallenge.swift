@@ -7,9 +7,10 @@ enum URLSessionChallenge: Sendable, Hashable {
     /// The server's certificate is evaluated with the authorities and pins of the configuration.
     case evaluateServer
 
+    /// Chooses the action for a challenge.
     /// - Parameters:
     ///   - method: The system's name of the authentication method.
-    ///   - isProxy: Whether the proxy sent the challenge; logins and certificates for proxies are the system's.
+    ///   - isProxy: Whether the proxy sent the challenge; the system handles logins and certificates for proxies.
     ///   - evaluatesServers: Whether the configuration has authorities or pins.
     init(method: String, isProxy: Bool, evaluatesServers: Bool) {
         self =

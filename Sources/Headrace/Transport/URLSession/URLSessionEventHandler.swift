@@ -9,16 +9,16 @@ import FoundationNetworking
 final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
     private struct State {
         var transfers: [ObjectIdentifier: URLSessionTransfer] = [:]
-        /// The sessions that have not been invalidated yet.
+        /// The number of sessions that have not been invalidated yet.
         var openSessions = 0
-        /// Whether a session was invalidated together with its tasks.
+        /// Whether the transport has been shut down, which cancels the tasks of its sessions.
         var isShutDown = false
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Runs the delegate callbacks and resumes transfers, one at a time.
+    /// The queue that runs delegate callbacks and resumes transfers, one operation at a time.
     private let deliveries = OperationQueue()
-    /// Cancels tasks and sessions without waiting for deliveries.
+    /// The queue that cancels tasks and sessions, which must not wait for deliveries.
     private let endings = OperationQueue()
     private let state = Locked(State())
     #if canImport(Darwin)
@@ -107,7 +107,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // The response is delivered unchanged; RedirectPolicy decides.
+        // Delivers the redirect response itself; RedirectPolicy decides whether it is followed.
         completionHandler(nil)
     }
 
@@ -151,7 +151,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
         let isWanted = transfer(ObjectIdentifier(dataTask))?.receive(response) ?? false
-        // On Linux, the disposition has no effect.
+        // URLSession on Linux ignores the disposition.
         if !isWanted { dataTask.cancel() }
         completionHandler(isWanted ? .allow : .cancel)
     }

@@ -36,7 +36,7 @@ struct URLSessionFailure: Sendable {
                 .tls,
                 "The server \(server) requires a client certificate, which the URLSession transport does not support."
             )
-        // The configuration's authorities have passed, or their own error is reported: it is the system that knows none of them.
+        // The evaluation with the configuration's authorities has its own errors, so the system reports this one.
         case -1204 ... -1200 where hasOwnAuthorities:
             return DownloadError(
                 .tls,
@@ -53,7 +53,7 @@ struct URLSessionFailure: Sendable {
                 "App Transport Security does not allow a connection to \(server): use an https URL, or add an exception "
                     + "for the host to the app's Info.plist."
             )
-        // The URL's scheme was checked before, so it is the server that uses an unsupported protocol.
+        // The URL's scheme was checked before, so the server uses an unsupported protocol.
         case -1002, -1015, -1016, -1017: return violation
         case -1 where isViolation: return violation
         default:
@@ -69,7 +69,7 @@ struct URLSessionFailure: Sendable {
     /// The description without its full stop.
     private var words: String { detail.withoutFullStop }
 
-    /// Whether libcurl's message reports a malformed response; on Linux, nearly all failures have the same code.
+    /// Whether libcurl's message reports a malformed response, because on Linux nearly all failures have the same code.
     private var isViolation: Bool {
         let words = words.lowercased()
         return ["chunked-encoding", "unencoding", "header"].contains(where: words.contains)

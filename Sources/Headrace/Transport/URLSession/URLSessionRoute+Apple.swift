@@ -3,8 +3,8 @@ import Foundation
 import Network
 
 extension URLSessionConfiguration {
-    /// Returns a copy that uses the proxies of a route, or `nil` if they cannot be set: requests must not bypass a
-    /// proxy.
+    /// Returns a copy that uses the proxies of a route, or `nil` if they cannot be set, because requests must not
+    /// bypass a proxy.
     func routed(_ route: URLSessionRoute) -> URLSessionConfiguration? {
         guard let copy = copy() as? URLSessionConfiguration else { return nil }
         switch route {
@@ -14,7 +14,7 @@ extension URLSessionConfiguration {
             guard let configuration = ProxyConfiguration(proxy) else { return nil }
             copy.proxyConfigurations = [configuration]
         }
-        // The proxies of the system's settings.
+        // Without this, the proxies of the system's settings would still apply.
         copy.connectionProxyDictionary = [:]
         return copy
     }

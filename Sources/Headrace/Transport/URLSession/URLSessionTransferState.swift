@@ -2,7 +2,7 @@
 ///
 /// `URLSession` does not report when it has connected, so before the head, both timeouts apply in sequence.
 struct URLSessionTransferState: Sendable {
-    /// The action for the task after a delivery.
+    /// Whether the task continues or must be suspended after a delivery.
     enum Step: Equatable {
         case proceed
         case suspend
@@ -45,7 +45,7 @@ struct URLSessionTransferState: Sendable {
         endsWithTLS = head.endsWithTLSConnection
     }
 
-    /// Records the protocol of the response; the streams of `h2` mark the end of a body.
+    /// Records the protocol of the response; HTTP/2 and later mark the end of a body themselves.
     mutating func isProtocol(_ name: String) {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }

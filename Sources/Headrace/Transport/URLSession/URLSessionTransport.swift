@@ -106,9 +106,9 @@ final class URLSessionTransport: Transport {
         await eventHandler.waitUntilAllEnded()
     }
 
-    /// Starts a task; after the shutdown, fails the stream and returns `nil`.
+    /// Starts a task; fails the stream and returns `nil` after the shutdown, or if the proxy cannot be set.
     private func start(_ request: TransportRequest, _ stream: ResponseStream) -> URLSessionTransfer? {
-        // Under the lock, because an invalidated session accepts no tasks.
+        // The lock excludes a concurrent shutdown, after which the session would accept no tasks.
         let route = request.proxy.map(URLSessionRoute.proxy) ?? routeWithoutProxy
         let task = sessions.withLock { sessions -> URLSessionDataTask? in
             guard sessions != nil, let session = sessions?[route] ?? open(route) else { return nil }
