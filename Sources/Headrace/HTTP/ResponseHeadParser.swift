@@ -9,14 +9,14 @@ struct ResponseHeadParser: Sendable {
     static let maxBytes = 256 * 1024
     /// The maximum number of fields in one head.
     static let maxFields = 1000
-    /// The maximum number of interim responses that extend the wait for the final one.
+    /// The maximum number of interim responses that restart the stall timeout.
     static let maxInterimResponses = 100
 
     enum Step: Equatable {
         case more
         case head(ResponseHead)
         case invalid(String)
-        /// A status line after a complete head: the request was sent again, and another response follows.
+        /// A status line after a complete head: libcurl repeated the request, and another response follows.
         case repeated
     }
 
@@ -33,7 +33,8 @@ struct ResponseHeadParser: Sendable {
     private(set) var isComplete = false
     /// Whether the next line is a status line.
     var isAtStatusLine: Bool { status == nil && !isComplete }
-    /// Whether the next line begins a head; this extends the stall timeout, up to ``maxInterimResponses`` times.
+    /// Whether the next line restarts the stall timeout: it begins a head, after at most ``maxInterimResponses``
+    /// others.
     var extendsStallTimeout: Bool { isAtStatusLine && interimCount <= Self.maxInterimResponses }
 
     init(url: URL) {
@@ -46,7 +47,7 @@ struct ResponseHeadParser: Sendable {
         guard byteCount <= Self.maxBytes else {
             return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
         }
-        // The name of a trailer cannot contain a slash.
+        // The name of a field cannot contain a slash, so a line that starts with `HTTP/` is not a trailer.
         guard !isComplete else { return line.starts(with: "HTTP/".utf8) ? .repeated : .more }
         var text = line
         if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
@@ -97,9 +98,9 @@ struct ResponseHeadParser: Sendable {
 
     private mutating func field(_ line: UnsafeRawBufferPointer) -> Step {
         if line.first?.isBlank == true {
-            // RFC 9112, section 5.2, replaces the fold with a space.
+            // The line continues the previous field; the fold becomes a space (RFC 9112, section 5.2).
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
-            // Other implementations may read only the first line of it.
+            // A proxy may have read only the first line of the field, and so have found another body length.
             guard !Self.framing.contains(fields[last].name.lowercased()) else {
                 return .invalid("The response header has a folded \(fields[last].name).")
             }
@@ -117,11 +118,10 @@ struct ResponseHeadParser: Sendable {
         return .more
     }
 
-    /// Returns the name before a colon, or `nil` if it is not valid.
+    /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
-    /// Removes whitespace after the name, as RFC 9112, section 5.1, requires of proxies. If the field determines the
-    /// length of the body, such whitespace makes the name invalid, since other implementations may have ignored that
-    /// line.
+    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. In a field that determines
+    /// the length of the body, it makes the name invalid, since other implementations may have ignored the field.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }
