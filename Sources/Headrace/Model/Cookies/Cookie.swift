@@ -9,7 +9,7 @@ struct Cookie: Sendable, Hashable {
     var value: String
     /// The domain in lower case, without a leading dot.
     var domain: String
-    /// Whether the cookie is sent only to the host ``domain``, and not to hosts below it.
+    /// Whether the cookie is sent only to the host ``domain``, and not to its subdomains.
     var isHostOnly: Bool
     var path: String
     /// Whether the cookie is sent only over https.
@@ -22,8 +22,7 @@ struct Cookie: Sendable, Hashable {
         return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)
     }
 
-    /// Whether the cookie would be sent together with, or instead of, another, secure cookie (RFC 6265bis, section
-    /// 5.7).
+    /// Returns whether the cookie could shadow `other`, a secure cookie of the same name (RFC 6265bis, section 5.7).
     func hides(_ other: Cookie) -> Bool {
         other.isSecure && name == other.name && path.isBelow(path: other.path)
             && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
@@ -31,7 +30,7 @@ struct Cookie: Sendable, Hashable {
 }
 
 extension String {
-    /// Whether this path is `path` or below it (section 5.1.4).
+    /// Returns whether this path is `path` or below it (RFC 6265, section 5.1.4).
     fileprivate func isBelow(path: String) -> Bool {
         guard self != path else { return true }
         return hasPrefix(path)
@@ -67,7 +66,7 @@ struct CookieScope: Sendable, Hashable {
 
     func isBelow(_ other: String) -> Bool { path.isBelow(path: other) }
 
-    /// The path up to its last slash (section 5.1.4).
+    /// The path of a cookie without `Path`: the URL's path up to its last slash (RFC 6265, section 5.1.4).
     var defaultPath: String {
         let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
         return folder.isEmpty ? "/" : folder
@@ -75,7 +74,7 @@ struct CookieScope: Sendable, Hashable {
 }
 
 extension Cookie {
-    /// Parses a `Set-Cookie` field (section 5.2); returns `nil` if it must be ignored.
+    /// Parses a `Set-Cookie` field (RFC 6265, section 5.2); returns `nil` if the cookie must be ignored.
     ///
     /// A server may set cookies for its own host and its parent domains, but not for a domain without a dot, such as `com`.
     /// Other public suffixes, such as `co.uk`, are not recognized.
