@@ -22,7 +22,8 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var refusesRanges = false
     /// The server's checksum of the whole file, in the form of ``Checksum/description``; `nil` if none is used.
     var checksum: String?
-    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; otherwise `nil`.
+    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; otherwise
+    /// `nil`.
     var isUnverified: Bool?
     /// `true` if the metadata came from a mirror instead of the source that each run tries first; otherwise `nil`.
     var isFromMirror: Bool?
@@ -70,8 +71,8 @@ extension RepresentationMetadata {
 
     /// Whether the entity tag identifies only the size of the file.
     ///
-    /// nginx and Apache build tags from the size and the modification time. If that time is a placeholder near 1970, all
-    /// versions of the same size share a tag.
+    /// nginx and Apache build tags from the size and the modification time. If that time is a placeholder near 1970,
+    /// all versions of the same size share a tag.
     var hasSizeOnlyTag: Bool {
         guard let entityTag, let totalBytes else { return false }
         let isEpoch = entityTag.withBytes { bytes in

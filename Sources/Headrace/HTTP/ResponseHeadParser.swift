@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// Parses a response head line by line, with limits on what a server may send.
 ///
-/// Interim responses (RFC 9110, section 15.2) are skipped but counted. Lines after the final head are trailers (section 6.5),
-/// which count toward the size limit and are otherwise ignored.
+/// Interim responses (RFC 9110, section 15.2) are skipped but counted. Lines after the final head are trailers (section
+/// 6.5), which count toward the size limit and are otherwise ignored.
 struct ResponseHeadParser: Sendable {
     /// The maximum size in bytes of all lines of a response, including interim responses and trailers.
     static let maxBytes = 256 * 1024
@@ -69,7 +69,8 @@ struct ResponseHeadParser: Sendable {
             return .invalid("The response does not begin with an HTTP status line.")
         }
         let isMultiplexed = !version.starts(with: "HTTP/1".utf8)
-        // The framing depends on the version, so the status line must not change the negotiated one (RFC 9112, section 2.3).
+        // The framing depends on the version, so the status line must not change the negotiated one (RFC 9112, section
+        // 2.3).
         if let negotiatedVersion, isMultiplexed != (negotiatedVersion > 1) {
             let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: version)).printable
             return .invalid("The response claims to be \(text) on a connection of HTTP/\(negotiatedVersion).")

@@ -7,8 +7,8 @@ public import HeadracePlatform
 ///         if let request = file.request(to: folder) { try await manager.download(request) }
 ///     }
 ///
-/// A document is untrusted: file names are reduced to one safe component, document types and entities are rejected, and sizes
-/// and counts are limited.
+/// A document is untrusted: file names are reduced to one safe component, document types and entities are rejected, and
+/// sizes and counts are limited.
 public struct Metalink: Sendable, Hashable {
     /// A file that the document describes (RFC 5854, section 4.1.2).
     public struct File: Sendable, Hashable {
