@@ -1,7 +1,6 @@
 import HeadracePlatform
 
-/// The metadata of one version of a file, from the fields of a response (RFC 9110, section 8); saved in the resume
-/// record.
+/// The metadata of one version of a file (RFC 9110, section 8), read from a response and saved in the resume record.
 struct RepresentationMetadata: Sendable, Hashable, Codable {
     /// `ETag` as received, even if it is weak or malformed.
     var entityTag: String?
@@ -22,8 +21,7 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var refusesRanges = false
     /// The server's checksum of the whole file, in the form of ``Checksum/description``; `nil` if none is used.
     var checksum: String?
-    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; otherwise
-    /// `nil`.
+    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; else `nil`.
     var isUnverified: Bool?
     /// `true` if the metadata came from a mirror instead of the source that each run tries first; otherwise `nil`.
     var isFromMirror: Bool?
@@ -101,8 +99,7 @@ extension ResponseHead {
     /// The content codings of the body in lower case, without `identity` and the `none` that some servers send.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 
-    /// Whether a range request can continue a truncated response: the server supports ranges and sent a strong
-    /// validator.
+    /// Whether a range request can continue a truncated response: ranges are supported, with a strong validator.
     var isResumable: Bool {
         guard status == 206 || acceptsRanges == true else { return false }
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil

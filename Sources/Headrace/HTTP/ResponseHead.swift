@@ -16,8 +16,7 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// For a 401, the scheme of the rejected login in lower case; `nil` if the request had no login.
     var refusedLogin: String?
-    /// The manager's credential that the request was sent with; `nil` if the manager had none, or if the request had
-    /// its own `Authorization` field.
+    /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
     var login: Credential?
     /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?

@@ -33,8 +33,7 @@ struct ResponseHeadParser: Sendable {
     private(set) var isComplete = false
     /// Whether the next line is a status line.
     var isAtStatusLine: Bool { status == nil && !isComplete }
-    /// Whether the next line restarts the stall timeout: it begins a head, after at most ``maxInterimResponses``
-    /// others.
+    /// Whether the next line begins a head and so restarts the stall timeout, up to ``maxInterimResponses`` times.
     var extendsStallTimeout: Bool { isAtStatusLine && interimCount <= Self.maxInterimResponses }
 
     init(url: URL) {
@@ -69,8 +68,7 @@ struct ResponseHeadParser: Sendable {
             return .invalid("The response does not begin with an HTTP status line.")
         }
         let isMultiplexed = !version.starts(with: "HTTP/1".utf8)
-        // The framing depends on the version, so the status line must not change the negotiated one (RFC 9112, section
-        // 2.3).
+        // The version determines the framing, so the status line must match the negotiated one (RFC 9112, section 2.3).
         if let negotiatedVersion, isMultiplexed != (negotiatedVersion > 1) {
             let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: version)).printable
             return .invalid("The response claims to be \(text) on a connection of HTTP/\(negotiatedVersion).")

@@ -14,8 +14,7 @@ extension ResponseVerdict {
         return .fail(.wrongSize(size, expected: expected))
     }
 
-    /// Returns the size of the file, or its lower bound, according to the response if it contradicts the expected size;
-    /// otherwise `nil`.
+    /// Returns the response's file size, or a lower bound for it, if it contradicts the expected size; otherwise `nil`.
     private func size(unless expected: Int64) -> Int64? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body):
@@ -31,12 +30,10 @@ extension ResponseVerdict {
     private static func evaluateFields(of head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         switch head.status {
         case 203 where rangeRequest.isVerifiedImmediately:
-            // The received bytes are not discarded for a file that a proxy modified: another response may continue
-            // them.
+            // A modified file does not justify discarding received bytes that another response may continue.
             return .fail(.status(203))
         case 203 where head.isPartial:
-            // A part of a modified file cannot be combined with other bytes, and a part is no response to a request for
-            // the whole file.
+            // A part of a modified file can neither be combined with other bytes nor replace the whole file.
             return rangeRequest.range == nil ? .fail(.status(203)) : .restart(.noValidator)
         case 200, 203, 206:
             do {
@@ -88,8 +85,7 @@ extension ResponseVerdict {
             // A 416 has no bytes of the file to compare with the received ones.
             return proof == .later(.overlap) ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
         } catch .validatorMissing where rangeRequest.isForOneTag {
-            // With `If-Range`, a server sends a 416 only if the version is unchanged (RFC 9110, section 13.2.2), though
-            // mostly without a validator.
+            // With `If-Range`, a 416 implies the same version (RFC 9110, section 13.2.2), but few contain a validator.
             return .complete(totalBytes: total)
         } catch {
             return .restart(.unsatisfiable(length: total))
@@ -98,8 +94,7 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether the request continues received bytes that have a strong validator, so that any response shows whether it
-    /// matches.
+    /// Whether the request continues bytes with a strong validator, so that any response shows whether it matches.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }

@@ -32,7 +32,7 @@ struct BodyPlacement: Sendable, Hashable {
     var overlapBytes: Int64 = 0
     /// The number of bytes to write after the overlap; `nil` if only the end of the body determines it.
     var length: Int64?
-    /// The size of the file, if known.
+    /// The size of the file in bytes, if known.
     var totalBytes: Int64?
     /// How the end of the body is determined.
     var framing: BodyFraming

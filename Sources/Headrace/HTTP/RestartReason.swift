@@ -5,8 +5,7 @@ enum RestartReason: Error, Sendable, Hashable {
     case changedLength(from: Int64, to: Int64)
     /// The server sent neither an entity tag nor a strong `Last-Modified` date with the received bytes.
     case noValidator
-    /// The only validator is a date, and the response is from another URL, whose file may be different despite the same
-    /// date.
+    /// The only validator is a date, and the response is from another URL, whose file may have the same date.
     case differentURL
     /// The received bytes were requested with other header fields or another login, and no validator shows that the
     /// file is the same.
@@ -30,11 +29,9 @@ enum RestartReason: Error, Sendable, Hashable {
     case invalidContentRange
     /// The server sent several ranges in one body although a single range was requested.
     case multipart
-    /// The response or the received bytes have a content coding, so their byte positions do not match (RFC 9110,
-    /// section 14.1.2).
+    /// The response or the received bytes are encoded, so byte positions do not match (RFC 9110, section 14.1.2).
     case contentCoding
-    /// The received bytes may be of several versions: a checksum was going to verify them, and the request no longer
-    /// has one.
+    /// The received bytes may be of several versions, and the request no longer has a checksum to verify them.
     case unverified
     /// The received bytes are of a file whose size differs from the expected one.
     case wrongSize(expected: Int64)

@@ -1,7 +1,6 @@
 /// A dictionary in the syntax of structured fields (RFC 9651, section 3.2), reduced to its byte sequences.
 ///
-/// Members of other types are skipped and parameters ignored; a dictionary with an error anywhere is rejected as a
-/// whole, as section 4.2 requires.
+/// Values of other types and all parameters are ignored. Any error invalidates the whole dictionary (section 4.2).
 struct StructuredDictionary: Sendable, Hashable {
     /// The byte sequences by key.
     private(set) var byteSequences: [String: [UInt8]] = [:]

@@ -28,7 +28,7 @@ struct WebLink: Sendable, Hashable {
         hasher.combine(target)
     }
 
-    /// Reads the links of a response, within ``maxBytes`` and ``maxLinks``.
+    /// Reads the links in a response, up to ``maxBytes`` and ``maxLinks``.
     static func all(of head: ResponseHead) -> [WebLink] {
         Array(head.values("link", maxBytes: maxBytes).flatMap(all(in:)).prefix(maxLinks))
     }

@@ -5,8 +5,7 @@ struct DigestFields: Sendable, Hashable {
     /// The maximum size of a field in bytes; a longer one is ignored.
     static let maxBytes = 4096
 
-    /// Checksums of the whole representation, even if the response is a part; one per hash function, the strongest
-    /// first.
+    /// Checksums of the whole representation, even for a partial response; one per hash function, the strongest first.
     ///
     /// From `Repr-Digest` (RFC 9530, section 3) and the older `Digest` (RFC 3230, section 4.3.2, and RFC 5843).
     let representation: [Checksum]
@@ -16,7 +15,7 @@ struct DigestFields: Sendable, Hashable {
     /// a part, servers disagree on what `Content-MD5` covers (RFC 7231, appendix B).
     let content: [Checksum]
 
-    /// Reads the fields of a response; ignores values that are malformed, unknown or contradictory.
+    /// Reads the checksum fields of a response; ignores values that are malformed, unknown or contradictory.
     init(of head: borrowing ResponseHead) {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []

@@ -33,7 +33,7 @@ final class Digester: Sendable {
         try checksum(of: function.finalize().map { $0 })
     }
     #else
-    /// Freed with the digester, and never shared.
+    /// The context of libcrypto, freed with the digester and never shared.
     nonisolated(unsafe) private let context: hr_digest
     /// Accessed only by the owner.
     nonisolated(unsafe) private var hasFailed = false

@@ -15,8 +15,7 @@ struct FileExpectations: Sendable, Hashable {
             || size != nil && size != other.size
     }
 
-    /// Returns these expectations and those of another request for the same file; `others`' piece hashes replace
-    /// existing ones.
+    /// Returns these expectations combined with `others` for the same file, whose piece hashes take precedence.
     ///
     /// Throws `invalidRequest` if the expectations contradict each other.
     func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {

@@ -1,7 +1,6 @@
 /// Digests of pieces of a file, computed as the bytes arrive; they later reveal bytes that have changed on disk.
 ///
-/// Only pieces that one connection received as a whole have a digest. Digests detect accidental changes, but do not
-/// verify the file.
+/// Only pieces received as a whole by one connection have a digest. Digests detect accidental changes only.
 struct ReceivedPieces: Sendable, Hashable {
     /// The index of a piece and its digest.
     typealias Digest = (index: Int, value: UInt64)
@@ -9,7 +8,7 @@ struct ReceivedPieces: Sendable, Hashable {
     static let algorithm = Checksum.Algorithm.sha1
     /// The maximum number of pieces, whatever the size of the file.
     static let maxCount = 1024
-    /// The minimum length in bytes: shorter pieces are not worth a request of their own.
+    /// The minimum length of a piece in bytes: shorter pieces are not worth a request of their own.
     static let leastLength: Int64 = 256 << 10
 
     let fileSize: Int64

@@ -9,8 +9,7 @@ struct Verification: Sendable {
     /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
     private(set) var pieces: PieceHashes?
-    /// Whether bytes from mirrors were accepted because the checksum will verify them, so that only the origin server
-    /// may change it.
+    /// Whether bytes from mirrors rely on the checksum for verification, so that only the origin server may change it.
     private var isBound = false
     private var digest: Digester?
     /// The number of bytes, from the start of the file, that the digest covers.
@@ -29,7 +28,7 @@ struct Verification: Sendable {
     /// Whether ``expected`` is the server's checksum, and not the request's.
     var isFromServer: Bool { !isRequested }
 
-    /// Adopts the current checksums of the request, to which other requests for the file may have added some.
+    /// Adopts the request's current checksums; other requests for the same file may have added some.
     mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isVerifiedAtEnd
         pieces = request.pieceHashes
@@ -92,8 +91,7 @@ struct Verification: Sendable {
 
     /// Removes and returns the digest, with the offset of the first byte that it does not cover.
     ///
-    /// Returns a new digest and offset 0 if there is none for this algorithm, or if it covers more than `heldBytes`
-    /// bytes.
+    /// If it has another algorithm or covers more than `heldBytes` bytes, returns a new digest and offset 0.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64

@@ -31,7 +31,7 @@ public struct Checksum: Sendable, Hashable {
 
     /// The hash function.
     public let algorithm: Algorithm
-    /// The hash.
+    /// The hash value, ``Algorithm/byteCount`` bytes long.
     public let bytes: [UInt8]
 
     /// Creates a checksum; `nil` if the number of bytes is not ``Algorithm/byteCount``.
@@ -88,7 +88,7 @@ extension Checksum: LosslessStringConvertible {
 }
 
 extension Checksum.Algorithm: Comparable, CustomStringConvertible {
-    /// The name, such as `sha256`.
+    /// The name of the hash function, such as `sha256`.
     public var description: String { rawValue }
 
     /// Compares the strength of two hash functions.
@@ -98,8 +98,7 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
     /// - Returns: Whether the first is weaker.
     public static func < (lhs: Self, rhs: Self) -> Bool { lhs.byteCount < rhs.byteCount }
 
-    /// Finds a hash function by one of its names, in upper or lower case: `sha256`, `sha-256` or, as in OpenSSL,
-    /// `sha2-256`.
+    /// Finds a hash function by name, in upper or lower case: `sha256`, `sha-256` or, as in OpenSSL, `sha2-256`.
     init?(name: some StringProtocol) {
         let name = name.lowercased()
         guard let algorithm = Self.allCases.first(where: { $0.names.contains(name) }) else { return nil }
@@ -145,8 +144,7 @@ extension [UInt8] {
         }
     }
 
-    /// Parses base64 with either alphabet (RFC 4648, sections 4 and 5), with or without padding; returns `nil` if it is
-    /// malformed.
+    /// Parses base64 in either alphabet (RFC 4648, sections 4 and 5), padded or not; returns `nil` if it is malformed.
     ///
     /// Unused bits of the last digit are ignored.
     init?(base64 text: some StringProtocol) {

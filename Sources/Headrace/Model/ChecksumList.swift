@@ -64,8 +64,8 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Returns whether an entry may be for a file with this name; with `inAnyFolder`, its path may differ before the
-    /// name.
+    /// Returns whether an entry may be for a file with this name or, with `inAnyFolder`, for any path that ends with
+    /// it.
     ///
     /// An entry without a name may be for any file.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {

@@ -41,7 +41,7 @@ public struct Credential: Sendable, Hashable {
 }
 
 extension Credential: CustomStringConvertible, CustomReflectable {
-    /// The scheme, without the secret.
+    /// The name of the scheme, without the secret.
     public var description: String { "\(scheme.rawValue) (not shown)" }
 
     /// Shows only the scheme in `dump` and debuggers.
@@ -50,9 +50,9 @@ extension Credential: CustomStringConvertible, CustomReflectable {
 
 /// An HTTP authentication scheme.
 public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
-    /// User name and password (RFC 7617).
+    /// Basic authentication with a user name and a password (RFC 7617).
     case basic
-    /// A token (RFC 6750).
+    /// Bearer authentication with a token (RFC 6750).
     case bearer
 }
 

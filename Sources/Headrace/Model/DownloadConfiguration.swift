@@ -15,15 +15,13 @@ public struct DownloadConfiguration: Sendable {
     public var maxConcurrentDownloads = 4
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
-    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 8, as long as more
-    /// connections help.
+    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 8, as long as they help.
     ///
     /// Several connections require a server that supports range requests and sends a strong validator.
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
-    /// Each running download has at least one connection. If a host refuses connections, its limit is lowered
-    /// temporarily.
+    /// Each running download has at least one connection. If a host refuses connections, its limit drops temporarily.
     public var maxConnectionsPerHost = 8
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
@@ -43,8 +41,7 @@ public struct DownloadConfiguration: Sendable {
     /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
     /// are also retried.
     public var stallTimeout: Duration = .seconds(30)
-    /// The speed in bytes per second below which a transfer counts as stalled after ``stallTimeout``; `nil` for no
-    /// minimum.
+    /// The speed in bytes per second below which a transfer is stalled after ``stallTimeout``; `nil` for no minimum.
     ///
     /// Only the time spent waiting for the server counts, not the time of slow disk writes.
     public var minimumSpeed: Int64?
@@ -80,8 +77,7 @@ public struct DownloadConfiguration: Sendable {
     ///
     ///     $0.allowsAddress = { $0.isPublic }
     ///
-    /// This example prevents a service that downloads its users' URLs from sending requests to its own machine or
-    /// network.
+    /// This example keeps a service that downloads its users' URLs from requesting its own machine or network.
     ///
     /// The closure is called before each connection, including those for redirects, with the address about to be
     /// connected to. Therefore neither a redirect nor a changed DNS record can bypass it. A reused connection is not
@@ -107,8 +103,7 @@ public struct DownloadConfiguration: Sendable {
     public var retryPolicy = RetryPolicy()
     /// Whether files and resume records survive a power failure.
     public var durability = Durability.full
-    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless it is in the
-    /// future.
+    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless in the future.
     public var setsRemoteTime = true
     /// Whether the source URL and version of each finished file are saved in its extended attributes.
     ///
@@ -151,8 +146,7 @@ public struct DownloadConfiguration: Sendable {
     public var credentials: (@Sendable (CredentialRequest) async throws -> Credential?)?
     /// Logins by host, which are tried before ``credentials``; `nil` for none.
     ///
-    /// A login for a host is sent with each request to that host; the default login is sent only if a server responds
-    /// with 401.
+    /// A host's login is sent with each request to that host; the default login only if a server responds with 401.
     public var netrc: Netrc?
     /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?

@@ -21,8 +21,7 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while serving another download; if there is no other source, no retry is
-    /// used up.
+    /// Whether the host rejected the request while serving another download; usually, no retry is used up.
     var exceedsHostLimit = false
     /// Whether the transfer was stopped early because another transfer from the same server stalled.
     var followsStall = false
@@ -238,8 +237,7 @@ extension DownloadError {
         public static let connectionLost = Code(.connectionLost)
         /// The server responded with an error status; see ``DownloadError/statusCode``.
         public static let httpStatus = Code(.httpStatus)
-        /// A redirect was not followed: there were too many, or it leads from https to http or to a scheme other than
-        /// HTTP.
+        /// A redirect was not followed: too many redirects, from https to http, or to a scheme other than these.
         public static let redirect = Code(.redirect)
         /// The response violates HTTP.
         public static let protocolViolation = Code(.protocolViolation)
@@ -255,8 +253,7 @@ extension DownloadError {
         public static let digestUnavailable = Code(.digestUnavailable)
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code(.timedOut)
-        /// Another download is writing the partial file, or another manager uses the registry or the background
-        /// session.
+        /// Another download writes the partial file, or another manager uses the registry or the background session.
         public static let busy = Code(.busy)
         /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code(.diskFull)

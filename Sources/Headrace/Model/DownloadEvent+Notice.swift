@@ -11,7 +11,7 @@ extension DownloadEvent {
         case linkNotRenewed(reason: String)
         /// The existing file was downloaded with another login, so it is downloaded again with the current login.
         case otherLogin
-        /// This number of received bytes was no longer on the disk when the download resumed.
+        /// The given number of received bytes was missing from the disk when the download resumed.
         case bytesLost(Int64)
         /// Another program truncated the partial file, or the disk lost a part of it, while it was being downloaded.
         case fileTruncated(path: String, bytesLost: Int64)
@@ -25,8 +25,7 @@ extension DownloadEvent {
         case encoded(coding: String)
         /// A proxy changed the file in transit (status 203; RFC 9110, section 15.3.4).
         case transformed
-        /// The host sent `Retry-After` in a response to a request for another file, so this download waits for this
-        /// time as well.
+        /// The host sent `Retry-After` for another file, so this download waits for the given time as well.
         case waitingForHost(Duration)
         /// The process has too many open files, so the download waits until another download finishes.
         case waitingForDescriptors(DownloadError)

@@ -3,7 +3,7 @@ public import HeadracePlatform
 extension DownloadRequest {
     /// A URL that may expire, such as the signed URL of a file.
     public struct Link: Sendable, Hashable {
-        /// The URL; `http` or `https`, with a host.
+        /// The URL, with the scheme `http` or `https` and a host.
         public var url: URL
         /// The time at which the URL expires; `nil` if unknown.
         public var expires: Date?

@@ -117,7 +117,7 @@ extension Cookie {
 
     /// Normalizes a domain for comparison: in lower case, without a leading dot.
     static func domain(_ text: String) -> String {
-        // A dot before a combining mark is not a `Character` of its own.
+        // A dot before a combining mark is not a `Character` of its own, so scalars are compared.
         let scalars = text.unicodeScalars
         return String(scalars.first == "." ? scalars.dropFirst() : scalars[...]).lowercased()
     }

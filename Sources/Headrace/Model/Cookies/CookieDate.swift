@@ -35,8 +35,7 @@ enum CookieDate {
         return ((hour * 60 + minute) * 60 + second, ())
     }
 
-    /// Returns the leading digits as a number, or `nil` if their count is not within `digits`; ignores the rest of the
-    /// word.
+    /// Returns the leading digits of a word as a number, or `nil` if their count is not within `digits`.
     private static func number(_ word: Substring, digits: ClosedRange<Int>) -> Int? {
         let number = word.utf8.prefix(while: \.isDigit)
         return digits.contains(number.count) ? Int(Substring(number)) : nil

@@ -17,7 +17,7 @@ struct CookieStore: Sendable {
 
     private struct Entry: Sendable {
         var cookie: Cookie
-        /// The position in the order of creation.
+        /// The position of the cookie in the order of creation.
         var number: UInt64
 
         /// Returns whether this cookie is evicted before `other`: insecure cookies first, then the oldest.
