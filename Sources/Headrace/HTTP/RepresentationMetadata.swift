@@ -9,9 +9,9 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     /// A fingerprint of the final URL after redirects, since ``lastModified`` identifies a version only at one URL;
     /// `nil` if there is an entity tag.
     var locationFingerprint: String?
-    /// `Date` of the same response, which decides whether ``lastModified`` is a strong validator (section 8.8.2.2).
+    /// `Date` of the same response; decides whether ``lastModified`` is a strong validator (RFC 9110, section 8.8.2.2).
     var date: String?
-    /// The size of the file in bytes, as encoded by the server; `nil` if unknown.
+    /// The size of the file in bytes, in its content coding if it has one; `nil` if unknown.
     var totalBytes: Int64?
     /// `Content-Type` as received.
     var contentType: String?
@@ -41,7 +41,7 @@ extension RepresentationMetadata {
     /// Reads the metadata from a response; the caller supplies the size, which depends on the status.
     init(of head: borrowing ResponseHead, totalBytes: Int64?) {
         let codings = head.contentCodings
-        // With status 203, a proxy modified the file (section 15.3.4), so the server's validators do not apply to it.
+        // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the validators do not apply.
         let isTransformed = head.status == 203
         let entityTag = isTransformed ? nil : Self.field("etag", of: head)
         self.init(

@@ -2,7 +2,7 @@
 ///
 /// They detect transmission errors; without TLS, an attacker who can modify the response can modify them too.
 struct DigestFields: Sendable, Hashable {
-    /// The maximum size of a field in bytes; a longer one is ignored.
+    /// The maximum size of a field in bytes; a longer field is ignored.
     static let maxBytes = 4096
 
     /// Checksums of the whole representation, even for a partial response; one per hash function, the strongest first.

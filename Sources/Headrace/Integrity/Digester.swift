@@ -11,7 +11,7 @@ final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
 
     #if canImport(CryptoKit)
-    /// Accessed only by the owner.
+    /// The hash function, accessed only by the owner.
     nonisolated(unsafe) private var function: any HashFunction
 
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
@@ -35,7 +35,7 @@ final class Digester: Sendable {
     #else
     /// The context of libcrypto, freed with the digester and never shared.
     nonisolated(unsafe) private let context: hr_digest
-    /// Accessed only by the owner.
+    /// Whether an update failed; accessed only by the owner.
     nonisolated(unsafe) private var hasFailed = false
 
     /// Creates the hash function's context; throws `digestUnavailable` if the system does not support the function.

@@ -109,7 +109,7 @@ extension DigestFields {
     ///
     /// Checksums of the content count only in a 200 response with the whole file (RFC 9110, section 15.3.1).
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
-        // With status 203, a proxy modified the file (section 15.3.4), so the server's checksums do not match it.
+        // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the checksums do not match.
         guard head.status != 203 else { return nil }
         let content = head.status == 200 && !head.isPartial ? content : []
         return (representation + content).strongest

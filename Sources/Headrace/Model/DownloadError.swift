@@ -21,7 +21,7 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while serving another download; usually, no retry is used up.
+    /// Whether the host rejected the request while serving another download, which usually uses up no retry.
     var exceedsHostLimit = false
     /// Whether the transfer was stopped early because another transfer from the same server stalled.
     var followsStall = false
@@ -237,7 +237,7 @@ extension DownloadError {
         public static let connectionLost = Code(.connectionLost)
         /// The server responded with an error status; see ``DownloadError/statusCode``.
         public static let httpStatus = Code(.httpStatus)
-        /// A redirect was not followed: too many redirects, from https to http, or to a scheme other than these.
+        /// The redirect limit was reached, or a redirect led from https to http or to a scheme other than HTTP.
         public static let redirect = Code(.redirect)
         /// The response violates HTTP.
         public static let protocolViolation = Code(.protocolViolation)

@@ -49,7 +49,7 @@ extension DownloadEvent {
 }
 
 extension DownloadEvent.Notice: CustomStringConvertible {
-    /// A sentence for the user.
+    /// The notice as a sentence for the user.
     public var description: String {
         switch self {
         case .linkRenewed: "The link has expired; a new one is used."
@@ -73,7 +73,7 @@ extension DownloadEvent.Notice: CustomStringConvertible {
 }
 
 extension DownloadEvent.BackgroundLimitation: CustomStringConvertible {
-    /// A sentence for the user.
+    /// The limitation as a sentence for the user.
     public var description: String {
         switch self {
         case .severalConnections: "A background session downloads each file over a single connection."

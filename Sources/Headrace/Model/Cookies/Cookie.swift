@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// A cookie and the URLs to which it is sent (RFC 6265, section 5.3).
 struct Cookie: Sendable, Hashable {
-    /// The maximum size in bytes of a name and its value together (section 6.1).
+    /// The maximum size in bytes of a name and its value together (RFC 6265, section 6.1).
     static let maxBytes = 4096
 
     var name: String

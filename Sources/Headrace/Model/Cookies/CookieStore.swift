@@ -55,7 +55,7 @@ struct CookieStore: Sendable {
         domains.values.contains { $0.values.contains { cookie.hides($0.cookie) } }
     }
 
-    /// Returns the value of the `Cookie` field for a URL (section 5.4), or `nil` if no cookie applies.
+    /// Returns the value of the `Cookie` field for a URL (RFC 6265, section 5.4), or `nil` if no cookie applies.
     func field(for scope: CookieScope, at now: Int64) -> String? {
         let found = scope.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
             entry.cookie.matches(scope) && entry.cookie.expires ?? .max > now
