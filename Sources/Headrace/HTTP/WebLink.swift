@@ -15,7 +15,7 @@ struct WebLink: Sendable, Hashable {
         parameters.first { $0.name == name }?.value
     }
 
-    /// Returns whether the link has this relation type in lower case (RFC 8288, section 3.3).
+    /// Returns whether the link has this lower-case relation type (RFC 8288, section 3.3).
     func has(relation: String) -> Bool {
         value("rel")?.lowercased().split { $0 == " " || $0 == "\t" }.contains { $0 == relation } == true
     }

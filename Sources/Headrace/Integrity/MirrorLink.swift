@@ -14,8 +14,7 @@ struct MirrorLink: Sendable, Hashable {
     /// The priority, from 1 (the first to use) to 999,999, which is also the default.
     let priority: Int
 
-    /// Creates a mirror from a link in the response for `url`; returns `nil` if the link does not lead to a usable
-    /// mirror.
+    /// Creates a mirror from a link in the response for `url`; returns `nil` if the link leads to no usable mirror.
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
             let target = URL(string: link.target, relativeTo: url)?.absoluteURL,

@@ -52,7 +52,8 @@ struct ReceivedPieces: Sendable, Hashable {
         for index in digests.indices where digests[index] != 0 && !held.contains(range(index)) { digests[index] = 0 }
     }
 
-    /// Returns the 64 bits of a checksum that are stored: enough to detect accidental changes, and never 0.
+    /// Returns the first 64 bits of a checksum as the digest to store: enough to detect accidental changes, and never
+    /// 0.
     static func digest(_ checksum: Checksum) -> UInt64 {
         max(1, checksum.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }

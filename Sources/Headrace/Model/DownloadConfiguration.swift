@@ -168,7 +168,8 @@ public struct DownloadConfiguration: Sendable {
         /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads,
         /// and may damage finished files.
         case none
-        /// A power failure as well: data is synced before the resume record or the final name refers to it.
+        /// Power failures, in addition to the failures of ``none``: data is synced before a resume record or final name
+        /// refers to it.
         case full
     }
 
