@@ -1,17 +1,17 @@
 import HeadracePlatform
 
-/// The metadata that a response sent for one version of a resource (RFC 9110, section 8); part of the resume record.
+/// The metadata of one version of a file (RFC 9110, section 8), read from a response and saved in the resume record.
 struct RepresentationMetadata: Sendable, Hashable, Codable {
-    /// `ETag` as received, even if it is unusable.
+    /// `ETag` as received, even if it is weak or malformed.
     var entityTag: String?
     /// `Last-Modified` as received.
     var lastModified: String?
-    /// A fingerprint of the URL that responded after all redirects, if there is no entity tag: ``lastModified``
-    /// identifies a version only at that URL.
+    /// A fingerprint of the final URL after redirects, since ``lastModified`` identifies a version only at one URL;
+    /// `nil` if there is an entity tag.
     var locationFingerprint: String?
-    /// The `Date` of the response that sent the other fields; decides whether ``lastModified`` is a strong validator.
+    /// `Date` of the same response; decides whether ``lastModified`` is a strong validator (RFC 9110, section 8.8.2.2).
     var date: String?
-    /// The size in bytes as transferred.
+    /// The size of the file in bytes, in its content coding if it has one; `nil` if unknown.
     var totalBytes: Int64?
     /// `Content-Type` as received.
     var contentType: String?
@@ -19,29 +19,29 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var contentCoding: String?
     /// Whether the server sent `Accept-Ranges: none`.
     var refusesRanges = false
-    /// The checksum of the file that the server sent, in the form of ``Checksum/description``.
+    /// The server's checksum of the whole file, in the form of ``Checksum/description``; `nil` if none is used.
     var checksum: String?
-    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; otherwise `nil`.
+    /// `true` if only a checksum of the whole file can show that the received bytes are of one version; else `nil`.
     var isUnverified: Bool?
-    /// `true` if the metadata came from a source other than the one that each run tries first; otherwise `nil`.
+    /// `true` if the metadata came from a mirror instead of the source that each run tries first; otherwise `nil`.
     var isFromMirror: Bool?
-    /// A fingerprint of the header fields and login of the request, from ``DownloadRequest/requesterFingerprint(_:)``; `nil` if unknown.
+    /// The ``DownloadRequest/requesterFingerprint(_:)`` of the request that the server responded to; `nil` if unknown.
     var requesterFingerprint: String?
 
     private enum CodingKeys: String, CodingKey {
         case entityTag, lastModified, date, totalBytes, contentType, contentCoding, refusesRanges, checksum
         case isUnverified, isFromMirror
-        // The names in resume records.
+        // The keys of these properties in resume records.
         case locationFingerprint = "place"
         case requesterFingerprint = "asker"
     }
 }
 
 extension RepresentationMetadata {
-    /// Reads the fields of a response; the caller supplies the size, since its source depends on the status.
+    /// Reads the metadata from a response; the caller supplies the size, which depends on the status.
     init(of head: borrowing ResponseHead, totalBytes: Int64?) {
         let codings = head.contentCodings
-        // A proxy modified the file (section 15.3.4), so the validators of the server do not apply to it.
+        // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the validators do not apply.
         let isTransformed = head.status == 203
         let entityTag = isTransformed ? nil : Self.field("etag", of: head)
         self.init(
@@ -56,12 +56,12 @@ extension RepresentationMetadata {
         )
     }
 
-    /// A fingerprint of a URL without its query, in hexadecimal digits, which reveal no part of the URL.
+    /// Returns a fingerprint of a URL without its query, as hexadecimal digits that do not reveal the URL.
     static func locationFingerprint(of url: URL) -> String { Fingerprint(locationOf: url).short }
 
-    /// Returns the value of a field.
+    /// Returns the value of a field, or `nil` if it is missing.
     ///
-    /// Several different values are joined, so that no parser accepts the result as a single value.
+    /// If the field occurs with different values, they are joined, so that no parser accepts the result.
     private static func field(_ name: String, of head: ResponseHead) -> String? {
         let values = head.values(name)
         return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
@@ -69,8 +69,8 @@ extension RepresentationMetadata {
 
     /// Whether the entity tag identifies only the size of the file.
     ///
-    /// nginx and Apache build tags from the size and the modification time. If that time is a placeholder near 1970, all
-    /// versions of the same size share a tag.
+    /// nginx and Apache build tags from the size and the modification time. If that time is a placeholder near 1970,
+    /// all versions of the same size share a tag.
     var hasSizeOnlyTag: Bool {
         guard let entityTag, let totalBytes else { return false }
         let isEpoch = entityTag.withBytes { bytes in
@@ -81,14 +81,14 @@ extension RepresentationMetadata {
                 let first = Int64(hexadecimalNumber: numbers[..<hyphen]),
                 let last = Int64(hexadecimalNumber: numbers[(hyphen + 1)...])
             else { return false }
-            // Seconds and the size (nginx), or the size and microseconds (Apache).
+            // nginx sends seconds and then the size, Apache the size and then microseconds.
             let day: Int64 = 86_400
             return last == totalBytes && first < day || first == totalBytes && last / 1_000_000 < day
         }
         return isEpoch && lastModified.flatMap(HTTPDate.init(parsing:))?.isKnownTime == false
     }
 
-    /// The media type without parameters, in lower case.
+    /// The media type without parameters, in lower case; `nil` if there is no `Content-Type`.
     var mediaType: String? {
         contentType?.split(separator: ";", omittingEmptySubsequences: false).first?.trimmed.lowercased()
     }
@@ -98,10 +98,10 @@ extension RepresentationMetadata {
 }
 
 extension ResponseHead {
-    /// The codings of the body in lower case; some servers send `none` if there are none.
+    /// The content codings of the body in lower case, without `identity` and the `none` that some servers send.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 
-    /// Whether the server indicates that the rest of the body can be requested if the response is truncated.
+    /// Whether a range request can continue a truncated response: ranges are supported, with a strong validator.
     var isResumable: Bool {
         guard status == 206 || acceptsRanges == true else { return false }
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil
@@ -109,7 +109,7 @@ extension ResponseHead {
 
     /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3); `nil` if the field is missing.
     ///
-    /// Only a hint.
+    /// The field is only a hint: a server may still ignore `Range`.
     var acceptsRanges: Bool? {
         let units = members("accept-ranges")
         if units.contains("bytes") { return true }

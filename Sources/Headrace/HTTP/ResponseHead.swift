@@ -12,19 +12,18 @@ package struct ResponseHead: Sendable, Hashable {
     package var fields: [HeaderField] {
         didSet { keys = fields.map { Self.key(of: $0.name) } }
     }
-    /// Whether the protocol is HTTP/2 or later, in which streams mark their own end.
+    /// Whether the protocol is HTTP/2 or later, in which the end of the stream marks the end of the body.
     package let isMultiplexed: Bool
     /// For a 401, the scheme of the rejected login in lower case; `nil` if the request had no login.
     var refusedLogin: String?
-    /// The manager's own credential that the request was sent with; `nil` if there was none, or the request had its
-    /// own.
+    /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
     var login: Credential?
     /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
-    /// A cheap hash of the name of each field, since the evaluation of a response looks up a dozen names.
+    /// A cheap hash of each field's name, which speeds up the dozen lookups that each response needs.
     private var keys: [Int]
 
-    /// Creates a head.
+    /// Creates the head of a received response.
     /// - Parameters:
     ///   - url: The URL that was requested.
     ///   - status: The status code.
@@ -48,7 +47,7 @@ package struct ResponseHead: Sendable, Hashable {
         return values
     }
 
-    /// A hash of the length, the first and the last letter, ignoring case.
+    /// Returns a hash of the length, first letter and last letter of a field name, ignoring case.
     private static func key(of name: String) -> Int {
         name.withBytes { bytes in
             guard let first = bytes.first, let last = bytes.last else { return 0 }
@@ -56,7 +55,7 @@ package struct ResponseHead: Sendable, Hashable {
         }
     }
 
-    /// The values of the fields with this name, up to `maxBytes` in total.
+    /// Returns the values of all fields with this lower-case name, in order, up to `maxBytes` bytes in total.
     func values(_ name: String, maxBytes: Int) -> ArraySlice<String> {
         var rest = maxBytes
         return values(name).prefix { value in
@@ -65,7 +64,7 @@ package struct ResponseHead: Sendable, Hashable {
         }
     }
 
-    /// The members, in lower case, of all list-based fields with this name (RFC 9110, section 5.6.1).
+    /// Returns the list members, in lower case, of all fields with this lower-case name (RFC 9110, section 5.6.1).
     func members(_ name: String) -> [String] {
         var members: [String] = []
         for value in values(name) {
@@ -83,7 +82,9 @@ package struct ResponseHead: Sendable, Hashable {
         return (try? BodyFraming(of: self)) == .unverified
     }
 
-    /// The value of a field; throws if it has several different values (RFC 9110, section 5.3).
+    /// Returns the value of a field, or `nil` if it is missing.
+    ///
+    /// Throws `protocolViolation` if the field occurs with different values (RFC 9110, section 5.3).
     func value(_ name: String) throws(DownloadError) -> String? {
         let values = values(name)
         guard values.allSatisfy({ $0 == values.first }) else {

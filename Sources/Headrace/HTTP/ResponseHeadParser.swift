@@ -2,21 +2,21 @@ import HeadracePlatform
 
 /// Parses a response head line by line, with limits on what a server may send.
 ///
-/// Interim responses (RFC 9110, section 15.2) are skipped but counted. Lines after the final head are trailers (section 6.5),
-/// which count toward the size limit and are otherwise ignored.
+/// Interim responses (RFC 9110, section 15.2) are skipped but counted. Lines after the final head are trailers (section
+/// 6.5), which count toward the size limit and are otherwise ignored.
 struct ResponseHeadParser: Sendable {
     /// The maximum size in bytes of all lines of a response, including interim responses and trailers.
     static let maxBytes = 256 * 1024
     /// The maximum number of fields in one head.
     static let maxFields = 1000
-    /// The maximum number of interim responses that extend the wait for the final one.
+    /// The maximum number of interim responses that restart the stall timeout.
     static let maxInterimResponses = 100
 
     enum Step: Equatable {
         case more
         case head(ResponseHead)
         case invalid(String)
-        /// A status line after a complete head: the request was sent again, and another response follows.
+        /// A status line after a complete head: libcurl repeated the request, and another response follows.
         case repeated
     }
 
@@ -33,7 +33,7 @@ struct ResponseHeadParser: Sendable {
     private(set) var isComplete = false
     /// Whether the next line is a status line.
     var isAtStatusLine: Bool { status == nil && !isComplete }
-    /// Whether the next line begins a head; this extends the stall timeout, up to ``maxInterimResponses`` times.
+    /// Whether the next line begins a head and so restarts the stall timeout, up to ``maxInterimResponses`` times.
     var extendsStallTimeout: Bool { isAtStatusLine && interimCount <= Self.maxInterimResponses }
 
     init(url: URL) {
@@ -46,7 +46,7 @@ struct ResponseHeadParser: Sendable {
         guard byteCount <= Self.maxBytes else {
             return .invalid("The response header is longer than \(Self.maxBytes / 1024) KiB.")
         }
-        // The name of a trailer cannot contain a slash.
+        // The name of a field cannot contain a slash, so a line that starts with `HTTP/` is not a trailer.
         guard !isComplete else { return line.starts(with: "HTTP/".utf8) ? .repeated : .more }
         var text = line
         if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
@@ -68,7 +68,7 @@ struct ResponseHeadParser: Sendable {
             return .invalid("The response does not begin with an HTTP status line.")
         }
         let isMultiplexed = !version.starts(with: "HTTP/1".utf8)
-        // The framing depends on the version, so the status line must not change the negotiated one (RFC 9112, section 2.3).
+        // The version determines the framing, so the status line must match the negotiated one (RFC 9112, section 2.3).
         if let negotiatedVersion, isMultiplexed != (negotiatedVersion > 1) {
             let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: version)).printable
             return .invalid("The response claims to be \(text) on a connection of HTTP/\(negotiatedVersion).")
@@ -97,9 +97,9 @@ struct ResponseHeadParser: Sendable {
 
     private mutating func field(_ line: UnsafeRawBufferPointer) -> Step {
         if line.first?.isBlank == true {
-            // RFC 9112, section 5.2, replaces the fold with a space.
+            // The line continues the previous field; the fold becomes a space (RFC 9112, section 5.2).
             guard let last = fields.indices.last else { return .invalid("The response header begins with a blank.") }
-            // Other implementations may read only the first line of it.
+            // A proxy may have read only the first line of the field, and so have found another body length.
             guard !Self.framing.contains(fields[last].name.lowercased()) else {
                 return .invalid("The response header has a folded \(fields[last].name).")
             }
@@ -117,11 +117,10 @@ struct ResponseHeadParser: Sendable {
         return .more
     }
 
-    /// Returns the name before a colon, or `nil` if it is not valid.
+    /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
-    /// Removes whitespace after the name, as RFC 9112, section 5.1, requires of proxies. If the field determines the
-    /// length of the body, such whitespace makes the name invalid, since other implementations may have ignored that
-    /// line.
+    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. In a field that determines
+    /// the length of the body, it makes the name invalid, since other implementations may have ignored the field.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }

@@ -1,6 +1,6 @@
-/// The reason why a response is unusable; none of its body is written, and all received bytes are retained.
+/// The reason why a response is unusable; its body is not written, and all bytes received before are retained.
 enum ResponseRejection: Sendable, Hashable {
-    /// A status without a file, such as an error.
+    /// A status whose body is not the file, such as 404.
     case status(Int)
     /// A 401 response to a request with a login.
     case loginRefused
@@ -10,16 +10,16 @@ enum ResponseRejection: Sendable, Hashable {
     case notModified
     /// A part of the file although the whole file was requested.
     case unrequestedRange
-    /// A part whose length does not match its position.
+    /// A part of the file whose `Content-Length` contradicts its `Content-Range`.
     case lengthMismatch(announced: Int64, range: Range<Int64>)
     /// The content is probably a login or error page instead of the rest of the file.
     case unexpectedContent(mediaType: String?)
     /// The size of the file, or a lower bound for it, contradicts the expected size.
     case wrongSize(Int64, expected: Int64)
-    /// The response contradicts itself; the text is a sentence that explains how.
+    /// The response violates HTTP; the text is a sentence that explains how.
     case violation(String)
 
-    /// Determines the reason for a 401.
+    /// Determines the reason for rejecting a 401 response.
     init(unauthorized head: ResponseHead) {
         let schemes = Challenge.all(of: head).map(\.scheme)
         let isSupported: (String) -> Bool = { AuthenticationScheme(rawValue: $0) != nil || $0 == head.refusedLogin }
@@ -30,7 +30,7 @@ enum ResponseRejection: Sendable, Hashable {
         }
     }
 
-    /// The status code of the error, if the status is the reason.
+    /// The status code, if it is the reason; otherwise `nil`.
     var statusCode: Int? {
         switch self {
         case .status(let status): status

@@ -3,8 +3,8 @@ extension ResponseVerdict {
     ///
     /// Restarts and retries are not counted here: the caller limits both.
     /// - Parameters:
-    ///   - head: The response.
-    ///   - rangeRequest: The request.
+    ///   - head: The head of the response.
+    ///   - rangeRequest: The request, with the state that the response must match.
     /// - Returns: How to proceed.
     static func evaluate(_ head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         let verdict = evaluateFields(of: head, for: rangeRequest)
@@ -14,8 +14,7 @@ extension ResponseVerdict {
         return .fail(.wrongSize(size, expected: expected))
     }
 
-    /// Returns the size of the file according to the response, or a lower bound for it, if it contradicts the expected
-    /// size; else `nil`.
+    /// Returns the response's file size, or a lower bound for it, if it contradicts the expected size; otherwise `nil`.
     private func size(unless expected: Int64) -> Int64? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body):
@@ -31,10 +30,10 @@ extension ResponseVerdict {
     private static func evaluateFields(of head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         switch head.status {
         case 203 where rangeRequest.isVerifiedImmediately:
-            // A file that a proxy modified is not worth discarding bytes that another response may continue.
+            // A modified file does not justify discarding received bytes that another response may continue.
             return .fail(.status(203))
         case 203 where head.isPartial:
-            // A part of a modified file matches nothing, and a request for the whole file must not return a part.
+            // A part of a modified file can neither be combined with other bytes nor replace the whole file.
             return rangeRequest.range == nil ? .fail(.status(203)) : .restart(.noValidator)
         case 200, 203, 206:
             do {
@@ -53,7 +52,7 @@ extension ResponseVerdict {
                 ? .retryWithoutPrecondition : .unchanged
         case 401: return .fail(ResponseRejection(unauthorized: head))
         case 408, 425, 429, 500, 502, 503, 504, 520...524:
-            // CDNs send 520 to 524 if the server behind them fails.
+            // CDNs send 520 to 524 if the origin server fails.
             return .retry(.status(head.status), after: RetryAfter(of: head)?.delay)
         case 412 where rangeRequest.range != nil:
             return .restart(.preconditionFailed)
@@ -64,10 +63,10 @@ extension ResponseVerdict {
         }
     }
 
-    /// Evaluates a 416 response (section 15.5.17).
+    /// Evaluates a 416 response (RFC 9110, section 15.5.17).
     private static func evaluateUnsatisfied(_ head: ResponseHead, _ rangeRequest: RangeRequest) -> ResponseVerdict {
         guard case .valid(.unsatisfied(let total)) = head.contentRange else {
-            // Some servers omit the size, but the known one may suffice.
+            // Some servers omit the size; the size from an earlier response may suffice.
             if let total = rangeRequest.known?.totalBytes, total > 0, total == rangeRequest.heldBytes {
                 return .complete(totalBytes: total)
             }
@@ -80,14 +79,13 @@ extension ResponseVerdict {
             return .restart(rangeRequest.reason(ofUnsatisfied: total))
         }
         if known.totalBytes == total { return .complete(totalBytes: total) }
-        // The size is new, and applies to our version only if this response does.
+        // The size was unknown before, and applies to the received bytes only if this response is for the same version.
         do throws(RestartReason) {
             let proof = try rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: total))
-            // Without a body, there is nothing to compare.
+            // A 416 has no bytes of the file to compare with the received ones.
             return proof == .later(.overlap) ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
         } catch .validatorMissing where rangeRequest.isForOneTag {
-            // A server ignores the range if the version differs (RFC 9110, section 13.2.2), and few send a validator with a
-            // 416.
+            // With `If-Range`, a 416 implies the same version (RFC 9110, section 13.2.2), but few contain a validator.
             return .complete(totalBytes: total)
         } catch {
             return .restart(.unsatisfiable(length: total))
@@ -96,12 +94,12 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether the request continues received bytes, and a response with a matching validator verifies them at once.
+    /// Whether the request continues bytes with a strong validator, so that any response shows whether it matches.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }
 
-    /// Returns why a server that has `total` bytes of the file rejected the range.
+    /// Returns the restart reason for a 416 response from a server whose file has `total` bytes.
     fileprivate func reason(ofUnsatisfied total: Int64) -> RestartReason {
         guard total > range?.start ?? 0, total >= known?.totalBytes ?? 0 else { return .unsatisfiable(length: total) }
         if let old = known?.totalBytes, old != total { return .changedLength(from: old, to: total) }
@@ -112,7 +110,7 @@ extension RangeRequest {
 extension ResponseHead {
     enum ContentRangeField: Equatable {
         case missing
-        /// The fields have different values, or an invalid one.
+        /// The field is malformed, or occurs with different values.
         case invalid
         case valid(ContentRange)
     }
@@ -127,7 +125,7 @@ extension ResponseHead {
     /// Whether the content is a part of the file, according to the status or `Content-Range`.
     var isPartial: Bool { status == 206 || contentRange != .missing }
 
-    /// Whether one body contains several ranges (section 14.6).
+    /// Whether the body contains several ranges (RFC 9110, section 14.6).
     var isMultipartRanges: Bool {
         values("content-type").contains { $0.lowercased().hasPrefix("multipart/byteranges") }
     }

@@ -6,11 +6,11 @@ enum ResponseVerdict: Sendable, Hashable {
     case restartFromThisBody(RestartReason, BodyPlacement)
     /// The body is unusable; the whole file must be requested.
     case restart(RestartReason)
-    /// `If-Range` probably made the server send the whole file; the range must be requested once without it.
+    /// `If-Range` probably made the server send the whole file; the range must be requested again without `If-Range`.
     case retryWithoutIfRange
-    /// The server has the version that already exists locally.
+    /// The existing local file is the server's current version.
     case unchanged
-    /// The response contradicts the condition; the file must be requested without one.
+    /// The 304 response is for another version than the local file's; the file must be requested without a condition.
     case retryWithoutPrecondition
     /// All bytes have been received already; the file has this size.
     case complete(totalBytes: Int64)
@@ -26,23 +26,23 @@ struct BodyPlacement: Sendable, Hashable {
     var offset: Int64
     /// The number of bytes at the start of the body that were received before and are skipped.
     var skippedBytes: Int64 = 0
-    /// The number of bytes, after the skipped ones, to compare with those already in the file.
+    /// The number of bytes, after the skipped ones, to compare with the bytes that are already in the file.
     ///
     /// Nothing is written until all of them match.
     var overlapBytes: Int64 = 0
     /// The number of bytes to write after the overlap; `nil` if only the end of the body determines it.
     var length: Int64?
-    /// The size of the file, if known.
+    /// The size of the file in bytes, if known.
     var totalBytes: Int64?
     /// How the end of the body is determined.
     var framing: BodyFraming
-    /// The metadata to record; if bytes were received before, the metadata of their version.
+    /// The metadata to record: of the version that the body continues or, if it starts the file, of this response.
     var representation: RepresentationMetadata
     var proof: RangeRequest.Proof
 }
 
 extension BodyPlacement {
-    /// Creates the body of a whole file, of which no bytes were received before.
+    /// Creates the placement of a body that is the whole file and is written from its first byte.
     init(whole representation: RepresentationMetadata, length: Int64?, framing: BodyFraming) {
         self.init(
             offset: 0,
@@ -54,10 +54,10 @@ extension BodyPlacement {
         )
     }
 
-    /// Whether only an HTTP/2 stream marks the end of the body.
+    /// Whether only the end of an HTTP/2 stream marks the end of the body.
     var endsWithStream: Bool { framing == .stream && length == nil }
 
-    /// Returns the rest of the body after everything before `offset` was written.
+    /// Returns the placement of the rest of the body, after its bytes before `offset` were written.
     func rest(from offset: Int64) -> BodyPlacement {
         var rest = self
         rest.skippedBytes = 0

@@ -1,22 +1,22 @@
-/// The reason why a download cannot resume from the received bytes, and restarts at zero.
+/// The reason why a download cannot resume from the received bytes and restarts from zero.
 enum RestartReason: Error, Sendable, Hashable {
     case changedEntityTag
     case changedLastModified
     case changedLength(from: Int64, to: Int64)
-    /// The received bytes came with neither a strong entity tag nor a strong date.
+    /// The server sent neither an entity tag nor a strong `Last-Modified` date with the received bytes.
     case noValidator
-    /// The received bytes came with only a date, and the response is from another URL, where a different file may have
-    /// the same date.
+    /// The only validator is a date, and the response is from another URL, whose file may have the same date.
     case differentURL
-    /// The received bytes were requested with other fields or another login, and no validator shows that the file is the same.
+    /// The received bytes were requested with other header fields or another login, and no validator shows that the
+    /// file is the same.
     case differentRequester
     /// The only entity tag is weak, malformed or derived from the size alone.
     case weakValidator
     /// The entity tag became weak: `"x"` is now `W/"x"`.
     case validatorBecameWeak
-    /// The response lacks the validator that the received bytes came with.
+    /// The response lacks the validator that the server sent with the received bytes.
     case validatorMissing
-    /// The bytes that were requested again differ from those received before.
+    /// The bytes that were requested again for comparison differ from the received ones.
     case overlapDiffers
     /// The response repeats received bytes and contains no new ones.
     case overlapMissing
@@ -29,13 +29,13 @@ enum RestartReason: Error, Sendable, Hashable {
     case invalidContentRange
     /// The server sent several ranges in one body although a single range was requested.
     case multipart
-    /// The bytes are or were encoded, so positions in them are meaningless (RFC 9110, section 14.1.2).
+    /// The response or the received bytes are encoded, so byte positions do not match (RFC 9110, section 14.1.2).
     case contentCoding
-    /// The bytes were combined because a checksum would verify them, and the request no longer has one.
+    /// The received bytes may be of several versions, and the request no longer has a checksum to verify them.
     case unverified
-    /// The bytes are of a file with another size than is expected now.
+    /// The received bytes are of a file whose size differs from the expected one.
     case wrongSize(expected: Int64)
-    /// The bytes ended with an HTTP/2 stream, which does not show that they are the whole file.
+    /// The received bytes ended with an HTTP/2 stream, which does not show that they are the whole file.
     case unverifiedEnd
     /// The server responded with status 412.
     case preconditionFailed
@@ -44,7 +44,7 @@ enum RestartReason: Error, Sendable, Hashable {
     /// A 416 response, although the length that the server sent includes the requested bytes.
     case partRefused(length: Int64)
 
-    /// Whether the file may be unchanged on a server without usable validators or ranges, where every failure causes a restart.
+    /// Whether the server lacks usable validators or range support, so that every interruption causes a restart.
     var isUnverifiable: Bool {
         [.noValidator, .differentURL, .weakValidator, .rangesRefused, .rangeIgnored].contains(self)
     }

@@ -1,10 +1,9 @@
-/// The time a server requests to wait before the next request (RFC 9110, section 10.2.3).
+/// The delay that a server requests with `Retry-After` (RFC 9110, section 10.2.3).
 struct RetryAfter: Sendable, Hashable {
     /// The maximum delay, even if a server requests a longer one; curl has the same limit.
     static let maximum = Duration.seconds(6 * 3600)
 
-    /// The maximum delay before a redirect is followed; that delay is not published and occupies the slot of the
-    /// download.
+    /// The maximum delay before a redirect is followed, in which the download counts as running and reports nothing.
     static let redirectMaximum = Duration.seconds(10)
 
     /// The delay, from zero to ``maximum``.
@@ -23,10 +22,10 @@ struct RetryAfter: Sendable, Hashable {
         }
     }
 
-    /// Reads the field of a response with any status; if there are several, uses the longest delay.
+    /// Reads the longest `Retry-After` delay in a response with any status; returns `nil` if there is none.
     ///
-    /// A date is compared with the `Date` of the response, so that the local clock need not be right; without that
-    /// field, with the time at which the response was received (RFC 9110, section 6.6.1).
+    /// A date is relative to the response's `Date` field, so the local clock may be wrong. Without `Date`, it is
+    /// relative to the time of receipt (RFC 9110, section 6.6.1).
     init?(of head: ResponseHead) {
         let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? head.receivedAt
         let delays = head.values("retry-after").compactMap { RetryAfter(parsing: $0, now: now)?.delay }

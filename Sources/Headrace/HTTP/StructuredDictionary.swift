@@ -1,12 +1,11 @@
-/// The byte sequences in a dictionary of structured fields (RFC 9651, section 3.2).
+/// A dictionary in the syntax of structured fields (RFC 9651, section 3.2), reduced to its byte sequences.
 ///
-/// Members of other types are skipped and parameters ignored; a dictionary with an error anywhere is rejected as a whole, as
-/// section 4.2 requires.
+/// Values of other types and all parameters are ignored. Any error invalidates the whole dictionary (section 4.2).
 struct StructuredDictionary: Sendable, Hashable {
     /// The byte sequences by key.
     private(set) var byteSequences: [String: [UInt8]] = [:]
 
-    /// Parses the lines of the field, joined by commas; returns `nil` if they are not a dictionary.
+    /// Parses the joined lines of a field; returns `nil` if they are not a dictionary.
     init?(parsing text: String) {
         var text = FieldScanner(text)
         text.skipBlanks(withTabs: false)
@@ -28,7 +27,7 @@ struct StructuredDictionary: Sendable, Hashable {
     }
 }
 
-/// A parsed member; only byte sequences are retained.
+/// A parsed value; only byte sequences are retained.
 private enum Member {
     case bytes([UInt8])
     case other
@@ -54,7 +53,7 @@ extension FieldScanner {
         return true
     }
 
-    /// Reads an item or an inner list.
+    /// Reads an item or an inner list; returns `nil` if it is malformed.
     fileprivate mutating func member() -> Member? {
         guard skip("(") else { return item() }
         while true {

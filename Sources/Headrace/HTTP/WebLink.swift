@@ -1,4 +1,4 @@
-/// A link of a `Link` field (RFC 8288, section 3).
+/// A link in a `Link` field (RFC 8288, section 3).
 struct WebLink: Sendable, Hashable {
     /// The maximum total size, in bytes, of the `Link` fields read from one response.
     static let maxBytes = 64 << 10
@@ -10,12 +10,12 @@ struct WebLink: Sendable, Hashable {
     /// The parameters in order; names are in lower case, and a missing value is empty.
     private let parameters: [(name: String, value: String)]
 
-    /// The value of the first parameter with this lower-case name.
+    /// Returns the value of the first parameter with this lower-case name, or `nil` if there is none.
     func value(_ name: String) -> String? {
         parameters.first { $0.name == name }?.value
     }
 
-    /// Whether the link has this relation type (section 3.3); `relation` is in lower case.
+    /// Returns whether the link has this lower-case relation type (RFC 8288, section 3.3).
     func has(relation: String) -> Bool {
         value("rel")?.lowercased().split { $0 == " " || $0 == "\t" }.contains { $0 == relation } == true
     }
@@ -28,12 +28,12 @@ struct WebLink: Sendable, Hashable {
         hasher.combine(target)
     }
 
-    /// Reads the links of a response, within ``maxBytes`` and ``maxLinks``.
+    /// Reads the links in a response, up to ``maxBytes`` and ``maxLinks``.
     static func all(of head: ResponseHead) -> [WebLink] {
         Array(head.values("link", maxBytes: maxBytes).flatMap(all(in:)).prefix(maxLinks))
     }
 
-    /// Parses one field as in appendix B.2, in linear time, up to the first text that is not a link.
+    /// Parses one field value as RFC 8288, appendix B.2, describes, up to the first text that is not a link.
     static func all(in text: String) -> [WebLink] {
         var links: [WebLink] = []
         var text = FieldScanner(text)
@@ -55,7 +55,7 @@ extension FieldScanner {
         _ = take { $0.isBlank || other.utf8.contains($0) }
     }
 
-    /// Reads the next target, after skipping the commas before it.
+    /// Skips commas and reads the next target; returns `nil` if no link follows.
     fileprivate mutating func target() -> String? {
         skipBlanks(and: ",")
         guard skip("<") else { return nil }
@@ -83,7 +83,7 @@ extension FieldScanner {
         return parameters
     }
 
-    /// Reads the text up to the closing quote, or to the end if the quote is missing.
+    /// Reads the rest of a quoted string, up to its closing quote or, if the quote is missing, to the end.
     mutating func quoted() -> String {
         var value: [UInt8] = []
         while var byte = take(), byte != UInt8(ascii: "\"") {

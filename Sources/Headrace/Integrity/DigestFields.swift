@@ -1,21 +1,21 @@
-/// The checksums in the fields of a response.
+/// The checksums in the header fields of a response.
 ///
 /// They detect transmission errors; without TLS, an attacker who can modify the response can modify them too.
 struct DigestFields: Sendable, Hashable {
-    /// The maximum size of a field in bytes; a longer one is ignored.
+    /// The maximum size of a field in bytes; a longer field is ignored.
     static let maxBytes = 4096
 
-    /// Checksums of the whole representation, even if the response is a part; one per function, the strongest first.
+    /// Checksums of the whole representation, even for a partial response; one per hash function, the strongest first.
     ///
     /// From `Repr-Digest` (RFC 9530, section 3) and the older `Digest` (RFC 3230, section 4.3.2, and RFC 5843).
     let representation: [Checksum]
-    /// Checksums of the content of this response alone; one per function, the strongest first.
+    /// Checksums of the content of this response alone; one per hash function, the strongest first.
     ///
     /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole file, `Content-MD5` (RFC 1864): for
-    /// a part, servers disagree on what that field covers (RFC 7231, appendix B).
+    /// a part, servers disagree on what `Content-MD5` covers (RFC 7231, appendix B).
     let content: [Checksum]
 
-    /// Reads the fields of a response; ignores values that are malformed, unknown or contradictory.
+    /// Reads the checksum fields of a response; ignores values that are malformed, unknown or contradictory.
     init(of head: borrowing ResponseHead) {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
@@ -25,14 +25,14 @@ struct DigestFields: Sendable, Hashable {
         content = Self.unambiguous(read("content-digest", Self.structured) + md5)
     }
 
-    /// The lines of a field joined into one (RFC 9110, section 5.3); `nil` if it is missing or too long.
+    /// Returns the joined lines of a field (RFC 9110, section 5.3), or `nil` if it is missing or too long.
     private static func text(of name: String, _ head: ResponseHead) -> String? {
         let values = head.values(name)
         guard !values.isEmpty, values.reduce(0, { $0 + $1.utf8.count }) <= maxBytes else { return nil }
         return values.joined(separator: ", ")
     }
 
-    /// Parses the functions registered as active; the others must not be relied on (RFC 9530, section 5).
+    /// Parses the checksums of the hash functions registered as active; the others are too weak (RFC 9530, section 5).
     private static func structured(_ text: String) -> [Checksum] {
         guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
         return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in
@@ -40,7 +40,7 @@ struct DigestFields: Sendable, Hashable {
         }
     }
 
-    /// Parses `SHA-256=BASE64,MD5=BASE64`; `SHA` is SHA-1.
+    /// Parses a `Digest` field, such as `SHA-256=BASE64,MD5=BASE64`; the name `SHA` means SHA-1.
     private static func digest(_ text: String) -> [Checksum] {
         text.members.flatMap { member -> [Checksum] in
             let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -55,7 +55,7 @@ struct DigestFields: Sendable, Hashable {
         return [checksum]
     }
 
-    /// Returns one checksum per function, the strongest first; omits functions with contradictory checksums.
+    /// Returns one checksum per hash function, the strongest first; omits functions with contradictory checksums.
     private static func unambiguous(_ checksums: [Checksum]) -> [Checksum] {
         let distinct = Set(checksums)
         return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }

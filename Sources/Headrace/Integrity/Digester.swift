@@ -11,7 +11,7 @@ final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
 
     #if canImport(CryptoKit)
-    /// Accessed only by the owner.
+    /// The hash function, accessed only by the owner.
     nonisolated(unsafe) private var function: any HashFunction
 
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
@@ -33,12 +33,12 @@ final class Digester: Sendable {
         try checksum(of: function.finalize().map { $0 })
     }
     #else
-    /// Freed with the digester, and never shared.
+    /// The context of libcrypto, freed with the digester and never shared.
     nonisolated(unsafe) private let context: hr_digest
-    /// Accessed only by the owner.
+    /// Whether an update failed; accessed only by the owner.
     nonisolated(unsafe) private var hasFailed = false
 
-    /// Starts without any bytes; throws `digestUnavailable` if the system does not support the function.
+    /// Creates the hash function's context; throws `digestUnavailable` if the system does not support the function.
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
         self.algorithm = algorithm
         guard hr_crypto_load() != 0 else {
@@ -59,12 +59,14 @@ final class Digester: Sendable {
         hr_digest_free(context)
     }
 
-    /// Adds the next bytes.
+    /// Adds the next bytes; ``finalize()`` reports a failure.
     func update(_ bytes: UnsafeRawBufferPointer) {
         if hr_digest_update(context, bytes.baseAddress, bytes.count) != 1 { hasFailed = true }
     }
 
     /// Returns the checksum of all bytes; must be called once, at the end.
+    ///
+    /// Throws `digestUnavailable` if the system failed to compute it.
     func finalize() throws(DownloadError) -> Checksum {
         let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
             count = hasFailed ? 0 : Int(hr_digest_finalize(context, buffer.baseAddress))

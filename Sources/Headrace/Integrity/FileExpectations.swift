@@ -1,21 +1,21 @@
 import HeadracePlatform
 
-/// The properties of the file that a request requires.
+/// The checksums, piece hashes and size that a request requires of its file.
 struct FileExpectations: Sendable, Hashable {
     var checksums: [Checksum] = []
     var pieces: PieceHashes?
-    /// The size in bytes.
+    /// The size in bytes; `nil` if any size is accepted.
     var size: Int64?
 
     var isEmpty: Bool { checksums.isEmpty && pieces == nil && size == nil }
 
-    /// Whether these expectations contain anything that the other ones do not, or that contradicts them.
+    /// Returns whether these expectations contain anything that `other` lacks or contradicts.
     func addInformation(than other: FileExpectations) -> Bool {
         checksums.contains { !other.checksums.contains($0) } || pieces != nil && pieces != other.pieces
             || size != nil && size != other.size
     }
 
-    /// Adds the expectations of another request for the same file; its piece hashes replace existing ones.
+    /// Returns these expectations combined with `others` for the same file, whose piece hashes take precedence.
     ///
     /// Throws `invalidRequest` if the expectations contradict each other.
     func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {
@@ -55,7 +55,7 @@ struct FileExpectations: Sendable, Hashable {
 }
 
 extension DownloadRequest {
-    /// The required properties of the file.
+    /// The checksums, piece hashes and size that the file must have.
     var expectations: FileExpectations {
         get { FileExpectations(checksums: checksums, pieces: pieceHashes, size: expectedSize) }
         set { (checksums, pieceHashes, expectedSize) = (newValue.checksums, newValue.pieces, newValue.size) }

@@ -14,7 +14,7 @@ struct MirrorLink: Sendable, Hashable {
     /// The priority, from 1 (the first to use) to 999,999, which is also the default.
     let priority: Int
 
-    /// Creates a mirror; returns `nil` if the link does not refer to a mirror, or is about another resource.
+    /// Creates a mirror from a link in the response for `url`; returns `nil` if the link leads to no usable mirror.
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
             let target = URL(string: link.target, relativeTo: url)?.absoluteURL,
@@ -25,14 +25,14 @@ struct MirrorLink: Sendable, Hashable {
         priority = number > 0 ? Int(min(number, Int64(Self.lastPriority))) : Self.lastPriority
     }
 
-    /// Returns the mirrors' URLs by priority.
+    /// Returns the URLs of the mirrors in a response, by priority.
     ///
     /// Leaves out http mirrors of an https response unless `allowsInsecure` is set.
     static func urls(of head: ResponseHead, allowsInsecure: Bool) -> [URL] {
         all(of: head).map(\.url).filter { allowsInsecure || !$0.isDowngrade(from: head.url) }
     }
 
-    /// Returns the mirrors in a response without duplicates, by priority.
+    /// Returns the mirrors in a response by priority, without duplicates and up to ``maxCount``.
     static func all(of head: ResponseHead) -> [MirrorLink] {
         var urls: Set<URL> = [head.url]
         let mirrors = WebLink.all(of: head).compactMap { MirrorLink($0, of: head.url) }

@@ -1,6 +1,6 @@
-/// Digests of the pieces of a file as received, which reveal bytes that have changed on disk since.
+/// Digests of pieces of a file, computed as the bytes arrive; they later reveal bytes that have changed on disk.
 ///
-/// Stored for pieces that one connection received as a whole. They detect accidental changes, but do not verify the file.
+/// Only pieces received as a whole by one connection have a digest. Digests detect accidental changes only.
 struct ReceivedPieces: Sendable, Hashable {
     /// The index of a piece and its digest.
     typealias Digest = (index: Int, value: UInt64)
@@ -8,13 +8,13 @@ struct ReceivedPieces: Sendable, Hashable {
     static let algorithm = Checksum.Algorithm.sha1
     /// The maximum number of pieces, whatever the size of the file.
     static let maxCount = 1024
-    /// The minimum length in bytes: shorter pieces are not worth a request of their own.
+    /// The minimum length of a piece in bytes: shorter pieces are not worth a request of their own.
     static let leastLength: Int64 = 256 << 10
 
     let fileSize: Int64
     /// The length in bytes of each piece except the last.
     let length: Int64
-    /// One digest per piece; 0 if there is none.
+    /// The digest of each piece, by index; 0 if the piece has none.
     private(set) var digests: [UInt64]
 
     /// Creates an instance without digests; returns `nil` if the file would have a single piece.
@@ -37,7 +37,7 @@ struct ReceivedPieces: Sendable, Hashable {
         digests.indices.filter { digests[$0] != 0 }.map { ($0, digests[$0]) }
     }
 
-    /// The range of a piece.
+    /// Returns the byte range of the piece at an index.
     func range(_ index: Int) -> Range<Int64> {
         let start = Int64(index) * length
         return start..<start + min(length, fileSize - start)
@@ -47,30 +47,31 @@ struct ReceivedPieces: Sendable, Hashable {
         for digest in new { digests[digest.index] = digest.value }
     }
 
-    /// Discards the digests of pieces that are no longer complete.
+    /// Discards the digests of pieces that are not completely within the held ranges.
     mutating func forget(allBut held: ByteRangeSet) {
         for index in digests.indices where digests[index] != 0 && !held.contains(range(index)) { digests[index] = 0 }
     }
 
-    /// Returns the part of a checksum that is stored: long enough to detect accidental changes, and never 0.
+    /// Returns the first 64 bits of a checksum as the digest to store: enough to detect accidental changes, and never
+    /// 0.
     static func digest(_ checksum: Checksum) -> UInt64 {
         max(1, checksum.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
 }
 
-/// Computes the digest of the piece that a connection is receiving.
+/// Computes the digests of pieces from the bytes that one connection receives.
 struct PieceDigester: Sendable {
     private let pieces: ReceivedPieces
     /// Computes the digest of the current piece; `nil` if the piece was not received from its first byte.
     private var digester: Digester?
-    /// The position of the next byte.
+    /// The position in the file of the next byte.
     private var position: Int64 = 0
 
     init(_ pieces: ReceivedPieces) {
         self.pieces = pieces
     }
 
-    /// Adds bytes at a position in the file, and returns the digests of the pieces that they complete.
+    /// Adds bytes at a position in the file, and returns the digests of the pieces that these bytes complete.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) -> [ReceivedPieces.Digest] {
         if offset != position { digester = nil }
         position = offset
@@ -78,7 +79,7 @@ struct PieceDigester: Sendable {
         while !rest.isEmpty, position < pieces.fileSize {
             let index = Int(position / pieces.length)
             let piece = pieces.range(index)
-            // If the system does not support the function, no digest is stored.
+            // If the system does not support the hash function, no digest is stored.
             if position == piece.lowerBound { digester = try? Digester(ReceivedPieces.algorithm) }
             let count = Int(min(piece.upperBound - position, Int64(rest.count)))
             digester?.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))

@@ -1,16 +1,15 @@
-/// The checksums that a download's file must match, and the digest of its first bytes as received.
+/// The checksums that a download's file must match, and a digest that is computed while bytes are received.
 ///
-/// Bytes that are received in order from the start of the file need not be read again; those after a gap are read at
+/// The digest covers the bytes received in order from the start of the file. Bytes after a gap are read from disk at
 /// the end.
 struct Verification: Sendable {
-    /// Whether the request has checksums, so that those of the server are ignored.
+    /// Whether the request has checksums, so that the server's checksums are ignored.
     private var isRequested: Bool
     private let checksServer: Bool
     /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
     private(set) var pieces: PieceHashes?
-    /// Whether bytes of other sources were accepted because of the checksum, so that only the origin server may change
-    /// the checksum.
+    /// Whether bytes from mirrors rely on the checksum for verification, so that only the origin server may change it.
     private var isBound = false
     private var digest: Digester?
     /// The number of bytes, from the start of the file, that the digest covers.
@@ -23,31 +22,33 @@ struct Verification: Sendable {
         self.checksServer = checksServer
     }
 
-    /// Whether the file can be verified.
+    /// Whether there is a checksum to verify the file against.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
     /// Whether ``expected`` is the server's checksum, and not the request's.
     var isFromServer: Bool { !isRequested }
 
-    /// Adopts the current checksums of the request, to which other requests for the file may have added some.
+    /// Adopts the request's current checksums; other requests for the same file may have added some.
     mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isVerifiedAtEnd
         pieces = request.pieceHashes
         if let checksum = request.checksums.strongest { expected = checksum }
     }
 
-    /// Restores the server's checksum for bytes that an earlier run received, some of them perhaps from mirrors; only
-    /// the origin server may change the checksum.
+    /// Restores the server's checksum from the resume record of an earlier run.
+    ///
+    /// Since some of the received bytes may be from mirrors, only the origin server may change this checksum.
     mutating func resume(with checksum: Checksum?) {
         guard checksServer, !isRequested, expected == nil, let checksum else { return }
         expected = checksum
         isBound = true
     }
 
-    /// Begins with an accepted response, whose bytes are combined with those already received, if any.
+    /// Adopts the server's checksum from an accepted response, and prepares the digest.
     ///
-    /// A server's checksum is discarded together with the received bytes. Throws `digestUnavailable` if the system does
-    /// not support the checksum of the request; an unsupported checksum of the server is ignored.
+    /// If the response has no checksum, an earlier checksum of the server remains valid only if received bytes are
+    /// continued. Throws `digestUnavailable` if the system does not support the hash function of the request's
+    /// checksum; an unsupported checksum of the server is ignored.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
@@ -71,24 +72,26 @@ struct Verification: Sendable {
         }
     }
 
-    /// Records that the checksum must also verify bytes of other sources.
+    /// Records that the checksum must also verify bytes from mirrors.
     mutating func bind() {
         isBound = true
     }
 
-    /// Adds bytes at a position in the file to the digest, if they follow the bytes that it covers.
+    /// Adds bytes at a position in the file to the digest, if they follow the bytes that the digest covers.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         guard let digest, offset == digestedBytes else { return }
         digest.update(bytes)
         digestedBytes += Int64(bytes.count)
     }
 
-    /// Discards the digest of the bytes as received, so that all of them are read from disk.
+    /// Discards the digest, so that all bytes of the file are read from disk to verify it.
     mutating func discardDigest() {
         (digest, digestedBytes) = (nil, 0)
     }
 
     /// Removes and returns the digest, with the offset of the first byte that it does not cover.
+    ///
+    /// If it has another algorithm or covers more than `heldBytes` bytes, returns a new digest and offset 0.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64
@@ -102,10 +105,11 @@ struct Verification: Sendable {
 }
 
 extension DigestFields {
-    /// Returns the strongest checksum of the whole file in a response; that of the content counts if the response is a
-    /// 200 (RFC 9110, section 15.3.1), unless its fields describe a part.
+    /// Returns the strongest checksum of the whole file in a response; `nil` if there is none.
+    ///
+    /// Checksums of the content count only in a 200 response with the whole file (RFC 9110, section 15.3.1).
     fileprivate func ofFile(_ head: ResponseHead) -> Checksum? {
-        // If a proxy modified the file (section 15.3.4), the checksums of the server do not match it.
+        // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the checksums do not match.
         guard head.status != 203 else { return nil }
         let content = head.status == 200 && !head.isPartial ? content : []
         return (representation + content).strongest

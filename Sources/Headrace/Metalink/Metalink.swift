@@ -7,10 +7,10 @@ public import HeadracePlatform
 ///         if let request = file.request(to: folder) { try await manager.download(request) }
 ///     }
 ///
-/// A document is untrusted: file names are reduced to one safe component, document types and entities are rejected, and sizes
-/// and counts are limited.
+/// A document is untrusted: file names are reduced to one safe component, document types and entities are rejected, and
+/// sizes and counts are limited.
 public struct Metalink: Sendable, Hashable {
-    /// A file (RFC 5854, section 4.1.2).
+    /// A file that the document describes (RFC 5854, section 4.1.2).
     public struct File: Sendable, Hashable {
         /// The name, made safe: the last component of the path in the document.
         public internal(set) var name: String
@@ -18,7 +18,7 @@ public struct Metalink: Sendable, Hashable {
         public internal(set) var size: Int64?
         /// The checksums of the whole file, for the supported hash functions.
         public internal(set) var checksums: [Checksum] = []
-        /// The checksums of pieces of the file, for the strongest hash function in the document.
+        /// The checksums of the file's pieces, for the strongest supported hash function; `nil` if there are none.
         public internal(set) var pieces: PieceHashes?
         /// The http and https sources in order of preference, without those that contain a user or a password.
         public internal(set) var urls: [URL] = []
@@ -31,7 +31,7 @@ public struct Metalink: Sendable, Hashable {
         /// Returns a request for the file; `nil` if it has a ``problem`` or no source.
         ///
         /// The request includes the size and all checksums, which verify the downloaded file.
-        /// - Parameter directory: An existing directory.
+        /// - Parameter directory: The existing directory to save the file in.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
             guard problem == nil, let first = urls.first else { return nil }
@@ -55,10 +55,10 @@ public struct Metalink: Sendable, Hashable {
     /// The files, in the order of the document.
     public let files: [File]
 
-    /// Parses a document.
+    /// Parses a Metalink 4 document.
     /// - Parameter bytes: The document, in UTF-8.
-    /// - Throws: `invalidRequest` with the reason, if the document is malformed, too large, or of another kind or version. A
-    ///   file with an invalid description has a ``File/problem`` instead.
+    /// - Throws: `invalidRequest` if the document is malformed, too large, or not Metalink 4. A file with an invalid
+    ///   description has a ``File/problem`` instead.
     public init(parsing bytes: [UInt8]) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
             throw DownloadError(.invalidRequest, "The Metalink document has more than \(Self.maxBytes) bytes.")

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// Reads the elements of a document that the library uses, and skips the rest (RFC 5854, section 4).
+/// Reads the files of a Metalink document, and skips the elements that the library does not use (RFC 5854, section 4).
 struct MetalinkReader {
     private typealias Failure = XMLReader.Failure
     private static let namespace = "urn:ietf:params:xml:ns:metalink"
     private static let lastPriority: Int64 = 999_999
-    /// The first source and as many mirrors as a request accepts.
+    /// The maximum number of sources per file: the first one and as many mirrors as a request accepts.
     private static let maxURLs = 65
 
     private struct Source {
@@ -78,7 +78,7 @@ struct MetalinkReader {
         return file
     }
 
-    /// Records a problem of the current file, which does not affect the others.
+    /// Records a problem of the current file, unless it has one already.
     private mutating func reject(_ reason: String) {
         problem = problem ?? reason
     }
@@ -175,7 +175,7 @@ struct MetalinkReader {
         return nil
     }
 
-    /// Returns the text of the open element without surrounding whitespace, and consumes the end of the element.
+    /// Returns the text of the open element without surrounding whitespace, and consumes the end tag.
     private mutating func text() throws(Failure) -> String {
         var text = ""
         while let event = try xml.next() {
@@ -192,7 +192,7 @@ struct MetalinkReader {
         return text
     }
 
-    /// Skips the rest of the open element.
+    /// Skips the rest of the open element, including its end tag.
     private mutating func skip() throws(Failure) {
         var depth = 1
         while depth > 0, let event = try xml.next() {
@@ -210,7 +210,7 @@ struct MetalinkReader {
 }
 
 extension [XMLReader.Name: String] {
-    /// The value of an attribute without a namespace.
+    /// Returns the value of the attribute with this name and no namespace.
     fileprivate func plain(_ name: String) -> String? {
         self[XMLReader.Name(namespace: "", local: name)]
     }

@@ -1,16 +1,16 @@
 /// Parses a small and strict subset of XML 1.0, one event at a time: elements, attributes, text and namespaces.
 ///
-/// Document types are rejected, and with them all but the five predefined entities, so a document can neither expand itself nor
-/// refer to other resources. Only UTF-8 is supported. Malformed input is rejected when it is reached.
+/// Document types are rejected, as are all but the five predefined entities, so a document can neither expand itself
+/// nor refer to other resources. Only UTF-8 is supported. A malformed part throws when the reader reaches it.
 struct XMLReader {
-    /// A name with its namespace.
+    /// The name of an element or attribute, with its namespace.
     struct Name: Hashable {
         /// The URI of the namespace; empty if there is none.
         var namespace: String
         var local: String
     }
 
-    /// A part of a document.
+    /// A start tag, an end tag, or the text between two tags.
     enum Event: Hashable {
         case start(Name, attributes: [Name: String])
         /// Text between two tags, never empty; comments do not split it.
@@ -18,7 +18,7 @@ struct XMLReader {
         case end(Name)
     }
 
-    /// The reason why a document is rejected, and the byte offset.
+    /// The reason why a document is rejected, and the byte offset of the problem.
     struct Failure: Error, Hashable {
         var reason: String
         var offset: Int
@@ -45,7 +45,7 @@ struct XMLReader {
     /// Whether the end of an element such as `<a/>` must be returned next.
     private var pendingEnd = false
 
-    /// Starts at the beginning of a document.
+    /// Creates a reader for a document; throws if the document is not UTF-8.
     init(_ bytes: [UInt8]) throws(Failure) {
         self.bytes = bytes
         guard String(validating: bytes, as: UTF8.self) != nil else {
@@ -55,7 +55,7 @@ struct XMLReader {
         if startsWith("<?xml") { try readDeclaration() }
     }
 
-    /// Returns the next event; `nil` at the end.
+    /// Returns the next event, or `nil` at the end of the document; throws if the next part is malformed.
     mutating func next() throws(Failure) -> Event? {
         if pendingEnd { return endElement() }
         var text: [UInt8] = []

@@ -1,7 +1,7 @@
-/// The name of a background session of the system.
+/// The name of a background `URLSession`, in which the system downloads files even while the app does not run.
 struct BackgroundSessionName: Sendable, Hashable {
-    /// The identifier, unique in the app and the same at each launch.
+    /// The session identifier, unique in the app and the same at each launch.
     var identifier: String
-    /// The app group whose container an extension stores its files in.
+    /// The app group whose container an app extension stores its files in; `nil` for an app.
     var sharedContainer: String?
 }

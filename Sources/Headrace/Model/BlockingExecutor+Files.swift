@@ -1,5 +1,5 @@
 extension BlockingExecutor {
-    /// Starts an executor for file calls; throws `fileSystem` if its first thread cannot be started.
+    /// Creates an executor for blocking file calls; throws `fileSystem` if its first thread cannot be started.
     static func forFiles(_ name: String, maxThreads: Int, maxWorking: Int) throws(DownloadError) -> BlockingExecutor {
         do throws(SystemError) {
             return try BlockingExecutor(name: name, maxThreads: maxThreads, maxWorking: maxWorking)

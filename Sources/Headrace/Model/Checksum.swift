@@ -4,7 +4,7 @@ import HeadracePlatform
 ///
 ///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
 public struct Checksum: Sendable, Hashable {
-    /// A hash function; later ones are stronger.
+    /// A hash function; the cases are ordered by strength, the weakest first.
     public enum Algorithm: String, Sendable, Hashable, CaseIterable {
         /// MD5 (RFC 1321): detects accidental changes, but not forgeries.
         case md5
@@ -31,10 +31,10 @@ public struct Checksum: Sendable, Hashable {
 
     /// The hash function.
     public let algorithm: Algorithm
-    /// The hash.
+    /// The hash value, ``Algorithm/byteCount`` bytes long.
     public let bytes: [UInt8]
 
-    /// Creates a checksum; `nil` if the function produces another number of bytes.
+    /// Creates a checksum; `nil` if the number of bytes is not ``Algorithm/byteCount``.
     /// - Parameters:
     ///   - algorithm: The hash function.
     ///   - bytes: The hash.
@@ -48,7 +48,7 @@ public struct Checksum: Sendable, Hashable {
     ///
     /// The last form is a single checksum of Subresource Integrity (W3C, section 3.5), whose options are ignored.
     /// - Parameter text: The text; names and hexadecimal digits are case-insensitive, and `sha-256` means `sha256`.
-    /// - Throws: `invalidRequest` with the reason.
+    /// - Throws: `invalidRequest` if the text has none of these forms.
     public init(parsing text: String) throws(DownloadError) {
         guard let (algorithm, rest) = Algorithm.prefix(of: text), let separator = rest.utf8.first,
             ":=-".utf8.contains(separator)
@@ -88,7 +88,7 @@ extension Checksum: LosslessStringConvertible {
 }
 
 extension Checksum.Algorithm: Comparable, CustomStringConvertible {
-    /// The name, such as `sha256`.
+    /// The name of the hash function, such as `sha256`.
     public var description: String { rawValue }
 
     /// Compares the strength of two hash functions.
@@ -98,14 +98,14 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
     /// - Returns: Whether the first is weaker.
     public static func < (lhs: Self, rhs: Self) -> Bool { lhs.byteCount < rhs.byteCount }
 
-    /// Finds a function by one of its names, in either case: `sha256`, `sha-256` or, as in OpenSSL, `sha2-256`.
+    /// Finds a hash function by name, in upper or lower case: `sha256`, `sha-256` or, as in OpenSSL, `sha2-256`.
     init?(name: some StringProtocol) {
         let name = name.lowercased()
         guard let algorithm = Self.allCases.first(where: { $0.names.contains(name) }) else { return nil }
         self = algorithm
     }
 
-    /// Splits a text into the function named at its beginning and the rest.
+    /// Splits a text into the hash function that it begins with and the remaining text; returns `nil` if it names none.
     fileprivate static func prefix(of text: String) -> (Self, Substring)? {
         let start = text.prefix(10).lowercased()
         for algorithm in allCases {
@@ -123,18 +123,17 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
 }
 
 extension Sequence<Checksum> {
-    /// The checksum of the strongest function; the first one if there are several.
+    /// The checksum of the strongest hash function; the first one if there are several.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
 
-    /// A function for which there are several different checksums, so that no file can match all; `nil` if there is
-    /// none.
+    /// A hash function with several different checksums, which no file can match at once; `nil` if there is none.
     package var contradiction: Checksum.Algorithm? {
         Dictionary(grouping: Set(self), by: \.algorithm).first { $0.value.count > 1 }?.key
     }
 }
 
 extension [UInt8] {
-    /// Parses pairs of hexadecimal digits.
+    /// Parses pairs of hexadecimal digits; returns `nil` for any other text.
     init?(hexadecimal digits: some StringProtocol) {
         guard digits.utf8.count.isMultiple(of: 2) else { return nil }
         self = []
@@ -145,7 +144,9 @@ extension [UInt8] {
         }
     }
 
-    /// Parses base64 with either alphabet (RFC 4648, sections 4 and 5), with or without padding; ignores unused bits.
+    /// Parses base64 in either alphabet (RFC 4648, sections 4 and 5), padded or not; returns `nil` if it is malformed.
+    ///
+    /// Unused bits of the last digit are ignored.
     init?(base64 text: some StringProtocol) {
         self = []
         var (buffer, bits, padding) = (UInt32(0), 0, 0)

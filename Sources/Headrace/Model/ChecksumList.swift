@@ -3,10 +3,11 @@
 ///     let list = try ChecksumList(parsing: bytes)
 ///     if let checksum = list.checksum(forFileNamed: "image.iso") { request.checksums = [checksum] }
 ///
-/// A line is `HEX  name`, possibly with `*` as the second blank, or `SHA256 (name) = HEX`. In a line that starts with a
-/// backslash, `\\`, `\n` and `\r` in the name stand for a backslash and line ends. A line of `HEX` alone has no name.
+/// A line is `HEX  name`, possibly with `*` instead of the second blank, or `SHA256 (name) = HEX`. In a line that
+/// starts with a backslash, `\\`, `\n` and `\r` in the name stand for a backslash and line ends. A line of `HEX` alone
+/// has no name.
 public struct ChecksumList: Sendable, Hashable {
-    /// A line of the file.
+    /// A valid line of the list.
     public struct Entry: Sendable, Hashable {
         /// The checksum of the file.
         public let checksum: Checksum
@@ -19,11 +20,11 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// The valid lines, in order.
     public let entries: [Entry]
-    /// The number of invalid lines, without empty ones and comments.
+    /// The number of invalid lines, not counting empty lines and comments.
     public let malformedLineCount: Int
     /// The indices of the entries by path.
     private var indicesByPath: [[UInt8]: [Int]] = [:]
-    /// The indices of the entries by the last component of the path.
+    /// The indices of the entries by the last component of their path.
     private var indicesByLastComponent: [[UInt8]: [Int]] = [:]
     /// The indices of the entries without a name.
     private var unnamedIndices: [Int] = []
@@ -63,7 +64,10 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Whether an entry may be for a file with this name; with `inAnyFolder`, any other path before it is accepted.
+    /// Returns whether an entry may be for a file with this name or, with `inAnyFolder`, for any path that ends with
+    /// it.
+    ///
+    /// An entry without a name may be for any file.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
         guard unnamedIndices.isEmpty else { return true }
         guard inAnyFolder else { return indicesByPath[name.withoutCurrentFolder] != nil }
@@ -72,15 +76,13 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Entries are searched in this order: entries with exactly this name, or with `./` before it; entries with the end
-    /// of this name's path, the longest first; entries with another path before the last component; entries without a
-    /// name.
+    /// Entries are searched in this order: the same name, ignoring a leading `./`; the longest ending of the name's
+    /// path; another path with the same last component; no name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
 
-    /// Finds the strongest checksum of a file that has several names; uses the first name for which there is a
-    /// checksum.
+    /// Finds the strongest checksum of a file that has several names; the first name with a checksum counts.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
@@ -92,8 +94,7 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// Returns the indices of the entries with this name or, without any, of those with the longest common end of the
-    /// path.
+    /// Returns the indices of the entries with this name or, if there are none, with the longest ending of its path.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components
@@ -111,7 +112,7 @@ public struct ChecksumList: Sendable, Hashable {
 }
 
 extension [ChecksumList.Entry] {
-    /// The strongest checksum; `nil` if there is none, or if several of that function contradict each other.
+    /// The strongest checksum; `nil` if there is none, or if the strongest hash function has different checksums.
     fileprivate var strongest: Checksum? {
         guard let strongest = map(\.checksum).strongest,
             allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
@@ -147,7 +148,7 @@ extension ChecksumList.Entry {
         fileName = String(utf8OrLatin1: name)
     }
 
-    /// Parses `HEX  name`, `HEX *name`, or `HEX` alone; the number of digits determines the function.
+    /// Parses `HEX  name`, `HEX *name`, or `HEX` alone; the number of digits determines the hash function.
     private static func untagged(_ text: ArraySlice<UInt8>) -> (Checksum, name: ArraySlice<UInt8>?)? {
         let digits = text.prefix { $0.hexDigit != nil }
         guard let checksum = checksum(digits) else { return nil }
@@ -155,7 +156,7 @@ extension ChecksumList.Entry {
         guard let blank = rest.popFirst() else { return (checksum, nil) }
         guard blank.isBlank else { return nil }
         guard !rest.isEmpty else { return (checksum, nil) }
-        // An old format has only one blank.
+        // An old format has only one blank before the name.
         if rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: "*") { rest.removeFirst() }
         return (checksum, rest)
     }
@@ -182,7 +183,7 @@ extension ChecksumList.Entry {
 }
 
 extension String {
-    /// The bytes of the path without `./` at its beginning; names that are equal as strings may belong to different files.
+    /// The bytes of the path without a leading `./`; strings that are equal in Unicode may name different files.
     fileprivate var withoutCurrentFolder: [UInt8] {
         var rest = self[...].utf8
         while rest.starts(with: "./".utf8) { rest.removeFirst(2) }

@@ -20,7 +20,7 @@ public struct ClientCertificate: Sendable, Hashable {
 }
 
 extension DownloadConfiguration {
-    /// Throws `invalidRequest` if a setting for TLS is invalid.
+    /// Throws `invalidRequest` if the client certificate or a pinned public key is invalid.
     func validateTLS() throws(DownloadError) {
         for file in [clientCertificate?.file, clientCertificate?.key] {
             guard let file, !file.isFileURL else { continue }

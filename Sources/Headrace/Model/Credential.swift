@@ -1,6 +1,6 @@
 public import HeadracePlatform
 
-/// A credential for an HTTP server; its secret is never shown in text or reflection.
+/// A credential for an HTTP server; its secret never appears in its description or in debuggers.
 ///
 ///     configuration.credentials = { request in
 ///         request.refused == nil ? .basic(user: "alice", password: password) : nil
@@ -15,7 +15,7 @@ public struct Credential: Sendable, Hashable {
         self.value = value
     }
 
-    /// A user name and password for Basic authentication (RFC 7617).
+    /// Creates a credential for Basic authentication (RFC 7617).
     /// - Parameters:
     ///   - user: The user name, which must not contain a colon.
     ///   - password: The password.
@@ -24,7 +24,7 @@ public struct Credential: Sendable, Hashable {
         Credential(.basic, Data("\(user):\(password)".utf8).base64EncodedString())
     }
 
-    /// A token for Bearer authentication (RFC 6750).
+    /// Creates a credential for Bearer authentication (RFC 6750).
     /// - Parameter token: The token; a download fails if it contains a line break.
     /// - Returns: The credential.
     public static func bearer(token: String) -> Credential {
@@ -33,7 +33,7 @@ public struct Credential: Sendable, Hashable {
 
     /// The `Authorization` field for this credential.
     ///
-    /// Sent only to the origin that the credential is for.
+    /// The field is sent only to the origin that the credential is for.
     var field: HeaderField {
         let name = scheme == .basic ? "Basic" : "Bearer"
         return HeaderField(name: HeaderField.authorization, value: "\(name) \(value)", isSecret: true)
@@ -41,7 +41,7 @@ public struct Credential: Sendable, Hashable {
 }
 
 extension Credential: CustomStringConvertible, CustomReflectable {
-    /// The scheme, without the secret.
+    /// The name of the scheme, without the secret.
     public var description: String { "\(scheme.rawValue) (not shown)" }
 
     /// Shows only the scheme in `dump` and debuggers.
@@ -50,24 +50,24 @@ extension Credential: CustomStringConvertible, CustomReflectable {
 
 /// An HTTP authentication scheme.
 public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
-    /// User name and password (RFC 7617).
+    /// Basic authentication with a user name and a password (RFC 7617).
     case basic
-    /// A token (RFC 6750).
+    /// Bearer authentication with a token (RFC 6750).
     case bearer
 }
 
-/// A server's request for a credential, passed to ``DownloadConfiguration/credentials``.
+/// A server's request for a credential, which the manager passes to ``DownloadConfiguration/credentials``.
 public struct CredentialRequest: Sendable, Hashable {
     /// The requested URL, without user and password; the credential is sent only to the origin of this URL.
     public let url: URL
-    /// The supported schemes that the server offers, in its order; empty if it offers none.
+    /// The supported schemes that the server offers, in the server's order; empty if it offers none.
     public let schemes: [AuthenticationScheme]
     /// The realm from the first challenge in ``schemes``, if the server sent one.
     public let realm: String?
     /// The credential that was sent and rejected, if any.
     public let refused: Credential?
 
-    /// Creates a request, for example to test a closure.
+    /// Creates a request, for example to test a closure for ``DownloadConfiguration/credentials``.
     /// - Parameters:
     ///   - url: The requested URL.
     ///   - schemes: The schemes that the server offers.

@@ -3,19 +3,19 @@ public import HeadracePlatform
 extension DownloadConfiguration {
     /// The proxy for all connections, or none.
     public enum Proxy: Sendable, Hashable {
-        /// The proxies in the environment variables at the creation of the manager.
+        /// The proxies from the environment variables, which are read when the manager is created.
         ///
-        /// `http_proxy` applies to http, `https_proxy` or `HTTPS_PROXY` to https, and `all_proxy` or `ALL_PROXY` to both if these
-        /// are missing. `no_proxy` or `NO_PROXY` lists hosts without a proxy: `example.org` or `.example.org` for the domain and
-        /// its subdomains, `192.0.2.1`, `192.0.2.0/24`, each optionally with a port, such as `example.org:8080`, or `*` for all
-        /// hosts.
+        /// `http_proxy` applies to http, `https_proxy` or `HTTPS_PROXY` to https, and `all_proxy` or `ALL_PROXY` to
+        /// both if these are missing. `no_proxy` or `NO_PROXY` lists the hosts that are contacted without a proxy:
+        /// `example.org` or `.example.org` for the domain and its subdomains, `192.0.2.1`, `192.0.2.0/24`, each
+        /// optionally with a port, such as `example.org:8080`, or `*` for all hosts.
         case environment
         /// No proxy, regardless of the environment.
         case none
-        /// This proxy, except for some hosts, in the format of `no_proxy`.
+        /// The proxy with this URL, except for the listed hosts, which are written as in `no_proxy`.
         ///
-        /// The scheme is `http`, `https`, `socks5` or, for a proxy that resolves host names itself, `socks5h`. The user and
-        /// password in the URL are sent to the proxy and never shown.
+        /// The scheme is `http`, `https`, `socks5` or, for a proxy that resolves host names itself, `socks5h`. The user
+        /// and password in the URL are sent to the proxy and never shown.
         case url(URL, except: [String] = [])
     }
 
@@ -42,6 +42,6 @@ extension DownloadConfiguration.Proxy: CustomStringConvertible, CustomReflectabl
         }
     }
 
-    /// Shows in `dump` and debuggers what ``description`` shows.
+    /// Shows only ``description`` in `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["way": description]) }
 }

@@ -3,7 +3,7 @@ public import Foundation
 #endif
 
 extension DownloadConfiguration {
-    /// The HTTP implementation; see <doc:Transports> for the differences.
+    /// The choice of the HTTP implementation; see <doc:Transports> for the differences.
     public struct TransportChoice: Sendable {
         enum Kind {
             case automatic
@@ -22,15 +22,15 @@ extension DownloadConfiguration {
         public static let libcurl = TransportChoice(kind: .libcurl)
         /// Foundation's `URLSession`.
         ///
-        /// On Linux it is available only if the package is built with the trait `URLSession`, which is for tests: without
-        /// back-pressure, memory grows if the disk is slower than the network.
+        /// On Linux it is available only if the package is built with the trait `URLSession`, which is for tests:
+        /// without back-pressure, memory grows if the disk is slower than the network.
         public static let urlSession = TransportChoice(kind: .urlSession)
 
         #if canImport(Darwin)
         /// `URLSession` with a custom configuration, for example for a company's proxies.
         ///
-        /// The library always sets caching, cookies, credentials, timeouts, connections per host, waiting for connectivity and
-        /// the minimum TLS version itself. A background configuration is an error.
+        /// The library overrides the settings for caching, cookies, credentials, timeouts, connections per host,
+        /// waiting for connectivity and the minimum TLS version. A background configuration is an error.
         /// - Parameter configuration: The configuration, which is copied.
         /// - Returns: The transport choice.
         public static func urlSession(_ configuration: URLSessionConfiguration) -> TransportChoice {

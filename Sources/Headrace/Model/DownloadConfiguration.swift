@@ -11,17 +11,17 @@ public import HeadracePlatform
 public struct DownloadConfiguration: Sendable {
     /// The maximum number of downloads that run in parallel, at least 1.
     ///
-    /// Fewer run if the process may not have that many open files: see <doc:Connections>.
+    /// Fewer run if the process cannot open that many files: see <doc:Connections>.
     public var maxConcurrentDownloads = 4
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
-    /// The maximum number of parallel connections for one file, at least 1; `nil` for as many as help, up to 8.
+    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 8, as long as they help.
     ///
     /// Several connections require a server that supports range requests and sends a strong validator.
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
-    /// Each running download has at least one connection. If a host refuses connections, the limit for it is lowered for a while.
+    /// Each running download has at least one connection. If a host refuses connections, its limit drops temporarily.
     public var maxConnectionsPerHost = 8
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
@@ -32,35 +32,36 @@ public struct DownloadConfiguration: Sendable {
     public var restoresPaused = false
     /// Whether the manager runs downloads; `false` to only manage the queue.
     public var startsDownloads = true
-    /// The system's background session that performs the downloads; `nil` for the manager itself.
+    /// The background session in which the system performs the downloads; `nil` if the manager performs them itself.
     var backgroundSession: BackgroundSessionName?
     /// The time limit for establishing a connection, including TLS.
     public var connectTimeout: Duration = .seconds(15)
     /// The time without a received byte after which a transfer counts as stalled.
     ///
-    /// When a transfer stalls, others from the same server that have been silent for half of this time are retried too.
+    /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
+    /// are also retried.
     public var stallTimeout: Duration = .seconds(30)
-    /// The speed in bytes per second below which a transfer counts as stalled after ``stallTimeout``; `nil` for none.
+    /// The speed in bytes per second below which a transfer is stalled after ``stallTimeout``; `nil` for no minimum.
     ///
-    /// Only time spent waiting for the server counts, not the time of a slow disk.
+    /// Only the time spent waiting for the server counts, not the time of slow disk writes.
     public var minimumSpeed: Int64?
-    /// The rate limit for all downloads together, in bytes per second; `nil` for none.
+    /// The rate limit for all downloads together, in bytes per second; `nil` for no limit.
     ///
-    /// ``DownloadManager/setRateLimit(_:)`` changes it later.
+    /// Call ``DownloadManager/setRateLimit(_:)`` to change the limit later.
     public var rateLimit: Int64?
     /// Rate limits by time of day and day of the week; if there is a ``rateLimit`` too, the lower one applies.
     public var rateSchedule: RateSchedule?
-    /// The rate limits for the downloads of each group together, in bytes per second, by the name of the group.
+    /// The rate limit of each group in bytes per second, by the group's name; the downloads of a group share its limit.
     public var groupRateLimits: [String: Int64] = [:]
-    /// The time limit for a download, including its retries and the delays between them; `nil` for none.
+    /// The time limit for a download, including its retries and the delays between them; `nil` for no limit.
     ///
-    /// A download that takes longer fails with ``DownloadError/Code/timedOut`` and retains its bytes. Time spent waiting for a
-    /// slot does not count.
+    /// A download that takes longer fails with ``DownloadError/Code/timedOut``, but its received bytes are retained.
+    /// The time in which it waits to be started does not count.
     public var timeLimit: Duration?
     /// Whether files are verified against checksums from the server, if the request has none.
     ///
-    /// The server sends them in `Repr-Digest` (RFC 9530), `Digest` (RFC 3230) and, in a response with the whole file,
-    /// `Content-Digest` and `Content-MD5`. They detect transmission errors, but not forgeries.
+    /// The server sends checksums in `Repr-Digest` (RFC 9530), `Digest` (RFC 3230) and, in a response with the whole
+    /// file, `Content-Digest` and `Content-MD5`. These checksums detect transmission errors, but not forgeries.
     public var checksServerDigests = true
     /// The maximum size of a file in bytes; `nil` for no limit.
     ///
@@ -76,12 +77,14 @@ public struct DownloadConfiguration: Sendable {
     ///
     ///     $0.allowsAddress = { $0.isPublic }
     ///
-    /// This example protects a service that downloads URLs from its users against requests to its own machine or network.
+    /// This example keeps a service that downloads its users' URLs from requesting its own machine or network.
     ///
-    /// The closure is called before each connection, including those for redirects, with the address about to be connected to, so
-    /// neither a redirect nor a changed DNS record can bypass it. If a host has several addresses, one allowed address is enough;
-    /// with none, the download fails with ``DownloadError/Code/addressRefused`` without retries. Connections that are reused are
-    /// not checked again.
+    /// The closure is called before each connection, including those for redirects, with the address about to be
+    /// connected to. Therefore neither a redirect nor a changed DNS record can bypass it. A reused connection is not
+    /// checked again.
+    ///
+    /// If a host has several addresses, one allowed address is enough. If none is allowed, the download fails with
+    /// ``DownloadError/Code/addressRefused`` without retries.
     ///
     /// A proxy would connect to the target itself, without this check. Therefore proxies from the environment (such as
     /// `http_proxy`) are ignored, and a URL in ``proxy`` is an error.
@@ -90,32 +93,33 @@ public struct DownloadConfiguration: Sendable {
     public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
     /// Whether partial files of earlier runs are resumed.
     public var resumesPartialDownloads = true
-    /// Whether downloads wait, without using up retries, while there is no network.
+    /// Whether downloads wait while there is no network, without using up retries.
     ///
-    /// If `false`, they are tried anyway and fail after their retries. This setting affects neither the wait for a network that
-    /// ``DownloadRequest/networkPolicy-swift.property`` allows, nor the reconnection after a change of network.
+    /// If `false`, downloads are tried anyway and fail after their retries. This setting affects neither the wait for a
+    /// network that ``DownloadRequest/networkPolicy-swift.property`` allows, nor the reconnection after a change of
+    /// network.
     public var waitsForConnectivity = true
     /// The policy for retries after failures.
     public var retryPolicy = RetryPolicy()
     /// Whether files and resume records survive a power failure.
     public var durability = Durability.full
-    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless it is in the future.
+    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless in the future.
     public var setsRemoteTime = true
     /// Whether the source URL and version of each finished file are saved in its extended attributes.
     ///
-    /// A later request with ``DownloadRequest/RefetchPolicy/ifChanged`` uses the saved version; requests with that
-    /// policy save it in any case. The URL is saved without user, password and query. The file is synced for this, even
-    /// if ``durability`` does not require that.
+    /// A later request with ``DownloadRequest/RefetchPolicy/ifChanged`` uses the saved version; a request with that
+    /// policy saves it even if this setting is `false`. The URL is saved without user, password and query. To save
+    /// them, the file is synced even if ``durability`` does not require that.
     public var storesOrigin = false
     /// A PEM file of certificate authorities that replace the system's.
     ///
-    /// An app on Apple platforms needs `NSExceptionAllowsInsecureHTTPLoads` for the domains, since App Transport Security does
-    /// not know these authorities: see <doc:Transports>.
+    /// An app on Apple platforms needs `NSExceptionAllowsInsecureHTTPLoads` for the domains, since App Transport
+    /// Security does not know these authorities: see <doc:Transports>.
     public var certificateAuthorities: URL?
     /// The public keys that servers may have, in addition to a valid certificate; empty to allow any key.
     ///
-    /// Each is `sha256//` followed by the base64 of the SHA-256 of a public key (its SubjectPublicKeyInfo), as in HTTP public key
-    /// pinning. The keys apply to all https servers, including those reached by redirects.
+    /// Each is `sha256//` followed by the base64 of the SHA-256 of a public key (its SubjectPublicKeyInfo), as in HTTP
+    /// public key pinning. The keys apply to all https servers, including those reached by redirects.
     public var pinnedPublicKeys: [String] = []
     /// The certificate for https servers that request a client certificate; `nil` for none.
     public var clientCertificate: ClientCertificate?
@@ -128,42 +132,44 @@ public struct DownloadConfiguration: Sendable {
     ///         return .basic(user: "alice", password: try await keychain.password(for: request.url))
     ///     }
     ///
-    /// The closure is called once per rejected request, even if several downloads receive the same response. The credential is
-    /// stored in memory and sent with every later request to that origin (scheme, host and port) only. If the server rejects it,
-    /// the closure is called once more, with the credential in ``CredentialRequest/refused``; the same credential is not sent
-    /// again.
+    /// The closure is called once per rejected request, even if several downloads receive the same response. The
+    /// credential is stored in memory and sent with every later request to that origin (scheme, host and port) only. If
+    /// the server rejects the credential, the closure is called once more, with the credential in
+    /// ``CredentialRequest/refused``; the same credential is not sent again.
     ///
-    /// If the closure returns `nil`, the download fails with the server's status. If it throws, the error becomes the cause of
-    /// the download's error. It is not called for requests with an `Authorization` field or with user and password in the URL. A
-    /// ``DownloadRequest/linkProvider`` is called after it.
+    /// If the closure returns `nil`, the download fails with the server's status. If it throws, the error becomes the
+    /// cause of the download's error. The closure is not called for requests with an `Authorization` field or with user
+    /// and password in the URL. A ``DownloadRequest/linkProvider`` is called after it.
     ///
-    /// Its task is cancelled when the download stops; if another download waits for the credential, the closure is called again.
+    /// The closure's task is cancelled when the download stops. If another download waits for the credential, the
+    /// closure is called again.
     public var credentials: (@Sendable (CredentialRequest) async throws -> Credential?)?
     /// Logins by host, which are tried before ``credentials``; `nil` for none.
     ///
-    /// A login for a host is sent with each request to it; the default login only if a server responds with 401.
+    /// A host's login is sent with each request to that host; the default login only if a server responds with 401.
     public var netrc: Netrc?
-    /// Stores the cookies that servers set and sends them back; `nil` for no cookies.
+    /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?
     /// The HTTP implementation.
     public var transport = TransportChoice.automatic
     /// The `User-Agent` field of each request.
     public var userAgent = "headrace/\(headraceVersion)"
 
-    /// Creates a configuration.
-    /// - Parameter configure: Changes the defaults.
+    /// Creates a configuration with the default settings, which the closure can change.
+    /// - Parameter configure: Changes the default settings.
     public init(_ configure: (inout DownloadConfiguration) -> Void = { _ in }) {
         configure(&self)
     }
 
-    /// The failures that finished files and the resume records of unfinished ones survive.
+    /// The kinds of failure that finished files and resume records survive.
     public enum Durability: Sendable, Hashable {
-        /// The end of the process and an orderly restart of the system.
+        /// The termination of the process, even by a crash, and an orderly restart of the system.
         ///
-        /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads, and may
-        /// damage finished files.
+        /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads,
+        /// and may damage finished files.
         case none
-        /// Also a power failure: data is synced before the resume record or the final name refers to it.
+        /// Power failures, in addition to the failures of ``none``: data is synced before a resume record or final name
+        /// refers to it.
         case full
     }
 

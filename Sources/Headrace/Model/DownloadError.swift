@@ -1,7 +1,7 @@
 public import HeadracePlatform
 
 extension DownloadError: LocalizedError {
-    /// The message for the user, as in ``description``.
+    /// The same text as ``description``, for the user.
     public var errorDescription: String? { description }
 }
 
@@ -21,20 +21,20 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while serving another download, so that the failure does not count.
+    /// Whether the host rejected the request while serving another download, which usually uses up no retry.
     var exceedsHostLimit = false
-    /// Whether the transfer was stopped because another transfer from the same server stalled.
+    /// Whether the transfer was stopped early because another transfer from the same server stalled.
     var followsStall = false
     /// Whether a retry may succeed although the code alone does not suggest it.
     var isRetryable = false
     /// Whether the host refused the connection, for example because nothing listens on the port.
     var isConnectionRefused = false
-    /// The setting that may help, if any.
+    /// The setting that may fix the failure, if any.
     package internal(set) var remedy: Remedy?
     /// The saved bytes of a complete file whose checksum or size is wrong; `nil` if none were saved.
     ///
-    /// See ``DownloadRequest/mismatchPolicy-swift.property``. In an error restored from a registry, only the message names the
-    /// file.
+    /// See ``DownloadRequest/mismatchPolicy-swift.property``. This property is not restored from a registry, but the
+    /// message still names the file.
     public internal(set) var savedFile: URL?
     /// The requested URL, without user and password.
     public internal(set) var url: URL?
@@ -70,14 +70,14 @@ public struct DownloadError: Error, Sendable {
         case cookies
     }
 
-    /// Returns the error with the setting that may help.
+    /// Returns a copy of the error with this remedy.
     func remedied(by remedy: Remedy?) -> DownloadError {
         var error = self
         error.remedy = remedy
         return error
     }
 
-    /// Returns the error with this URL, unless it has one.
+    /// Returns a copy of the error with this URL, unless the error already has one.
     func about(_ url: URL) -> DownloadError {
         guard self.url == nil else { return self }
         var error = self
@@ -148,7 +148,7 @@ extension DownloadError: Hashable {
     /// - Parameters:
     ///   - lhs: An error.
     ///   - rhs: Another error.
-    /// - Returns: Whether these are the same.
+    /// - Returns: Whether these four properties are equal.
     public static func == (lhs: DownloadError, rhs: DownloadError) -> Bool {
         lhs.code == rhs.code && lhs.message == rhs.message && lhs.statusCode == rhs.statusCode && lhs.url == rhs.url
     }
@@ -170,7 +170,7 @@ extension DownloadError: CustomStringConvertible {
 }
 
 extension DownloadError {
-    /// The kind of a failure; see <doc:Errors>.
+    /// The kind of a failure; see <doc:Errors> for causes and remedies.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Kind: String {
             case invalidRequest
@@ -225,19 +225,19 @@ extension DownloadError {
         public static let nameResolution = Code(.nameResolution)
         /// The host has no address that ``DownloadConfiguration/allowsAddress`` allows.
         public static let addressRefused = Code(.addressRefused)
-        /// The connection to the server could not be established in time.
+        /// The connection to the server failed, or could not be established in time.
         public static let connection = Code(.connection)
         /// TLS failed: the certificate, its host name, a pinned key, or the handshake.
         public static let tls = Code(.tls)
         /// The proxy rejected the request or requires a login; see ``DownloadError/statusCode`` for its response.
         public static let proxy = Code(.proxy)
-        /// No bytes, or too few, were received for longer than the stall timeout.
+        /// The server sent nothing, or less than the minimum speed, during the stall timeout.
         public static let stalled = Code(.stalled)
         /// The connection was lost before the response was complete.
         public static let connectionLost = Code(.connectionLost)
         /// The server responded with an error status; see ``DownloadError/statusCode``.
         public static let httpStatus = Code(.httpStatus)
-        /// A redirect was not followed: there were too many, or it leads from https to http or to a scheme other than HTTP.
+        /// The redirect limit was reached, or a redirect led from https to http or to a scheme other than HTTP.
         public static let redirect = Code(.redirect)
         /// The response violates HTTP.
         public static let protocolViolation = Code(.protocolViolation)
@@ -253,7 +253,7 @@ extension DownloadError {
         public static let digestUnavailable = Code(.digestUnavailable)
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code(.timedOut)
-        /// Another download is writing the partial file, or another manager uses the registry or the background session.
+        /// Another download writes the partial file, or another manager uses the registry or the background session.
         public static let busy = Code(.busy)
         /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code(.diskFull)

@@ -1,17 +1,17 @@
 extension DownloadEvent {
-    /// Something that a user may want to know although the download continues.
+    /// A condition that a user may want to know about, although the download continues.
     ///
     ///     for await event in download.events {
     ///         if case .notice(let notice) = event { print(notice) }
     ///     }
     public enum Notice: Sendable, Equatable {
-        /// The link had expired, and the link provider supplied a new one.
+        /// The link expired, and the link provider supplied a new one.
         case linkRenewed
-        /// The link has expired, and the link provider could not supply a new one.
+        /// The link expired, and the link provider could not supply a new one.
         case linkNotRenewed(reason: String)
-        /// The existing file was downloaded with another login, so it is downloaded again for this one.
+        /// The existing file was downloaded with another login, so it is downloaded again with the current login.
         case otherLogin
-        /// This number of received bytes was no longer on the disk when the download resumed.
+        /// The given number of received bytes was missing from the disk when the download resumed.
         case bytesLost(Int64)
         /// Another program truncated the partial file, or the disk lost a part of it, while it was being downloaded.
         case fileTruncated(path: String, bytesLost: Int64)
@@ -25,9 +25,9 @@ extension DownloadEvent {
         case encoded(coding: String)
         /// A proxy changed the file in transit (status 203; RFC 9110, section 15.3.4).
         case transformed
-        /// The host of the download sent `Retry-After` for another file, and this download waits as well.
+        /// The host sent `Retry-After` for another file, so this download waits for the given time as well.
         case waitingForHost(Duration)
-        /// The process has too many open files, and the download waits until another one is finished.
+        /// The process has too many open files, so the download waits until another download finishes.
         case waitingForDescriptors(DownloadError)
         /// A background session does not support a setting of the manager or the request.
         case unsupportedInBackground(BackgroundLimitation)
@@ -49,7 +49,7 @@ extension DownloadEvent {
 }
 
 extension DownloadEvent.Notice: CustomStringConvertible {
-    /// A sentence for the user.
+    /// The notice as a sentence for the user.
     public var description: String {
         switch self {
         case .linkRenewed: "The link has expired; a new one is used."
@@ -73,7 +73,7 @@ extension DownloadEvent.Notice: CustomStringConvertible {
 }
 
 extension DownloadEvent.BackgroundLimitation: CustomStringConvertible {
-    /// A sentence for the user.
+    /// The limitation as a sentence for the user.
     public var description: String {
         switch self {
         case .severalConnections: "A background session downloads each file over a single connection."

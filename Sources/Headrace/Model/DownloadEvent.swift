@@ -6,21 +6,21 @@ public import HeadracePlatform
 ///         if case .retrying(let error, let attempt, let delay) = event { log(error, attempt, delay) }
 ///     }
 public enum DownloadEvent: Sendable, Equatable {
-    /// The download got a slot and sends its first request.
+    /// The download no longer waits in the queue, and sends its first request.
     case started
     /// The server redirected the request to another URL (RFC 9110, section 15.4).
     case redirected(status: Int, from: URL, to: URL)
-    /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size if known.
+    /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size of the file, if known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
     /// The download resumes at the first missing offset.
     ///
-    /// `bytesKept` bytes of an earlier attempt or run remain; `proof` states why they belong to the same version.
+    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` states why they belong to the same version.
     case resumed(from: Int64, bytesKept: Int64, proof: String)
-    /// The received bytes cannot be used, and the download restarts from zero.
+    /// The received bytes cannot be used: the download restarts from zero and discards `bytesWasted` bytes.
     case restarted(reason: String, bytesWasted: Int64)
-    /// There is no network, or none that the request allows; the download resumes when that changes.
+    /// There is no network that the request allows; the download resumes as soon as there is one.
     case waitingForNetwork(NetworkBlocker)
-    /// The network was lost or changed: the connections are closed, and the received bytes retained.
+    /// The network was lost or changed: the connections are closed, and the received bytes are retained.
     case networkChanged
     /// An attempt failed and will be retried after a delay; attempts are counted from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
@@ -34,28 +34,29 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionClosed(reason: String, bytesWasted: Int64)
     /// The download opens no further connections; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
-    /// A source of the file was abandoned, and `next` is used instead; the error contains the URL of the abandoned
-    /// source.
+    /// A source of the file failed, is too slow or requires a delay, and `next` is used instead; the error contains the
+    /// URL of the source that is no longer used.
     ///
-    /// A mirror that delivers parts beside other sources is abandoned if it fails or is slower than the other sources.
+    /// If several sources deliver parts of the file, a mirror is abandoned if it fails or is slower than the others.
     case sourceFailed(DownloadError, next: URL)
-    /// The file is read from disk to compute its checksum; see ``DownloadProgress/bytesVerified``.
+    /// The file is being read from disk to compute its checksum; see ``DownloadProgress/bytesVerified``.
     case verifying
-    /// The file matches this checksum, from the request or the server, and will be renamed next.
+    /// The file matches this checksum from the request or the server, and will be renamed to its final name next.
     case verified(Checksum)
-    /// All pieces match their checksums; reported if there is no checksum of the whole file.
+    /// All pieces of the file match their checksums; reported only if there is no checksum of the whole file.
     case piecesVerified(count: Int)
-    /// The checksum does not match; pieces that are wrong, missing or changed on disk are downloaded again, `bytesWasted` bytes
-    /// in total.
+    /// A checksum does not match: `pieces` pieces are wrong, missing or changed on disk, and `bytesWasted` bytes are
+    /// downloaded again.
     ///
-    /// If the size of the file is unknown, the last piece counts as a full one. If an existing file is only too long, `pieces` is
-    /// 0 and `bytesWasted` is the excess.
+    /// If the size of the file is unknown, the last piece counts as a full one. If an existing file is only too long,
+    /// `pieces` is 0 and `bytesWasted` is the excess.
     case repairing(pieces: Int, bytesWasted: Int64)
     /// The download continues, but something is not as requested or expected.
     case notice(Notice)
     /// The file exists already, and the conflict policy is ``DownloadRequest/ConflictPolicy/skip``.
     case skipped(URL)
-    /// The file exists already and is the server's current version; see ``DownloadRequest/refetchPolicy-swift.property``.
+    /// The file exists already and is the server's current version; see
+    /// ``DownloadRequest/refetchPolicy-swift.property``.
     case unchanged(URL)
     /// The file is complete and has its final name.
     case finished(DownloadSummary)
@@ -85,8 +86,8 @@ public struct DownloadSummary: Sendable, Equatable {
     public var duration: Duration
     /// Whether the length of the file is certain.
     ///
-    /// `false` if the response had no length and ended with its connection, which may also be a lost connection (RFC 9112,
-    /// section 6.3), and the request has no ``DownloadRequest/expectedSize``.
+    /// `false` if the response had no length and ended with its connection, which may also be a lost connection (RFC
+    /// 9112, section 6.3), and the request has no ``DownloadRequest/expectedSize``.
     public var isLengthVerified: Bool
 
     /// Creates a summary.

@@ -1,6 +1,6 @@
 /// The identity of a download, in its manager's queue and in the registry.
 public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
-    /// The number behind the identity.
+    /// The identity as a number.
     public let rawValue: UInt64
 
     /// Creates an identity from its number.
@@ -13,7 +13,7 @@ public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
         DownloadID(rawValue: .random(in: .min ... .max))
     }
 
-    /// Sixteen hexadecimal digits.
+    /// The identity as sixteen hexadecimal digits.
     public var description: String { rawValue.hexadecimal }
 
     /// Parses an identity; `nil` if the text is not sixteen hexadecimal digits.

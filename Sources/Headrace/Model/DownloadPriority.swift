@@ -1,19 +1,19 @@
-/// The priority of a download: waiting downloads start in order of priority, highest first, then of position in the queue.
+/// The priority of a download: waiting downloads start in order of priority, highest first, and then of queue position.
 ///
 ///     request.priority = .high
 ///     download.setPriority(5)
 public struct DownloadPriority: RawRepresentable, Sendable, Hashable {
-    /// Starts after downloads with `normal`: -10.
+    /// A priority below ``normal``; its raw value is -10.
     public static let low = DownloadPriority(rawValue: -10)
-    /// The default: 0.
+    /// The default priority; its raw value is 0.
     public static let normal = DownloadPriority(rawValue: 0)
-    /// Starts before downloads with `normal`: 10.
+    /// A priority above ``normal``; its raw value is 10.
     public static let high = DownloadPriority(rawValue: 10)
 
     /// The numeric priority.
     public let rawValue: Int
 
-    /// Creates a priority from any number.
+    /// Creates a priority from any number; a higher number is a higher priority.
     /// - Parameter rawValue: The numeric priority.
     public init(rawValue: Int) {
         self.rawValue = rawValue

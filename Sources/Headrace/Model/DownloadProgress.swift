@@ -4,7 +4,7 @@
 ///         print(progress.bytesReceived, progress.totalBytes ?? 0)
 ///     }
 public struct DownloadProgress: Sendable, Hashable {
-    /// The number of bytes of the file received, including those of earlier runs.
+    /// The number of bytes of the file received so far, including those of earlier runs.
     public var bytesReceived: Int64
     /// The size of the file in bytes; `nil` if unknown.
     public var totalBytes: Int64?
@@ -13,16 +13,16 @@ public struct DownloadProgress: Sendable, Hashable {
     /// The estimated remaining time; `nil` if the size or speed is unknown, or the download is not running.
     public var timeRemaining: Duration?
 
-    /// The number of bytes read while the complete file is verified; `nil` at all other times.
+    /// The number of bytes read so far to verify the complete file; `nil` while the file is not being verified.
     public var bytesVerified: Int64?
 
-    /// The received part of the file, from 0 to 1; `nil` if the size is unknown.
+    /// The received fraction of the file, from 0 to 1; `nil` if the size is unknown.
     public var fractionCompleted: Double? {
         guard let totalBytes else { return nil }
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
 
-    /// Creates a snapshot.
+    /// Creates a value, for example to test or preview a user interface.
     /// - Parameters:
     ///   - bytesReceived: The number of bytes received.
     ///   - totalBytes: The size of the file in bytes, if known.

@@ -1,9 +1,9 @@
 public import HeadracePlatform
 
 extension DownloadRequest {
-    /// A URL of a file that may expire, such as a signed URL.
+    /// A URL that may expire, such as the signed URL of a file.
     public struct Link: Sendable, Hashable {
-        /// The URL; `http` or `https`, with a host.
+        /// The URL, with the scheme `http` or `https` and a host.
         public var url: URL
         /// The time at which the URL expires; `nil` if unknown.
         public var expires: Date?
@@ -22,7 +22,7 @@ extension DownloadRequest {
     ///
     ///     request.linkProvider = .init { .init(try await api.signedURL(of: id)) }
     ///
-    /// A registry does not save the provider. After a restart, add a request for the same file again to supply the
+    /// The registry does not save the provider. After a restart, add a request for the same file again to supply the
     /// provider, even if the download has failed meanwhile. Two providers are equal if one is a copy of the other.
     public struct LinkProvider: Sendable, Hashable {
         private final class Body: Sendable {
@@ -35,22 +35,22 @@ extension DownloadRequest {
 
         private let body: Body
 
-        /// Creates a provider.
-        /// - Parameter provide: Returns a new URL. Its task is cancelled when the download stops. An error that it throws becomes
-        ///   the cause of the download's error; the received bytes remain.
+        /// Creates a provider from a closure.
+        /// - Parameter provide: Returns a new URL. The closure's task is cancelled when the download stops. An error
+        ///   that it throws becomes the cause of the download's error, and the received bytes are retained.
         public init(_ provide: @escaping @Sendable () async throws -> Link) {
             body = Body(provide)
         }
 
-        /// Calls the closure on a thread that is not one of those for file calls.
+        /// Calls the closure on the global executor, so that it does not block the threads for file calls.
         func link() async throws -> Link {
             try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body.provide() }
         }
 
-        /// Compares the identities of two providers.
+        /// Returns whether one provider is a copy of the other.
         public static func == (left: LinkProvider, right: LinkProvider) -> Bool { left.body === right.body }
 
-        /// Hashes the identity.
+        /// Hashes the identity of the provider, which its copies share.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(ObjectIdentifier(body))
         }

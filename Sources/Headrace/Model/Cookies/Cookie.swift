@@ -2,14 +2,14 @@ import HeadracePlatform
 
 /// A cookie and the URLs to which it is sent (RFC 6265, section 5.3).
 struct Cookie: Sendable, Hashable {
-    /// The maximum size in bytes of a name and its value together (section 6.1).
+    /// The maximum size in bytes of a name and its value together (RFC 6265, section 6.1).
     static let maxBytes = 4096
 
     var name: String
     var value: String
     /// The domain in lower case, without a leading dot.
     var domain: String
-    /// Whether the cookie is sent only to the host ``domain``, and not to hosts below it.
+    /// Whether the cookie is sent only to the host ``domain``, and not to its subdomains.
     var isHostOnly: Bool
     var path: String
     /// Whether the cookie is sent only over https.
@@ -22,8 +22,7 @@ struct Cookie: Sendable, Hashable {
         return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)
     }
 
-    /// Whether the cookie would be sent together with, or instead of, another, secure cookie (RFC 6265bis, section
-    /// 5.7).
+    /// Returns whether the cookie could shadow `other`, a secure cookie of the same name (RFC 6265bis, section 5.7).
     func hides(_ other: Cookie) -> Bool {
         other.isSecure && name == other.name && path.isBelow(path: other.path)
             && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
@@ -31,10 +30,10 @@ struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie {
-    /// Parses a `Set-Cookie` field (section 5.2); returns `nil` if it must be ignored.
+    /// Parses a `Set-Cookie` field (RFC 6265, section 5.2); returns `nil` if the cookie must be ignored.
     ///
-    /// A server may set cookies for its own host and its parent domains, but not for a domain without a dot, such as `com`.
-    /// Other public suffixes, such as `co.uk`, are not recognized.
+    /// A server may set cookies for its own host and its parent domains, but not for a domain without a dot, such as
+    /// `com`. Other public suffixes, such as `co.uk`, are not recognized.
     init?(parsing text: String, from scope: CookieScope, at now: Int64) {
         guard !text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { return nil }
         var parts = Self.split(text[...], at: ";")[...]
@@ -74,7 +73,7 @@ extension Cookie {
 
     /// Normalizes a domain for comparison: in lower case, without a leading dot.
     static func domain(_ text: String) -> String {
-        // A dot before a combining mark is not a `Character` of its own.
+        // A dot before a combining mark is not a `Character` of its own, so scalars are compared.
         let scalars = text.unicodeScalars
         return String(scalars.first == "." ? scalars.dropFirst() : scalars[...]).lowercased()
     }

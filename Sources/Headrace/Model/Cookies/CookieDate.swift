@@ -1,8 +1,8 @@
-/// Parses the dates of cookies (RFC 6265, section 5.1.1), which have more forms than those of HTTP.
+/// Parses the dates of cookies (RFC 6265, section 5.1.1), which have more forms than the dates in other fields.
 enum CookieDate {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
-    /// Returns seconds since 1970, or `nil` if the text is not a date.
+    /// Returns the seconds since 1970, or `nil` if the text is not a date.
     static func seconds(parsing text: String) -> Int64? {
         var (time, day, month, year) = (Int?.none, Int?.none, Int?.none, Int?.none)
         for token in text.utf8.split(whereSeparator: isDelimiter) {
@@ -22,7 +22,9 @@ enum CookieDate {
         return HTTPDate(year: year, month: month, day: day, time: time)?.seconds
     }
 
-    /// Parses a time such as `8:49:37`; `seconds` since midnight is `nil` for an impossible time, which invalidates the date.
+    /// Parses a time such as `8:49:37` into seconds since midnight; returns `nil` if the word is not a time.
+    ///
+    /// `seconds` is `nil` for an impossible time such as `25:00:00`, which makes the whole date invalid.
     private static func clock(_ word: Substring) -> (seconds: Int?, Void)? {
         let parts = word.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].utf8.allSatisfy(\.isDigit), parts[1].utf8.allSatisfy(\.isDigit),
@@ -33,8 +35,7 @@ enum CookieDate {
         return ((hour * 60 + minute) * 60 + second, ())
     }
 
-    /// Returns the leading digits as a number, or `nil` if their count is not within `digits`; ignores the rest of the
-    /// word.
+    /// Returns the leading digits of a word as a number, or `nil` if their count is not within `digits`.
     private static func number(_ word: Substring, digits: ClosedRange<Int>) -> Int? {
         let number = word.utf8.prefix(while: \.isDigit)
         return digits.contains(number.count) ? Int(Substring(number)) : nil

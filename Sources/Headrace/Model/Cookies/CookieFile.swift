@@ -1,8 +1,8 @@
 /// Reads cookie files in the Netscape format, which curl, wget and browser extensions write.
 enum CookieFile {
-    /// Parses the contents of a file.
+    /// Parses the contents of a file, one cookie per line.
     ///
-    /// Throws `invalidRequest` with the number of the first invalid line, but not its text.
+    /// Throws `invalidRequest` with the number of the first invalid line, but without its text, which may be secret.
     static func cookies(parsing bytes: some Sequence<UInt8>) throws(DownloadError) -> [Cookie] {
         var cookies: [Cookie] = []
         var number = 0

@@ -6,14 +6,14 @@ import HeadracePlatform
 ///     try jar.add(netscapeFile: Data(contentsOf: file))
 ///     configuration.cookies = jar
 ///
-/// Cookies are stored in memory only. Each is sent to the URLs that match its domain and path, including those of redirects, in
-/// addition to a `Cookie` field of the request; secure cookies are sent only over https. A server can set cookies for its host
-/// and for parent domains with a dot. Public suffixes such as `co.uk` are not recognized.
+/// Cookies are stored in memory only. Each is sent to the URLs that match its domain and path, including those of
+/// redirects, in addition to a `Cookie` field of the request; secure cookies are sent only over https. A server can set
+/// cookies for its host and for parent domains with a dot. Public suffixes such as `co.uk` are not recognized.
 public final class CookieJar: Sendable {
     let store = Locked(CookieStore())
-    /// The cookies of files as they were read, even those that have expired or were changed by a server.
+    /// The cookies as read from files, even if they have since expired or been changed by a server.
     private let files = Locked(CookieStore())
-    /// Returns the seconds since 1970.
+    /// The clock, which returns the seconds since 1970.
     let now: @Sendable () -> Int64
 
     /// Creates an empty jar.
@@ -30,7 +30,7 @@ public final class CookieJar: Sendable {
 
     /// Adds the cookies of a file in the Netscape format (`cookies.txt`), except expired ones.
     /// - Parameter bytes: The contents of the file.
-    /// - Throws: `invalidRequest` with the number of the invalid line, but not its text; no cookie is added then.
+    /// - Throws: `invalidRequest` with the number of the first invalid line, but not its text; no cookie is added then.
     public func add(netscapeFile bytes: some Sequence<UInt8>) throws(DownloadError) {
         let cookies = try CookieFile.cookies(parsing: bytes)
         let now = now()
@@ -45,10 +45,9 @@ public final class CookieJar: Sendable {
         }
     }
 
-    /// Returns the cookies of files for a URL as a `Cookie` field; `nil` if there are none.
+    /// Returns the cookies from files that apply to a URL, as the value of a `Cookie` field; `nil` if there are none.
     ///
-    /// Unlike the cookies that are sent, the cookies of files do not change while downloads run, so they can identify
-    /// the requester.
+    /// Servers cannot change these cookies, so they identify the requester.
     func given(for url: URL) -> String? {
         guard let scope = CookieScope(url) else { return nil }
         let now = now()

@@ -28,7 +28,7 @@ struct CookieScope: Sendable, Hashable {
 
     func isBelow(_ other: String) -> Bool { path.isBelow(path: other) }
 
-    /// The path up to its last slash (section 5.1.4).
+    /// The path of a cookie without `Path`: the URL's path up to its last slash (RFC 6265, section 5.1.4).
     var defaultPath: String {
         let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(path[..<$0]) } ?? ""
         return folder.isEmpty ? "/" : folder
@@ -36,7 +36,7 @@ struct CookieScope: Sendable, Hashable {
 }
 
 extension String {
-    /// Whether this path is `path` or below it (section 5.1.4).
+    /// Returns whether this path is `path` or below it (RFC 6265, section 5.1.4).
     func isBelow(path: String) -> Bool {
         guard self != path else { return true }
         return hasPrefix(path)

@@ -1,6 +1,6 @@
 /// Stores cookies by domain; performs no I/O and reads no clock.
 struct CookieStore: Sendable {
-    /// Limits per domain and in total (RFC 6265, section 6.1); the oldest insecure cookies are evicted first.
+    /// The maximum number of cookies per domain (RFC 6265, section 6.1); the oldest insecure cookies are evicted first.
     static let maxPerDomain = 50
     static let maxCount = 3000
 
@@ -17,10 +17,12 @@ struct CookieStore: Sendable {
 
     private struct Entry: Sendable {
         var cookie: Cookie
-        /// The position in the order of creation.
+        /// The position of the cookie in the order of creation.
         var number: UInt64
 
-        /// Insecure cookies are evicted first, so that a response over http cannot displace cookies set over https.
+        /// Returns whether this cookie is evicted before `other`: insecure cookies first, then the oldest.
+        ///
+        /// This order keeps a response over http from displacing cookies set over https.
         func isEvicted(before other: Entry) -> Bool {
             cookie.isSecure == other.cookie.isSecure ? number < other.number : other.cookie.isSecure
         }
@@ -30,7 +32,7 @@ struct CookieStore: Sendable {
     private(set) var count = 0
     private var lastNumber: UInt64 = 0
 
-    /// Stores a cookie, which replaces one with the same key; an expired cookie only removes the stored one.
+    /// Stores a cookie, replacing one with the same path and name; an expired cookie only removes the stored one.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard cookie.expires ?? .max > now else { return }
@@ -40,7 +42,7 @@ struct CookieStore: Sendable {
         dropExcess(of: cookie.domain)
     }
 
-    /// Stores the cookies that a response sets.
+    /// Stores the cookies in the `Set-Cookie` fields of a response.
     mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: scope, at: now) else { continue }
@@ -53,7 +55,7 @@ struct CookieStore: Sendable {
         domains.values.contains { $0.values.contains { cookie.hides($0.cookie) } }
     }
 
-    /// Returns the value of the `Cookie` field for a URL (section 5.4), or `nil` if no cookie applies.
+    /// Returns the value of the `Cookie` field for a URL (RFC 6265, section 5.4), or `nil` if no cookie applies.
     func field(for scope: CookieScope, at now: Int64) -> String? {
         let found = scope.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
             entry.cookie.matches(scope) && entry.cookie.expires ?? .max > now
