@@ -1,7 +1,8 @@
 /// Restores the state of an earlier run, before the first request.
 extension PartialDownload {
-    /// Opens and locks the partial file of an earlier run, if there is one, and returns its state. Discards bytes that
-    /// cannot be resumed.
+    /// Opens and locks the partial file of an earlier run, if there is one, and returns its state.
+    ///
+    /// Discards bytes that cannot be resumed.
     mutating func open() throws(DownloadError) -> RecoveredState {
         partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()

@@ -56,7 +56,9 @@ extension PartialDownload {
     }
 
     /// Like ``markUnverified()``, but leaves calling ``renewCheckpoint()`` to the caller, because that may wait for a
-    /// sync. Returns `true` if the call is needed.
+    /// sync.
+    ///
+    /// Returns `true` if the call is needed.
     mutating func flagUnverified() -> Bool {
         guard representation?.isUnverified == nil else { return false }
         representation?.isUnverified = true

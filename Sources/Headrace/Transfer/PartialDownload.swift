@@ -163,7 +163,9 @@ struct PartialDownload {
         if let partial { registerCheckpoint(partial) }
     }
 
-    /// Returns a checkpoint policy for the next attempt. It starts with the given ranges, by default all received ones.
+    /// Returns a checkpoint policy for the next attempt.
+    ///
+    /// It starts with the given ranges, by default all received ones.
     func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,

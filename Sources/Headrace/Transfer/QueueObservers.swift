@@ -47,8 +47,9 @@ final class QueueObservers: Sendable {
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// Returns a stream of the registry damage found so far and all later events. It finishes when the manager shuts
-    /// down.
+    /// Returns a stream of the registry damage found so far and all later events.
+    ///
+    /// It finishes when the manager shuts down.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }

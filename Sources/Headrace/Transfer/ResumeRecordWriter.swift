@@ -90,8 +90,9 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Writes an up-to-date record if the transfer is receiving bytes. Called on threads other than the transfer's;
-    /// blocks.
+    /// Writes an up-to-date record if the transfer is receiving bytes.
+    ///
+    /// Called on threads other than the transfer's; blocks.
     /// - Parameters:
     ///   - syncing: Whether the bytes must survive a power cut too, which takes longer.
     ///   - held: Returns the ranges of the received bytes; called when no other thread is writing.

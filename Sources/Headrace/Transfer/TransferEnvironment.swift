@@ -1,4 +1,6 @@
-/// The services that all transfers of a manager share; a class, since a struct would copy two dozen references each time.
+/// The services that all transfers of a manager share.
+///
+/// A class, since copying a struct would copy two dozen references.
 final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
@@ -15,7 +17,7 @@ final class TransferEnvironment: Sendable {
     let descriptors: DescriptorShare
     /// Called with the stamp of a file before it is renamed to its final name; may block.
     let willRename: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
-    /// Downloads the files outside the process; `nil` if the manager does it.
+    /// Downloads the files outside this process; `nil` if the manager downloads them itself.
     let background: (any BackgroundFetcher)?
     /// Stores the validators of files on file systems without extended attributes; `nil` to store none.
     let versions: RegistryVersions?
@@ -41,7 +43,7 @@ final class TransferEnvironment: Sendable {
         self.willRename = willRename
     }
 
-    /// Creates an environment.
+    /// Creates the environment of a manager that does not download in the background.
     /// - Parameters:
     ///   - configuration: The manager's settings.
     ///   - transport: The transport for requests.
@@ -49,7 +51,7 @@ final class TransferEnvironment: Sendable {
     ///   - clock: The clock.
     ///   - network: The network monitor; by default the path is unknown.
     ///   - localTime: Returns the local time of day.
-    ///   - descriptors: The file descriptors for transfers; unlimited by default.
+    ///   - descriptors: The limit on the file descriptors of all transfers; unlimited by default.
     init(
         configuration: DownloadConfiguration,
         transport: any Transport,

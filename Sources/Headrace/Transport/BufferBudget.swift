@@ -1,4 +1,4 @@
-/// Divides the memory for received but unread bytes among the running transfers.
+/// Divides the memory for received bytes, which the transfers have not yet read, among the running transfers.
 final class BufferBudget: Sendable {
     /// The total memory, enough for about 60 transfers; each further transfer gets the minimum share.
     private static let bytes = 32 << 20

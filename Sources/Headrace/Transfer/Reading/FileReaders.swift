@@ -1,5 +1,6 @@
-/// The readers of a download's file, which may still be being received. Protects a ``ReadableFile`` with a lock, and
-/// wakes waiting readers when they can continue.
+/// The readers of a download's file, which may still be being received.
+///
+/// Protects a ``ReadableFile`` with a lock, and wakes waiting readers when they can continue.
 final class FileReaders: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 

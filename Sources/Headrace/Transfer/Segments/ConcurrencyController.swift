@@ -13,12 +13,14 @@ struct ConcurrencyController: Sendable {
         case automatic(max: Int)
     }
 
-    /// The number of connections to use. If it is lowered, surplus connections stay open, but are not replaced when
-    /// they end.
+    /// The number of connections to use.
+    ///
+    /// If it is lowered, surplus connections stay open, but are not replaced when they end.
     private(set) var count: Int
 
-    /// The maximum number of connections. If it is lowered, surplus connections stay open, but are not replaced when
-    /// they end.
+    /// The maximum number of connections.
+    ///
+    /// If it is lowered, surplus connections stay open, but are not replaced when they end.
     private(set) var maximum: Int
     private let mode: Mode
     private var phase = Phase.settling(until: nil)

@@ -17,8 +17,10 @@ struct DownloadSource: Sendable {
 
     var url: URL { chain.url }
 
-    /// Creates a source. If `isVerifiedAtEnd` is `true`, a checksum verifies the file, and the validators of responses
-    /// may differ from `known`.
+    /// Creates a source.
+    ///
+    /// If `isVerifiedAtEnd` is `true`, a checksum verifies the file, and the validators of responses may differ from
+    /// `known`.
     init(_ chain: RedirectChain, _ known: RepresentationMetadata, isVerifiedAtEnd: Bool) {
         self.chain = chain
         var known = known

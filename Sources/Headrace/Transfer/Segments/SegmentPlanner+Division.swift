@@ -158,8 +158,9 @@ extension SegmentPlanner {
 }
 
 extension [Double] {
-    /// Returns a quantile of the values, rounded up to one of them; `nil` if there are no values. The median is
-    /// `quantile(0.5)`.
+    /// Returns a quantile of the values, rounded up to one of them; `nil` if there are no values.
+    ///
+    /// The median is `quantile(0.5)`.
     func quantile(_ part: Double) -> Double? {
         isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
     }
