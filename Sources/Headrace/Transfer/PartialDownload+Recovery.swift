@@ -1,8 +1,7 @@
 /// Restores the state of an earlier run, before the first request.
 extension PartialDownload {
-    /// Opens and locks the partial file of an earlier run, if there is one, and returns its state.
-    ///
-    /// Discards bytes that cannot be resumed.
+    /// Opens and locks the partial file of an earlier run, if there is one; returns its state, or discards unusable
+    /// bytes.
     mutating func open() throws(DownloadError) -> RecoveredState {
         partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()
@@ -43,8 +42,8 @@ extension PartialDownload {
     ) throws(DownloadError) -> RecoveredState {
         finalPath = held.finalPath
         representation = held.representation
-        // Cookies may have changed. A local copy, because `self` must not be read while `representation` is being
-        // modified (enforced on Apple platforms).
+        // Cookies may have changed. A local copy, because reading `self` below would overlap the change on Apple
+        // platforms.
         let requesterFingerprint = requesterFingerprint
         representation?.requesterFingerprint = requesterFingerprint
         pieces = held.pieces
@@ -91,8 +90,8 @@ extension PartialDownload {
         }
     }
 
-    /// Returns `.complete` if the partial file was renamed to its final name just before its process ended, which only
-    /// the resume record shows; otherwise `nil`.
+    /// Returns `.complete` if the resume record shows that the missing partial file already has its final name, else
+    /// `nil`.
     private mutating func recoverFinishedFile(_ contents: RecordFile.Contents) throws(DownloadError) -> RecoveredState?
     {
         readers.change { $0.lost() }

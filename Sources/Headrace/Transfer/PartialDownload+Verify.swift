@@ -2,8 +2,7 @@
 extension PartialDownload {
     /// Passes the bytes of a range to `take` in order, a buffer at a time, and yields after each buffer.
     ///
-    /// Throws `CancellationError` between two buffers if the task is cancelled, and a `fileSystem` error if the file is
-    /// too short.
+    /// Throws `CancellationError` if the task is cancelled, and a `fileSystem` error if the file is too short.
     func read(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void
@@ -55,18 +54,15 @@ extension PartialDownload {
         if flagUnverified() { renewCheckpoint() }
     }
 
-    /// Like ``markUnverified()``, but leaves calling ``renewCheckpoint()`` to the caller, because that may wait for a
+    /// Like ``markUnverified()``, but returns whether the caller must call ``renewCheckpoint()``, which may wait for a
     /// sync.
-    ///
-    /// Returns `true` if the call is needed.
     mutating func flagUnverified() -> Bool {
         guard representation?.isUnverified == nil else { return false }
         representation?.isUnverified = true
         return true
     }
 
-    /// Marks bytes as missing that the file has lost since they were written, so that they are downloaded again;
-    /// returns their number.
+    /// Marks bytes as missing that the file has lost since they were written; returns their number.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
         let count = held.count
         guard let intact = try partial?.intact(held), intact != held else { return 0 }

@@ -35,8 +35,7 @@ struct PartialDownload {
     let requesterFingerprint: String
     /// The requester for which the server sent the last accepted response; `nil` before the first response.
     var requester: Requester?
-    /// The readers of the file; notified of new bytes after they are written, and of lost bytes before they are
-    /// removed.
+    /// The readers of the file; notified of new bytes after the write, and of lost bytes before their removal.
     let readers: FileReaders
     /// The open file, which several connections may write at once; `nil` before ``begin(_:for:)``.
     var partial: PartialFile?
@@ -163,9 +162,8 @@ struct PartialDownload {
         if let partial { registerCheckpoint(partial) }
     }
 
-    /// Returns a checkpoint policy for the next attempt.
-    ///
-    /// It starts with the given ranges, by default all received ones.
+    /// Returns a checkpoint policy for the next attempt; `written` are the ranges it starts with, by default all
+    /// received ones.
     func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
@@ -191,8 +189,8 @@ struct PartialDownload {
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
-    /// Starts to store the digests of received pieces if `isWanted` is `true` and the file size is known; otherwise
-    /// discards the stored digests.
+    /// Starts to store the digests of received pieces, if that is wanted and the file size is known; else discards
+    /// them.
     mutating func keepPieces(_ isWanted: Bool) {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
@@ -241,8 +239,7 @@ struct PartialDownload {
     /// Throws if the sync failed; the resume record then claims only the bytes of earlier syncs. A file system without
     /// sync is accepted if the configured durability is `none`.
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
-        // After a failure, the policy rewrites an existing record, which may claim lost bytes. Another thread may have
-        // written one.
+        // After a failure, the policy rewrites an existing record, which another thread may have written.
         if !success, readers.recordWriter.ended() { policy.recordWritten() }
         if !success, environment.configuration.durability == .none, partial?.syncFailure?.isSyncUnsupported == true {
             return policy.syncUnavailable(at: environment.clock.now())

@@ -2,8 +2,7 @@ import Synchronization
 
 /// Delivers the events of a manager's queue to its observers.
 ///
-/// Each observer has a buffer of fixed size that drops the oldest events, so a slow observer does not accumulate
-/// memory.
+/// Each observer has a buffer of fixed size, which drops the oldest events if the observer is slow.
 final class QueueObservers: Sendable {
     static let eventCapacity = 1024
     private static let maxFindings = 100
@@ -47,15 +46,13 @@ final class QueueObservers: Sendable {
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// Returns a stream of the registry damage found so far and all later events.
-    ///
-    /// It finishes when the manager shuts down.
+    /// Returns a stream of the registry damage found so far and all later events; it finishes when the manager shuts
+    /// down.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
 
-    /// Returns a stream that yields one element at first, and one after each change; changes in quick succession are
-    /// combined.
+    /// Returns a stream that yields one element at first, and one after each change or quick succession of changes.
     func changes() -> AsyncStream<Void> {
         stream(.bufferingNewest(1), \.changes, first: [()])
     }

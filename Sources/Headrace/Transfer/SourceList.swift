@@ -76,8 +76,8 @@ struct SourceList: Sendable, Equatable {
     /// The other sources that may have the file.
     var others: [URL] { untried + postponed }
 
-    /// Switches to an untried source because the current one requires a wait, and returns it; returns `nil` if there is
-    /// none.
+    /// Switches to an untried source while the current one requires a wait; returns the new source, or `nil` if none is
+    /// left.
     mutating func postpone() -> URL? {
         guard !untried.isEmpty else { return nil }
         postponed.append(current)

@@ -1,6 +1,4 @@
-/// The services that all transfers of a manager share.
-///
-/// A class, since copying a struct would copy two dozen references.
+/// The services that all transfers of a manager share; a class, since a struct would copy two dozen references.
 final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
@@ -43,7 +41,7 @@ final class TransferEnvironment: Sendable {
         self.willRename = willRename
     }
 
-    /// Creates the environment of a manager that does not download in the background.
+    /// Creates an environment without background downloads and without stored validators.
     /// - Parameters:
     ///   - configuration: The manager's settings.
     ///   - transport: The transport for requests.

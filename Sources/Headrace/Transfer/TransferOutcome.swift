@@ -16,7 +16,7 @@ enum TransferOutcome: Sendable {
     /// The transfer was requested to stop; `keptBytes` is `true` if a partial file, or a resume record without one,
     /// remains.
     case stopped(keptBytes: Bool)
-    /// The download must be started again with this state, at the given time.
+    /// The download must run again with this state, at the given time or later.
     case retry(TransferState, at: Duration)
 
     /// Runs a transfer until it finishes or exceeds the time limit of the download.
@@ -45,7 +45,7 @@ enum TransferOutcome: Sendable {
         }
     }
 
-    /// Runs a transfer without a time limit.
+    /// Runs a transfer and converts its result or error; does not enforce the time limit.
     private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())

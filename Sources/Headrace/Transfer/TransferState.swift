@@ -30,8 +30,8 @@ struct TransferState: Sendable {
     /// The maximum number of repairs of bytes that changed on the disk; after that, the disk is considered faulty.
     private static let maxDiskRepairs = 2
 
-    /// The start of the first attempt, plus the time for which due attempts have waited for a slot; the time limit
-    /// counts from it.
+    /// The start of the first attempt for the time limit; moved later by the time for which due attempts wait for a
+    /// slot.
     private(set) var start: Duration
     /// The time of the next attempt, while the download waits for it; otherwise `nil`.
     private var due: Duration?

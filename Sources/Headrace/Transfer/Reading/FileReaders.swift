@@ -1,6 +1,5 @@
-/// The readers of a download's file, which may still be being received.
-///
-/// Protects a ``ReadableFile`` with a lock, and wakes waiting readers when they can continue.
+/// The readers of a download's file: protects a ``ReadableFile`` with a lock, and wakes readers that wait for its
+/// bytes.
 final class FileReaders: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 

@@ -13,25 +13,19 @@ struct ConcurrencyController: Sendable {
         case automatic(max: Int)
     }
 
-    /// The number of connections to use.
-    ///
-    /// If it is lowered, surplus connections stay open, but are not replaced when they end.
+    /// The number of connections to use; if it is lowered, surplus connections end normally and are not replaced.
     private(set) var count: Int
 
-    /// The maximum number of connections.
-    ///
-    /// If it is lowered, surplus connections stay open, but are not replaced when they end.
+    /// The maximum number of connections; if it is lowered, surplus connections end normally and are not replaced.
     private(set) var maximum: Int
     private let mode: Mode
     private var phase = Phase.settling(until: nil)
-    /// The number of connections before the last doubling, and their speed in bytes per second; `nil` if the speed of
-    /// the present number has to be measured first.
+    /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
     private var previous: (count: Int, rate: Double)?
     private var hold = ConcurrencyController.firstHold
 
     private enum Phase {
-        /// Waiting until this time for new connections to reach their full speed; `nil` while some of them have
-        /// received no bytes.
+        /// Waiting until this time for new connections to reach their full speed; `nil` while some are still silent.
         case settling(until: Duration?)
         case measuring(since: Duration, bytes: Int64)
         case holding(until: Duration)
@@ -74,7 +68,7 @@ struct ConcurrencyController: Sendable {
             guard count < maximum, now >= end else { return }
             previous = nil
             phase = .settling(until: now)
-        // The speed of fewer connections than planned, as at the end of a segment, says nothing about the planned
+        // With fewer connections than planned, as at the end of a segment, the speed says nothing about the planned
         // number.
         case _ where connections < count:
             phase = .settling(until: nil)

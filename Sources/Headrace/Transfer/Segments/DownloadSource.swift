@@ -7,8 +7,7 @@ struct DownloadSource: Sendable {
 
     /// The redirects to the source.
     ///
-    /// The first response has already followed the redirects of the first source; each request to a mirror follows them
-    /// anew.
+    /// For the first source, the download's first request has followed them; for a mirror, each request does.
     let chain: RedirectChain
     /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata
@@ -17,10 +16,7 @@ struct DownloadSource: Sendable {
 
     var url: URL { chain.url }
 
-    /// Creates a source.
-    ///
-    /// If `isVerifiedAtEnd` is `true`, a checksum verifies the file, and the validators of responses may differ from
-    /// `known`.
+    /// Creates a source; if `isVerifiedAtEnd` is `true`, its responses may have other validators than `known`.
     init(_ chain: RedirectChain, _ known: RepresentationMetadata, isVerifiedAtEnd: Bool) {
         self.chain = chain
         var known = known
@@ -33,8 +29,7 @@ struct DownloadSource: Sendable {
 extension DownloadSource {
     /// Returns the mirrors whose bytes can be verified to be of the known version.
     ///
-    /// Bytes are verified by a checksum of the complete file, or by the same strong entity tag in each response. A date
-    /// is not enough, since many files share one.
+    /// This takes a checksum, or the same strong entity tag in each response; many files share a date.
     static func mirrors(
         of known: RepresentationMetadata,
         for transfer: DownloadTransfer,

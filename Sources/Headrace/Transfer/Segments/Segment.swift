@@ -51,9 +51,7 @@ struct Segment: Sendable {
     /// Whether the connection would count as failed if it ended now, because it has delivered too few bytes.
     var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
-    /// Records received bytes.
-    ///
-    /// For the first bytes, returns the latency (the time since the connection was opened), else `nil`.
+    /// Records received bytes; for the first bytes, returns the latency since the connection was opened, else `nil`.
     mutating func received(_ count: Int, at now: Duration) -> Duration? {
         position += Int64(count)
         receivedBytes += Int64(count)
@@ -80,10 +78,8 @@ struct Segment: Sendable {
     /// Returns the time since the last byte arrived or, if none has, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// Returns the expected time until the next byte.
-    ///
-    /// If the byte is overdue, it is expected to take as much longer as it is overdue; after the first byte, as long
-    /// again as the current silence.
+    /// Returns the expected time until the next byte; an overdue byte is expected to take as long again as it is
+    /// overdue.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)
         return lastByte != nil ? silence : max(silence - latency, latency - silence)

@@ -1,11 +1,10 @@
-/// Hedging: a second connection fetches the last bytes of a slow connection too, and the first copy of each byte is
-/// used.
+/// Hedging: a second connection also fetches the last bytes of a slow one, and the first copy of each byte is used.
 extension SegmentPart {
     /// How many times as long as a new connection the current one must need, for a part to be fetched a second time.
     private static let hedgeFactor = 2.0
 
-    /// Whether a new connection should fetch this part a second time, because the part is too small to divide and its
-    /// only connection is slow.
+    /// Whether a new connection should fetch this part too, because it is too small to divide and its connection is
+    /// slow.
     func isWorthHedging(by newcomer: Worker) -> Bool {
         guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
         let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))

@@ -1,7 +1,6 @@
 /// Opens connections for the bytes that a reader waits for, before any other bytes.
 extension SegmentPlanner {
-    /// The maximum delay of demanded bytes before a connection is opened for them; longer if a new connection would
-    /// need longer to respond.
+    /// The maximum delay of demanded bytes over an open connection, unless a new one would need longer to respond.
     static let maxDemandDelay = Duration.milliseconds(500)
 
     /// Sets the demanded ranges, the most urgent first; they apply until the next call.
@@ -33,7 +32,7 @@ extension SegmentPlanner {
             let mayJoin = segments.count < controller.maximum && sources.contains { !$0.isRetired }
             var place =
                 mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
-            // Before a connection is displaced, the caller gets one tick to raise the limit; see `lacksConnection`.
+            // Before a connection is displaced, ``wantedConnections`` requests one more from the host.
             if place == nil, lackedConnection || !mayJoin,
                 let displaced = leastUrgent(beside: serving, for: bytes, at: now)
             {
@@ -58,8 +57,7 @@ extension SegmentPlanner {
         let latest = max(Self.maxDemandDelay / .seconds(1), newcomer?.delay ?? 0)
         return segments.first { segment in
             guard segment.rest.contains(byte) else { return false }
-            // The byte is the segment's next one: if it does not arrive, the planner replaces the connection after a
-            // timeout.
+            // If the segment's next byte does not arrive, the planner replaces the connection after a timeout.
             let distance = Double(byte - segment.position)
             guard distance > 0 else { return true }
             let delay = segment.delay(at: now, latency: sources[segment.source].latency ?? .zero)
@@ -78,8 +76,7 @@ extension SegmentPlanner {
             .max { (distance($0), $0.rest.count) < (distance($1), $1.rest.count) }
     }
 
-    /// Opens a segment that starts at a missing byte; an existing segment that contains the byte is shortened to end
-    /// before it.
+    /// Opens a segment that starts at a missing byte; a segment that contains the byte is shortened to end before it.
     private mutating func begin(at byte: Int64, by worker: SegmentPart.Worker, at now: Duration) -> Action {
         for index in segments.indices where segments[index].rest.contains(byte) { segments[index].end = byte }
         guard let gap = unassigned.first(where: { $0.contains(byte) }) else {

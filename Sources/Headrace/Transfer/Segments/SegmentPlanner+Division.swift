@@ -24,8 +24,7 @@ extension SegmentPlanner {
         segments[index].borrowed = next.id
     }
 
-    /// Returns the range of a segment that has received its first bytes, by shortening the segments that had taken it
-    /// over.
+    /// Takes the range of a segment, which now receives bytes itself, from the segments that had borrowed it.
     mutating func returnBorrowed(to id: SegmentID) {
         for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)
@@ -38,7 +37,7 @@ extension SegmentPlanner {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens segments where a connection helps most: first to untried sources, then up to the number of connections
+    /// Opens segments where a connection helps most: first to sources without one, then up to the number of connections
     /// that the controller wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
@@ -102,8 +101,8 @@ extension SegmentPlanner {
 
     /// Returns the speed of one connection to each source in bytes per second; `nil` for a source of unknown speed.
     func rates(at now: Duration, measuredBy segments: [Segment]) -> [Double?] {
-        // A high quantile, because slow connections are replaced soon, while too low an estimate would keep fast ones
-        // from being opened.
+        // A high quantile: slow connections are replaced soon, but a low estimate would keep fast ones from being
+        // opened.
         sources.indices.map { source in
             let live = segments.filter { $0.source == source }.compactMap { $0.rate(at: now) }
             return (live + sources[source].rates).quantile(0.75)
@@ -159,8 +158,6 @@ extension SegmentPlanner {
 
 extension [Double] {
     /// Returns a quantile of the values, rounded up to one of them; `nil` if there are no values.
-    ///
-    /// The median is `quantile(0.5)`.
     func quantile(_ part: Double) -> Double? {
         isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
     }

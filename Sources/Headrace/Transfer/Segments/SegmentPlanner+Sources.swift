@@ -1,15 +1,15 @@
 /// Tries the mirrors besides the main source, without slowing the download down.
 ///
-/// The main source is the one with the most connections, and the controller decides only on their number. The first
-/// connection to each other source is an extra connection, opened if the maximum permits. The controller counts neither
-/// extra connections nor their bytes, so a mirror that fails or is slow does not keep it from adding connections. At
-/// the maximum, an extra connection is displaced if another connection to the main source would be faster.
+/// The main source is the one with the most connections. The first connection to each other source is an extra
+/// connection, opened if the maximum permits. The controller counts neither extra connections nor their bytes, so a
+/// mirror that fails or is slow does not keep it from adding connections. At the maximum, an extra connection is
+/// displaced if another connection to the main source would be faster.
 extension SegmentPlanner {
     /// The time for which a source is measured before it is compared with the main source.
     static let trial = Duration.milliseconds(750)
-    /// The fraction of the main source's speed that another source must reach to get a connection.
+    /// The fraction of the main source's speed below which another source is inferior; see ``isInferior(_:_:)``.
     private static let minSpeed = 0.8
-    /// The minimum time to wait for the first byte of an extra connection, if the main source needs its slot.
+    /// The minimum time to wait for the first byte of an extra connection that keeps another one from being opened.
     private static let firstByteWait = Duration.seconds(1)
 
     /// The number of possible connections in addition to those that the controller wants.
@@ -26,14 +26,13 @@ extension SegmentPlanner {
         return min(useful, controller.maximum / 2)
     }
 
-    /// Whether a source has delivered nothing but shares its host with the main source, so that its errors say nothing
-    /// about the limits of the host.
+    /// Whether a source has delivered nothing and shares the main source's host, so that its errors do not count for
+    /// the host.
     func isUnverifiedTwin(_ source: Int) -> Bool {
         source != mainSource && sources[source].host == sources[mainSource].host && !sources[source].hasDelivered
     }
 
-    /// Determines the main source and the extra connections, and ends the trial of sources that were measured long
-    /// enough.
+    /// Determines the main source and the extra connections, and ends the trials of sources measured for long enough.
     mutating func compareSources(at now: Duration) {
         guard sources.count > 1 else { return }
         for segment in segments where !sources[segment.source].isTried {
@@ -72,8 +71,7 @@ extension SegmentPlanner {
         return workers
     }
 
-    /// Stops extra connections that are slow or silent, if the controller wants further connections to the main source
-    /// and only their number prevents it.
+    /// Stops slow or silent extra connections if they keep wanted connections to the main source from being opened.
     mutating func displaceExtras(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments where segment.isExtra {

@@ -68,7 +68,7 @@ struct SegmentPlanner: Sendable {
     static let minTimeLeft = 1.0
     /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)
-    /// The time after a refused connection during which arriving bytes may have been sent before it.
+    /// The time after a refused connection during which arriving bytes may have been sent before the refusal.
     private static let transitTime = Duration.milliseconds(200)
 
     let totalBytes: Int64
@@ -89,7 +89,7 @@ struct SegmentPlanner: Sendable {
     private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
-    /// The recent times at which a host refused a connection without a response.
+    /// The recent refusals of connections without a response.
     private var refusals: [Rejection] = []
     /// Whether the plan is finished or exhausted.
     private(set) var isOver = false
@@ -170,8 +170,7 @@ struct SegmentPlanner: Sendable {
         failed(id, .broken, at: now)
     }
 
-    /// Handles a lost connection; `allowance` is the new maximum number of connections to its host, if that has
-    /// changed.
+    /// Handles a lost connection; `allowance` is the new maximum number of connections to its host, if it has changed.
     mutating func failed(
         _ id: SegmentID,
         _ failure: Failure,
@@ -306,17 +305,14 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// Whether a connection has timed out while others received bytes.
-    ///
-    /// If none did, the network may be at fault instead.
+    /// Whether a connection is silent but others are not; if all are silent, the network may be at fault instead.
     private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
         let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
         return silence >= timeout && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether a connection has for a while had less than a third of the others' median speed and of a new
-    /// connection's.
+    /// Whether a connection has long been slower than a third of the others' median speed, and of a new connection's.
     private mutating func isSlow(_ segment: Segment, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }

@@ -211,8 +211,8 @@ extension SegmentedFetch.State {
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
-    /// Records a lost connection; returns `false` if it was the last one and there is no other source, so that the
-    /// attempt fails.
+    /// Records a lost connection; returns `false` if it was the only possible one and had delivered bytes: the attempt
+    /// fails.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error

@@ -25,8 +25,8 @@ final class SegmentedFetch: Sendable {
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.
         var failure: (any Error)?
-        /// The error of the last lost connection; the attempt fails with it if no connection is left to complete the
-        /// file.
+        /// The error of the last lost connection; the attempt fails with it if bytes are missing and no connection is
+        /// left.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
@@ -129,8 +129,7 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether the missing bytes can be fetched with range requests, and are enough for several connections or have
-    /// gaps between them.
+    /// Whether the missing bytes can be fetched with range requests, and are many or lie between received ranges.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,
@@ -261,11 +260,11 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    /// Publishes that a source is no longer used: the fallback to one connection if no other source remains, else the
-    /// next source.
+    /// Publishes that a source is no longer used, with the next source or, if there is none, the fallback to one
+    /// connection.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
         // A copy, because a closure cannot capture the borrowed state on Apple platforms, where the size of a URL is
-        // unknown to the compiler.
+        // not known.
         let planned = state.planner.sources
         guard let next = sources.indices.first(where: { $0 != source && !planned[$0].isRetired }) else {
             return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
@@ -328,8 +327,7 @@ final class SegmentedFetch: Sendable {
 
     /// Writes the needed bytes of a chunk; returns `true` if the connection must be closed.
     ///
-    /// `piece` is the part of the chunk that belongs to the file; `position` is the offset of its first byte in the
-    /// file.
+    /// `piece` is the part of the chunk that belongs to the file, starting at the offset `position` in the file.
     func take(
         _ chunk: Chunk,
         _ piece: Range<Int>,
@@ -370,8 +368,8 @@ final class SegmentedFetch: Sendable {
             state.compose(connection)
             state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
-            // A failed sync is handled when the fetch ends, because handling it waits for the disk, which must not
-            // happen under the lock.
+            // A failed sync is handled when the fetch ends, since that waits for the disk, which is not allowed under
+            // the lock.
             if try side.takeSyncSuccess(orThrow: state.session.syncFailure) {
                 side.add(try state.session.syncEnded(success: true))
             }

@@ -19,8 +19,8 @@ struct SourceStats: Sendable {
     private var soleFailures = 0
     /// Whether any connection to the source has delivered enough bytes not to count as failed.
     private(set) var hasDelivered = false
-    /// Whether the source's speed was measured for long enough to be compared with other sources; reset if its only
-    /// connection fails.
+    /// Whether the source's speed was measured for long enough to compare it, and its only connection has not failed
+    /// since.
     private(set) var isTried = false
     /// Whether a connection to the source was closed because other sources are faster.
     private(set) var isSuspended = false
@@ -62,9 +62,7 @@ struct SourceStats: Sendable {
         unusableResponses = Self.maxUnusableResponses
     }
 
-    /// Records a new connection.
-    ///
-    /// After a failure, no second one may be opened until the new one delivers bytes or a delay is over.
+    /// Records a new connection; after a failure, a delay begins during which no second one may be opened.
     mutating func opened(at now: Duration) {
         if failures > 0 { notBefore = now + delay }
     }

@@ -50,9 +50,8 @@ struct ConnectionReuse: Sendable {
 
     /// Records that a connection has stalled.
     ///
-    /// Idle connections to other servers become suspect too, unless they were used since the stall began.
-    ///
-    /// A connection that was used since then has worked while the stalled one did not.
+    /// Idle connections to other servers become suspect too, unless they were used since the stall began and so have
+    /// worked.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
         let start = now.advanced(by: .zero - silence)

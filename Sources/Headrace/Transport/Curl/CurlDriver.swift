@@ -86,8 +86,7 @@ final class CurlDriver {
         }
     }
 
-    /// Performs the work that is due, then waits for events and handles them; does not wait unless `mayWait` returns
-    /// `true`.
+    /// Performs the due work, then waits for events and handles them; does not wait unless `mayWait` returns `true`.
     func step(_ mayWait: () -> Bool) {
         // Called before the wait, because a transfer that was just started is due immediately.
         handleTimer()
