@@ -42,8 +42,7 @@ extension PartialDownload {
     ) throws(DownloadError) -> RecoveredState {
         finalPath = held.finalPath
         representation = held.representation
-        // Cookies may have changed. A local copy, because reading `self` below would overlap the change on Apple
-        // platforms.
+        // Cookies may have changed. The local copy avoids an overlapping access to `self` on Apple platforms.
         let requesterFingerprint = requesterFingerprint
         representation?.requesterFingerprint = requesterFingerprint
         pieces = held.pieces

@@ -21,9 +21,9 @@ struct PartialDownload {
     enum Composition: Sendable {
         /// One response, over one connection.
         case oneResponse
-        /// Several responses, or an earlier run.
+        /// Several responses of one source, or bytes of an earlier run.
         case severalResponses
-        /// Responses of several sources.
+        /// Several responses of different sources.
         case severalSources
     }
 

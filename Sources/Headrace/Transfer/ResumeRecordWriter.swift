@@ -26,8 +26,7 @@ final class ResumeRecordWriter: Sendable {
         var pieces: ReceivedPieces?
         /// Whether another thread has written a record since the last call of ``ended()``.
         var isUnknown = false
-        /// Whether a sync has failed; stored, since the kernel reports a failure only once and then has discarded the
-        /// bytes.
+        /// Whether a sync has failed; stored, since the kernel reports a failed sync only once and discards the bytes.
         var hasSyncFailed = false
         /// The error of the transfer's last write of the record; `nil` if it succeeded.
         var failure: SystemError?

@@ -1,6 +1,6 @@
 /// Decides which range a download requests next, and whether it may restart again, across all attempts of a run.
 struct ResumeStrategy: Sendable {
-    /// The maximum number of restarts per run; servers that send another entity tag with each response cause many.
+    /// The maximum number of restarts per run; with some servers, each response has another entity tag and causes one.
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
@@ -61,7 +61,8 @@ struct ResumeStrategy: Sendable {
             let rangeRequest = try RangeRequest(
                 continuing: known,
                 with: range,
-                // If bytes are compared, those beyond the gap are discarded and the rest arrives in one stream.
+                // If bytes are compared, the bytes beyond the gap are discarded: one response delivers all further
+                // bytes.
                 heldBytes: isCompared ? start : heldBytes,
                 deferredVerification: isVerifiedAtEnd ? .checksum : isCompared ? .overlap : nil
             )

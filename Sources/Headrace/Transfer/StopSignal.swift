@@ -5,7 +5,7 @@ final class StopSignal: Sendable {
     enum Reason: Sendable, Hashable {
         case cancelled
         case paused
-        /// The download must wait again, because a limit was lowered or a more urgent download needs the slot.
+        /// The download must wait for a slot again: a limit was lowered, or a more urgent download needs the slot.
         case demoted
         /// The connections do not work on the present network.
         case networkChanged

@@ -3,7 +3,7 @@ final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
     let files: FileSystem
-    /// The same file system as a reference, for partial files.
+    /// The same file system as a class instance, which all partial files share.
     let sharedFiles: SharedFileSystem
     let clock: AnyClock
     let network: NetworkMonitor

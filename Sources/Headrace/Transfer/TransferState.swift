@@ -30,7 +30,7 @@ struct TransferState: Sendable {
     /// The maximum number of repairs of bytes that changed on the disk; after that, the disk is considered faulty.
     private static let maxDiskRepairs = 2
 
-    /// The start of the first attempt for the time limit; moved later by the time for which due attempts wait for a
+    /// The time from which the time limit counts: the start of the first attempt, plus the time spent waiting for a
     /// slot.
     private(set) var start: Duration
     /// The time of the next attempt, while the download waits for it; otherwise `nil`.
@@ -195,7 +195,7 @@ struct TransferState: Sendable {
     /// source is used once. Repairs of disk failures are counted separately.
     /// - Parameters:
     ///   - composition: How many responses and sources the file came from.
-    ///   - keepsBytes: Whether some bytes are known to be correct, so that only the others are downloaded.
+    ///   - keepsBytes: Whether some bytes are known to be correct, so that only the other bytes are downloaded.
     ///   - isDiskFailure: Whether the wrong bytes changed on the disk.
     /// - Returns: The next step.
     mutating func mismatched(

@@ -158,7 +158,7 @@ struct ReadableFile: Sendable {
         (path, totalBytes, isFinished) = (nil, nil, false)
     }
 
-    /// Records that a transfer has ended and left a file with this stamp.
+    /// Records that a transfer has ended and left a partial file with this stamp.
     mutating func kept(_ stamp: FileStamp) {
         proof = .stamp(stamp)
     }

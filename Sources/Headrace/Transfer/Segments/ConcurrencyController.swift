@@ -35,11 +35,11 @@ struct ConcurrencyController: Sendable {
     private static let measuring = Duration.milliseconds(500)
     /// The measuring time if the gain is clear, and for the first measurement, which is only compared with later ones.
     private static let shortMeasuring = Duration.milliseconds(100)
-    /// The fraction of the ideal gain from which a gain is clear, so that a short measurement suffices.
+    /// The minimum fraction of the ideal gain for which a short measurement suffices.
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
     private static let maxHold = Duration.seconds(600)
-    /// The fraction of the ideal gain that a doubling must bring, or it is undone.
+    /// The minimum fraction of the ideal gain; a doubling that brings less is undone.
     private static let minGain = 0.3
 
     init(_ mode: Mode) {

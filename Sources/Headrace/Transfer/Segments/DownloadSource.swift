@@ -29,7 +29,8 @@ struct DownloadSource: Sendable {
 extension DownloadSource {
     /// Returns the mirrors whose bytes can be verified to be of the known version.
     ///
-    /// This takes a checksum, or the same strong entity tag in each response; many files share a date.
+    /// This needs a checksum, or the same strong entity tag in each response. A date is not enough: many files share
+    /// one.
     static func mirrors(
         of known: RepresentationMetadata,
         for transfer: DownloadTransfer,

@@ -58,7 +58,7 @@ struct SegmentPart: Comparable {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
     }
 
-    /// Orders parts by their remaining time, and parts of equal remaining time (as without workers) by length.
+    /// Orders parts by remaining time, then by length; the remaining time of a part without workers is infinite.
     static func < (lhs: SegmentPart, rhs: SegmentPart) -> Bool {
         (lhs.timeLeft(lhs.workers), lhs.bytes) < (rhs.timeLeft(rhs.workers), rhs.bytes)
     }

@@ -5,17 +5,17 @@
 /// mirror that fails or is slow does not keep it from adding connections. At the maximum, an extra connection is
 /// displaced if another connection to the main source would be faster.
 extension SegmentPlanner {
-    /// The time for which a source is measured before it is compared with the main source.
+    /// The minimum time for which a source is measured before it is compared with the main source.
     static let trial = Duration.milliseconds(750)
     /// The fraction of the main source's speed below which another source is inferior; see ``isInferior(_:_:)``.
     private static let minSpeed = 0.8
     /// The minimum time to wait for the first byte of an extra connection that keeps another one from being opened.
     private static let firstByteWait = Duration.seconds(1)
 
-    /// The number of possible connections in addition to those that the controller wants.
+    /// The maximum number of extra connections, in addition to the number that the controller wants.
     ///
-    /// The first connection to a source is opened once the controller wants a second connection; then it stays open,
-    /// even if the controller wants fewer.
+    /// An extra connection is opened once the controller wants a second connection; then it stays open, even if the
+    /// controller wants fewer.
     var possibleExtras: Int {
         guard sources.count > 1 else { return 0 }
         let useful = sources.indices.count { index in
@@ -26,8 +26,8 @@ extension SegmentPlanner {
         return min(useful, controller.maximum / 2)
     }
 
-    /// Whether a source has delivered nothing and shares the main source's host, so that its errors do not count for
-    /// the host.
+    /// Whether a source has delivered nothing and shares the main source's host, so that its refusals do not count
+    /// against the host.
     func isUnverifiedTwin(_ source: Int) -> Bool {
         source != mainSource && sources[source].host == sources[mainSource].host && !sources[source].hasDelivered
     }

@@ -43,7 +43,7 @@ struct SegmentPlanner: Sendable {
         case broken
         /// The host requested that the client slow down (429, 503).
         case refused
-        /// The response does not contain the requested range: its status is 200, or it starts at a different position.
+        /// The response does not contain the requested range, for example because its status is 200.
         case unusable
     }
 
@@ -189,10 +189,10 @@ struct SegmentPlanner: Sendable {
         refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
-    /// Returns and forgets the refusals by hosts that evidently limit connections, because they still sent bytes over
-    /// an older connection afterwards.
+    /// Returns the sources whose hosts evidently limit connections: they refused one, but later sent bytes over an
+    /// older one.
     ///
-    /// Each element is the index of a source; a source is repeated for each refusal.
+    /// Each element is the index of a source, once for each refusal. The returned refusals are forgotten.
     mutating func takeRefusals(at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > Self.timeout }
         let isLimitRefusal = { [segments] (refusal: Rejection) in

@@ -211,8 +211,7 @@ extension SegmentedFetch.State {
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
-    /// Records a lost connection; returns `false` if it was the only possible one and had delivered bytes: the attempt
-    /// fails.
+    /// Records a lost connection; if it was the last one, to the only source, fails the attempt and returns `false`.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error

@@ -67,7 +67,7 @@ final class SegmentedFetch: Sendable {
     /// Syncs and writes resume records in the background.
     let side = Checkpointer()
     let state: Locked<State>
-    /// The body of the first request.
+    /// The accepted body of the first response.
     private let accepted: BodyPlacement
     private let commands: AsyncStream<Command>
     private let continuation: AsyncStream<Command>.Continuation
@@ -129,7 +129,7 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether the missing bytes can be fetched with range requests, and are many or lie between received ranges.
+    /// Whether the missing bytes can be fetched with range requests, and are numerous or lie between received ranges.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,

@@ -62,7 +62,7 @@ struct SourceStats: Sendable {
         unusableResponses = Self.maxUnusableResponses
     }
 
-    /// Records a new connection; after a failure, a delay begins during which no second one may be opened.
+    /// Records a new connection; after a failure, a delay begins during which no second connection may be opened.
     mutating func opened(at now: Duration) {
         if failures > 0 { notBefore = now + delay }
     }

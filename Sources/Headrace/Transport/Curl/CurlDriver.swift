@@ -25,7 +25,7 @@ final class CurlDriver {
     private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
-    /// The transfers whose body ends with the TLS connection, keyed by that connection.
+    /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time at which libcurl must be called even without an event.
     fileprivate var timer: SuspendingClock.Instant?

@@ -16,7 +16,7 @@ struct CurlFailure {
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The address that `allowsAddress` refused, if no other address was tried.
+    /// The IP address that the configuration's `allowsAddress` refused; `nil` if another address was tried.
     var refusedAddress: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
@@ -170,8 +170,8 @@ struct CurlFailure {
     private var isProtocolViolation: Bool {
         switch code {
         case HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
-        // HTTP/0.9 is reported as an unsupported protocol or a weird reply; the URL's scheme was checked before. On a
-        // reused connection, the cause is excess data of the previous response.
+        // libcurl reports an HTTP/0.9 response with these codes; the URL's scheme was checked before. On a reused
+        // connection, the cause is excess data of the previous response.
         case HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY: !isReused || hasHead
         // Some versions report a malformed trailer, or a header that begins with half a field, with this code.
         case HR_E_BAD_FUNCTION_ARGUMENT: true
