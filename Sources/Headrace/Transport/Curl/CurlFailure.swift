@@ -179,7 +179,7 @@ struct CurlFailure {
         case HR_E_RECV_ERROR:
             detailMentions(of: "chunked-encoding", "hunk", "response headers")
                 || !hasHead && detailMentions(of: "nghttp2_session_mem_recv")
-        // Newer releases name the side that reset the stream; libcurl resets it for a protocol violation of the response.
+        // Newer releases name the side that reset the stream: libcurl resets it if the response violates the protocol.
         case HR_E_HTTP2_STREAM: detailMentions(of: "protocol_error") && !detailMentions(of: "reset by server")
         default: false
         }
