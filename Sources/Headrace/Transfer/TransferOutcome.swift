@@ -9,7 +9,7 @@ struct FinishedFile: Sendable {
     var wasThere = false
 }
 
-/// The result of a transfer.
+/// The result of running a ``DownloadTransfer``.
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)

@@ -7,11 +7,11 @@ import HeadracePlatform
 struct TransferState: Sendable {
     /// How the remaining bytes of a file may be requested.
     enum Parts: Sendable, Equatable {
-        /// In several ranges at once.
+        /// The bytes may be requested in several ranges at once.
         case several
-        /// In one range at a time, each for the first missing bytes.
+        /// The bytes must be requested in one range at a time, each for the first missing bytes.
         case one
-        /// In one range to the end of the file.
+        /// The bytes must be requested in one range that extends to the end of the file.
         case none
 
         mutating func lower() {

@@ -1,5 +1,4 @@
-/// The readers of a download's file: protects a ``ReadableFile`` with a lock, and wakes readers that wait for its
-/// bytes.
+/// The readers of a download's file, with a lock around its ``ReadableFile``; wakes readers that wait for bytes.
 final class FileReaders: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 

@@ -10,7 +10,7 @@ struct SegmentID: Sendable, Hashable {
 struct Segment: Sendable {
     let id: SegmentID
     let source: Int
-    /// The end of the requested range; the segment may be extended up to it.
+    /// The end of the range that the connection requested; the segment may be extended up to it.
     let limit: Int64
     /// The planned end; when the connection has received the bytes before it, the planner extends or stops it.
     var end: Int64
@@ -79,7 +79,7 @@ struct Segment: Sendable {
     /// Returns the time since the last byte arrived or, if none has, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// Returns the expected time until the next byte; an overdue byte is expected to take as long again as it is
+    /// Returns the expected time until the next byte; an overdue byte is expected to take as long again as it has been
     /// overdue.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)

@@ -189,8 +189,8 @@ struct SegmentPlanner: Sendable {
         refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
-    /// Returns the sources whose hosts evidently limit connections: they refused one, but later sent bytes over an
-    /// older one.
+    /// Returns the sources whose hosts evidently limit connections: they refused a connection, but later sent bytes
+    /// over an older one.
     ///
     /// Each element is the index of a source, once for each refusal. The returned refusals are forgotten.
     mutating func takeRefusals(at now: Duration) -> [Int] {
