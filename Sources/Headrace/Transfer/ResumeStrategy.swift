@@ -46,7 +46,7 @@ struct ResumeStrategy: Sendable {
         }
         let gap = held.firstGap(from: 0) ?? 0..<Int64.max
         let start = gap.lowerBound
-        // With fewer bytes, the comparison would download all of them again.
+        // With at most `overlapBytes` received, a comparison would download all of them again.
         let isCompared =
             policy == .overlap && !isVerifiedAtEnd && EntityValidator(of: known) == nil
             && start > RangeRequest.overlapBytes

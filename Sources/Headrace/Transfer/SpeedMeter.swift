@@ -7,7 +7,7 @@ struct SpeedMeter: Sendable {
     /// The age at which a byte counts only half.
     static let halfLife = Duration.seconds(2)
 
-    /// The weighted numbers of bytes and seconds up to `time`.
+    /// The weighted number of received bytes, and of elapsed seconds, up to `time`.
     private var bytes = 0.0
     private var seconds = 0.0
     private var time: Duration

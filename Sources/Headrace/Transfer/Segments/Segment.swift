@@ -22,7 +22,8 @@ struct Segment: Sendable {
     private var receivedBytes: Int64 = 0
     /// The number of received bytes that were not written, because another connection delivers them.
     var wastedBytes: Int64 = 0
-    /// Whether the ``ConcurrencyController`` does not count the connection; see ``SegmentPlanner/compareSources(at:)``.
+    /// Whether this is an extra connection, which the controller does not count; see
+    /// ``SegmentPlanner/compareSources(at:)``.
     var isExtra = false
     /// The time since which the connection has been much slower than a new one would be; `nil` if it is fast enough.
     var slowSince: Duration?

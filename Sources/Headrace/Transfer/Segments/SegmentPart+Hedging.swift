@@ -1,6 +1,7 @@
 /// Hedging: a second connection also fetches the last bytes of a slow one, and the first copy of each byte is used.
 extension SegmentPart {
-    /// How many times as long as a new connection the current one must need, for a part to be fetched a second time.
+    /// The minimum ratio of the connection's remaining time to that of a new one, for a part to be fetched a second
+    /// time.
     private static let hedgeFactor = 2.0
 
     /// Whether a new connection should fetch this part too, because it is too small to divide and its connection is

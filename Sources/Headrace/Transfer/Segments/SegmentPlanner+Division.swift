@@ -24,7 +24,7 @@ extension SegmentPlanner {
         segments[index].borrowed = next.id
     }
 
-    /// Takes the range of a segment, which now receives bytes itself, from the segments that had borrowed it.
+    /// Takes the range of a segment, which now receives bytes itself, back from the segments that had borrowed it.
     mutating func returnBorrowed(to id: SegmentID) {
         for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)

@@ -89,7 +89,7 @@ struct SegmentPlanner: Sendable {
     private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
-    /// The recent refusals of connections without a response.
+    /// The connections that hosts recently refused without a response.
     private var refusals: [Rejection] = []
     /// Whether the plan is finished or exhausted.
     private(set) var isOver = false
@@ -282,7 +282,7 @@ struct SegmentPlanner: Sendable {
         return segments[index].end > end
     }
 
-    /// Returns unassigned bytes to the segment before them, if its request covers them.
+    /// Adds unassigned bytes to the segment before them, if the request of that segment covers them.
     mutating func reclaimUnassigned() {
         for gap in unassigned {
             guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {

@@ -76,7 +76,7 @@ final class SegmentedFetch: Sendable {
     var clock: AnyClock { environment.clock }
     private var hosts: HostLimiter { environment.hosts }
 
-    /// Returns `nil` if a single connection must fetch the bytes, or is the better choice.
+    /// Creates a fetch; returns `nil` if a single connection must deliver the bytes, or is the better choice.
     init?(
         of transfer: DownloadTransfer,
         _ response: DownloadTransfer.Response,
