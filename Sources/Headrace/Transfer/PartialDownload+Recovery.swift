@@ -1,6 +1,7 @@
 /// Restores the state of an earlier run, before the first request.
 extension PartialDownload {
-    /// Opens and locks the partial file of an earlier run, if it exists, and returns the bytes that can be resumed.
+    /// Opens and locks the partial file of an earlier run, if there is one; returns its state, or discards unusable
+    /// bytes.
     mutating func open() throws(DownloadError) -> RecoveredState {
         partial = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()
@@ -10,7 +11,7 @@ extension PartialDownload {
         if let held = record.takeSuspended(), held.stamp == FileStamp(status) {
             return try resumeSuspended(held, partial)
         }
-        // The size of a file that was received in parts includes its gaps.
+        // The file size would include the gaps between received ranges.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         guard environment.configuration.resumesPartialDownloads else {
             return try discardRecovered("Resuming the bytes of an earlier run is disabled.", bytes)
@@ -24,7 +25,7 @@ extension PartialDownload {
             guard record.url == url.identity else {
                 return try discardRecovered("The received bytes are of another URL.", bytes)
             }
-            // The actual size is checked below: a file that is too short may have lost other bytes too.
+            // The actual file size is checked below: a file that is too short may have lost other bytes too.
             let trusted = record.trusted(bootID: try bootID(), fileSize: .max, file: status.identity)
             finalPath = names.knownPath ?? names.directory + "/" + record.fileName
             representation = record.representation
@@ -34,24 +35,24 @@ extension PartialDownload {
         }
     }
 
-    /// Resumes bytes that were received earlier in this process.
+    /// Resumes bytes that an earlier transfer of this process received.
     private mutating func resumeSuspended(
         _ held: SuspendedPartial,
         _ partial: PartialFile
     ) throws(DownloadError) -> RecoveredState {
         finalPath = held.finalPath
         representation = held.representation
-        // Cookies may have changed. A local copy, since the direct access would overlap itself on Apple platforms.
+        // Cookies may have changed. The local copy avoids an overlapping access to `self` on Apple platforms.
         let requesterFingerprint = requesterFingerprint
         representation?.requesterFingerprint = requesterFingerprint
         pieces = held.pieces
         return try resumeBytes(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
     }
 
-    /// Resumes the written bytes that the disk still has.
+    /// Resumes the written ranges that the file still contains; discards the file if none are left.
     ///
-    /// `count` is the number of bytes that the resume record claims. `isSame` is `true` if the readers already know the
-    /// bytes.
+    /// `count` is the number of bytes to report if all are lost. `isSame` is `true` if readers may have read these
+    /// bytes already, so that they can continue.
     private mutating func resumeBytes(
         with written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -75,7 +76,7 @@ extension PartialDownload {
             durable: durable,
             at: environment.clock.now()
         )
-        // Once the holes are filled, nothing else shows that bytes beside them were lost.
+        // Once the holes are filled, only the record shows that the bytes next to them were lost.
         if found != written { try rewriteRecord(of: partial) }
         try partial.truncate(to: found.end)
         return .bytes(lost: written.count - found.count)
@@ -88,8 +89,8 @@ extension PartialDownload {
         }
     }
 
-    /// Returns the file that was renamed just before its process ended, if a resume record without a partial file names
-    /// one.
+    /// Returns `.complete` if the resume record shows that the missing partial file already has its final name, else
+    /// `nil`.
     private mutating func recoverFinishedFile(_ contents: RecordFile.Contents) throws(DownloadError) -> RecoveredState?
     {
         readers.change { $0.lost() }
@@ -113,7 +114,7 @@ extension PartialDownload {
         return .complete(final)
     }
 
-    /// Whether the file at its final path has all bytes written to it.
+    /// Whether the file at the final path still contains all bytes that were written to it.
     private func isIntact(_ written: ByteRangeSet, durable: ByteRangeSet, at path: String, _ size: Int64) -> Bool {
         let files = environment.files
         guard let file = try? files.openForReading(path) else { return false }
@@ -121,7 +122,7 @@ extension PartialDownload {
         return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
-    /// Returns the state for a resume record whose partial file is missing.
+    /// Returns the state if the partial file is missing: `.discarded` if its resume record claims received bytes.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
             record.url == url.identity, !record.written.isEmpty, !isSetAside(record)

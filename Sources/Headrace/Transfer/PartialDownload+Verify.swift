@@ -1,8 +1,8 @@
-/// Verifies the complete partial file before it is named.
+/// Reads the received bytes and marks wrong or lost ones as missing, before the file gets its final name.
 extension PartialDownload {
-    /// Passes the bytes of a range to `take` in order, a buffer at a time, and yields the thread in between.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time, and yields after each buffer.
     ///
-    /// Throws `CancellationError` between two buffers if the task is cancelled, and an error if bytes are missing.
+    /// Throws `CancellationError` if the task is cancelled, and a `fileSystem` error if the file is too short.
     func read(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void
@@ -17,7 +17,8 @@ extension PartialDownload {
 
     /// Copies ranges of another file into the partial file.
     ///
-    /// The version of the bytes is recorded as unknown; with `isWhole`, their number is recorded as the size.
+    /// The version of the bytes is recorded as unknown. If `isWhole` is `true`, the ranges are the complete file, and
+    /// their length is recorded as its size.
     mutating func takeOver(
         _ ranges: ByteRangeSet,
         of file: borrowing OpenFile,
@@ -53,16 +54,15 @@ extension PartialDownload {
         if flagUnverified() { renewCheckpoint() }
     }
 
-    /// Like ``markUnverified()``, but returns `true` if the caller must call ``renewCheckpoint()``, which may wait for
-    /// a sync.
+    /// Like ``markUnverified()``, but returns whether the caller must call ``renewCheckpoint()``, which may wait for a
+    /// sync.
     mutating func flagUnverified() -> Bool {
         guard representation?.isUnverified == nil else { return false }
         representation?.isUnverified = true
         return true
     }
 
-    /// Releases the bytes that the complete file has lost since they were written, so that they are downloaded again;
-    /// returns their number.
+    /// Marks bytes as missing that the file has lost since they were written; returns their number.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
         let count = held.count
         guard let intact = try partial?.intact(held), intact != held else { return 0 }
@@ -70,7 +70,7 @@ extension PartialDownload {
         return count - held.count
     }
 
-    /// Releases wrong bytes, so that they are downloaded again.
+    /// Marks wrong bytes as missing, so that they are downloaded again.
     mutating func release(_ bad: ByteRangeSet) {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
@@ -79,7 +79,7 @@ extension PartialDownload {
 }
 
 extension FileSystem {
-    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `failure` if bytes are missing.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `failure` if `read` returns no bytes.
     static func readInOrder(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void,

@@ -3,7 +3,7 @@ import HeadracePlatform
 /// The bytes of one download on the disk, across all attempts: the partial file, its resume record, and the version of
 /// the bytes.
 ///
-/// All calls block and belong on the blocking executor.
+/// Methods that access the disk block, and must be called on the blocking executor.
 struct PartialDownload {
     /// The state of the bytes that an earlier run received.
     enum RecoveredState: Sendable, Equatable {
@@ -11,7 +11,7 @@ struct PartialDownload {
         /// Bytes that can be resumed if the server still has their version; `lost` is the number of written bytes that
         /// the disk lost.
         case bytes(lost: Int64)
-        /// The file at this path is complete; only the resume record remained to be removed.
+        /// The file at this path is complete; only its resume record still has to be removed.
         case complete(String)
         /// Bytes that cannot be resumed for the given reason; they were deleted.
         case discarded(reason: String, bytes: Int64)
@@ -21,9 +21,9 @@ struct PartialDownload {
     enum Composition: Sendable {
         /// One response, over one connection.
         case oneResponse
-        /// Several responses, or an earlier run.
+        /// Several responses of one source, or bytes of an earlier run.
         case severalResponses
-        /// Responses of several sources.
+        /// Several responses of different sources.
         case severalSources
     }
 
@@ -33,23 +33,22 @@ struct PartialDownload {
     let environment: TransferEnvironment
     /// A fingerprint of the login and header fields of the requests; see ``DownloadRequest/requesterFingerprint(_:)``.
     let requesterFingerprint: String
-    /// The requester that received the last accepted response; `nil` before the first one.
+    /// The requester for which the server sent the last accepted response; `nil` before the first response.
     var requester: Requester?
-    /// The readers of the file; notified of new bytes after they are written, and of lost bytes before they are
-    /// removed.
+    /// The readers of the file; notified of new bytes after the write, and of lost bytes before their removal.
     let readers: FileReaders
     /// The open file, which several connections may write at once; `nil` before ``begin(_:for:)``.
     var partial: PartialFile?
     var policy: CheckpointPolicy
-    /// The version that the bytes belong to; `nil` if there are none.
+    /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
     var representation: RepresentationMetadata?
     private(set) var composition = Composition.oneResponse
     private(set) var state = ControlRecord.State.receiving
-    /// The final path that the last accepted response determined.
+    /// The final path, as determined by the last accepted response; `nil` before it.
     var finalPath: String?
-    /// The digests of the pieces as they were received; `nil` if pieces are not compared.
+    /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
     var pieces: ReceivedPieces?
-    /// Computes the digests of appended bytes.
+    /// Computes the digests of pieces from the appended bytes.
     private var pieceDigester: PieceDigester?
     /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked.
     var hasStaleRecord = false
@@ -150,7 +149,7 @@ struct PartialDownload {
         try recordFile.write(record, syncing: directory)
     }
 
-    /// Removes all received bytes except these ranges from the state, for the readers and the resume record too.
+    /// Marks all received bytes except the `kept` ranges as missing, for the readers and in the resume record too.
     mutating func keepOnly(_ kept: ByteRangeSet) {
         readers.change { $0.lost(keeping: kept) }
         pieces?.forget(allBut: kept)
@@ -163,7 +162,8 @@ struct PartialDownload {
         if let partial { registerCheckpoint(partial) }
     }
 
-    /// Returns a checkpoint policy for the next attempt, which starts with these ranges or the present ones.
+    /// Returns a checkpoint policy for the next attempt; `written` are the ranges it starts with, by default all
+    /// received ones.
     func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
         CheckpointPolicy(
             environment.configuration.durability,
@@ -173,7 +173,7 @@ struct PartialDownload {
         )
     }
 
-    /// Writes bytes after the contiguous received bytes; returns the checkpoint actions that are due.
+    /// Writes bytes at the first missing position; returns the checkpoint actions that are due.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(DownloadError) -> [CheckpointPolicy.Action] {
         guard let partial else { preconditionFailure("append(_:) was called before begin(_:for:)") }
         let offset = heldBytes
@@ -189,15 +189,15 @@ struct PartialDownload {
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
-    /// Starts to store the digests of received pieces, or discards all of them.
+    /// Starts to store the digests of received pieces, if that is wanted and the file size is known; else discards
+    /// them.
     mutating func keepPieces(_ isWanted: Bool) {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
         pieceDigester = pieces.map(PieceDigester.init)
     }
 
-    /// Discards the bytes after the first gap, if only a single stream from the start can be trusted; returns their
-    /// number.
+    /// Discards the bytes after the first gap, because a single response will deliver the rest; returns their number.
     mutating func abandonParts() throws(DownloadError) -> Int64 {
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
@@ -205,7 +205,7 @@ struct PartialDownload {
             keepOnly(kept)
             return count
         }
-        // The metadata of the response that continues still applies.
+        // The metadata of the current response still applies.
         let (known, path) = (representation, finalPath)
         try discard()
         (representation, finalPath) = (known, path)
@@ -214,15 +214,15 @@ struct PartialDownload {
         return count
     }
 
-    /// Whether repeated bytes equal those received at this position.
+    /// Whether the given bytes equal the bytes already received at this offset.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
         guard let partial else { return false }
         return try partial.holds(bytes, at: offset)
     }
 
-    /// Returns the work for an action; it may run on another thread and returns whether it succeeded.
+    /// Returns a closure that performs an action and returns whether it succeeded; it may run on another thread.
     ///
-    /// Makes no file call itself, because callers hold locks that must not wait for the disk.
+    /// This method does not access the disk itself, because callers hold locks.
     func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
         guard let partial else { return { true } }
         switch action {
@@ -236,10 +236,10 @@ struct PartialDownload {
 
     /// Handles the result of a sync; returns the checkpoint actions that are due.
     ///
-    /// Throws after a failure, and the resume record then claims only the bytes of earlier syncs. A file system that
-    /// does not support sync is accepted if the durability requires none.
+    /// Throws if the sync failed; the resume record then claims only the bytes of earlier syncs. A file system without
+    /// sync is accepted if the configured durability is `none`.
     mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
-        // After a failure the record claims less than was written; a record written by another thread may claim more.
+        // After a failure, the policy rewrites an existing record, which another thread may have written.
         if !success, readers.recordWriter.ended() { policy.recordWritten() }
         if !success, environment.configuration.durability == .none, partial?.syncFailure?.isSyncUnsupported == true {
             return policy.syncUnavailable(at: environment.clock.now())
@@ -258,7 +258,7 @@ struct PartialDownload {
         return .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
     }
 
-    /// Performs the actions, and those that follow from them, on the calling thread.
+    /// Performs checkpoint actions, and further actions that become due meanwhile, on the calling thread.
     mutating func complete(_ actions: [CheckpointPolicy.Action]) throws(DownloadError) {
         var actions = actions
         while !actions.isEmpty {
@@ -277,7 +277,7 @@ struct PartialDownload {
     /// - Parameters:
     ///   - finalPath: The intended final path.
     ///   - source: The URL that the file came from.
-    ///   - willRename: Called with each path before the rename is tried, and with the stamp of the file.
+    ///   - willRename: Called before each attempted rename, with the path and the stamp of the file.
     /// - Returns: The final path and the stamp of the file.
     /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
     ///   final name and only the directory could not be synced.
@@ -286,7 +286,7 @@ struct PartialDownload {
         from source: URL,
         willRename: (String, FileStamp) -> Void
     ) throws(DownloadError) -> (path: String, stamp: FileStamp) {
-        // The last check, whatever determined the name.
+        // A last safeguard, wherever the name came from.
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
@@ -325,14 +325,14 @@ struct PartialDownload {
             throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
         }
         if let version { environment.versions?.keep(version, of: candidate, inode: stamp.inode) }
-        // Until then the record covers the file, since a power cut may restore its old name.
+        // The record is removed only after the folder is synced, since a power cut may restore the old name.
         let sync = Result { () throws(SystemError) in try syncFolder() }
         if policy.hasRecord { recordFile.remove() }
         readers.change { $0.named(candidate) }
         do throws(SystemError) {
             try sync.get()
         } catch {
-            // The file is the user's now: it must not be written to, nor saved for later.
+            // The file belongs to the user now: this download must not write to it again.
             self.partial = nil
             partial.close()
             resetBytes()

@@ -1,6 +1,6 @@
 /// Counts the bytes of a download and decides when to publish its progress.
 struct ProgressMeter: Sendable {
-    /// The minimum time between two reports: ten per second.
+    /// The minimum time between two progress reports.
     static let interval = Duration.milliseconds(100)
     /// The interval at which progress is published while no bytes arrive.
     static let longestSilence = Duration.seconds(1)
@@ -15,7 +15,7 @@ struct ProgressMeter: Sendable {
         speed = SpeedMeter(start: start)
     }
 
-    /// Counts bytes; returns the progress if it is time to publish it, else `nil`.
+    /// Counts received bytes; returns the progress if it is time to publish it, else `nil`.
     mutating func received(_ count: Int, at now: Duration) -> DownloadProgress? {
         bytesReceived += Int64(count)
         speed.add(count, at: now)
@@ -47,7 +47,7 @@ struct ProgressMeter: Sendable {
     private static let longestEstimate = 3.2e9
 }
 
-/// A meter shared by the task that counts bytes and the task that publishes progress while none arrive.
+/// A meter shared by the task that counts bytes and the task that publishes progress while no bytes arrive.
 final class SharedMeter: Sendable {
     private let meter: Locked<ProgressMeter>
 

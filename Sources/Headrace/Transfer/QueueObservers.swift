@@ -1,8 +1,8 @@
 import Synchronization
 
-/// The observers of a manager's queue as a whole.
+/// Delivers the events of a manager's queue to its observers.
 ///
-/// A slow observer costs no more than others: each has a buffer of fixed size, which drops the oldest events.
+/// Each observer has a buffer of fixed size, which drops the oldest events if the observer is slow.
 final class QueueObservers: Sendable {
     static let eventCapacity = 1024
     private static let maxFindings = 100
@@ -13,7 +13,7 @@ final class QueueObservers: Sendable {
         var changes = Subscribers<Void>()
     }
 
-    /// Published to each new observer of the events first.
+    /// The registry damage found so far, which each new observer of events receives first.
     private let findings: Locked<[QueueEvent]>
     private let state = Locked(State())
     /// Whether there are observers; without any, publishing progress costs next to nothing.
@@ -40,19 +40,19 @@ final class QueueObservers: Sendable {
         }
     }
 
-    /// Publishes a change to the observers of changes.
+    /// Notifies the observers of changes, without publishing an event.
     func recordChange() {
         guard isWatched.load(ordering: .acquiring) else { return }
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// Returns a stream of the findings so far and all later events; it finishes when the manager shuts down.
+    /// Returns a stream of the registry damage found so far and all later events; it finishes when the manager shuts
+    /// down.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
     }
 
-    /// Returns a stream that yields one element at first, and then an element after each change; changes that follow
-    /// quickly are combined.
+    /// Returns a stream that yields one element at first, and one after each change or quick succession of changes.
     func changes() -> AsyncStream<Void> {
         stream(.bufferingNewest(1), \.changes, first: [()])
     }

@@ -26,7 +26,7 @@ struct Requester: Sendable, Hashable {
     /// - Parameters:
     ///   - request: The request of the download.
     ///   - source: The requested URL or mirror.
-    ///   - head: The response; `nil` before it, when it is unknown whether the server will request a login.
+    ///   - head: The response; `nil` before it arrives, when it is unknown whether the server will request a login.
     ///   - configuration: The manager's settings.
     init(
         _ request: borrowing DownloadRequest,

@@ -7,7 +7,7 @@ final class ResumeRecordWriter: Sendable {
     /// The operations that other threads may use while bytes are received; both block and return whether they
     /// succeeded.
     struct Work: Sendable {
-        /// Syncs the received bytes to the disk; `nil` if nothing has to survive a power cut.
+        /// Syncs the received bytes to the disk; `nil` if the bytes need not survive a power cut.
         let sync: (@Sendable () -> Bool)?
         /// Replaces the record by one with the given ranges and pieces, and syncs it if requested.
         let write:
@@ -26,8 +26,7 @@ final class ResumeRecordWriter: Sendable {
         var pieces: ReceivedPieces?
         /// Whether another thread has written a record since the last call of ``ended()``.
         var isUnknown = false
-        /// Whether a sync has failed; stored, since the kernel reports a failed sync only once and has discarded the
-        /// bytes by then.
+        /// Whether a sync has failed; stored, since the kernel reports a failed sync only once and discards the bytes.
         var hasSyncFailed = false
         /// The error of the transfer's last write of the record; `nil` if it succeeded.
         var failure: SystemError?
@@ -57,7 +56,7 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Resets the state, because the partial file was closed.
+    /// Stops other threads from writing the record and clears earlier failures, because the partial file was closed.
     func closed() {
         ended()
         state.withLock { ($0.hasSyncFailed, $0.failure) = (false, nil) }
@@ -90,7 +89,9 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Updates the record from another thread if bytes are being received; blocks.
+    /// Writes an up-to-date record if the transfer is receiving bytes.
+    ///
+    /// Called on threads other than the transfer's; blocks.
     /// - Parameters:
     ///   - syncing: Whether the bytes must survive a power cut too, which takes longer.
     ///   - held: Returns the ranges of the received bytes; called when no other thread is writing.

@@ -1,6 +1,6 @@
 /// Decides which range a download requests next, and whether it may restart again, across all attempts of a run.
 struct ResumeStrategy: Sendable {
-    /// The maximum number of restarts per run; some servers send another entity tag with each response.
+    /// The maximum number of restarts per run; with some servers, each response has another entity tag and causes one.
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
@@ -8,8 +8,8 @@ struct ResumeStrategy: Sendable {
     private(set) var isVerifiedAtEnd: Bool
     /// Whether received bytes were combined without a matching validator, so that only the checksum can verify them.
     private(set) var isUnverified = false
-    /// Whether the received bytes are of another source, so that only an entity tag can validate them: many files share
-    /// a date.
+    /// Whether the received bytes are from another source; only an entity tag can validate them, as many files share a
+    /// date.
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
@@ -46,7 +46,7 @@ struct ResumeStrategy: Sendable {
         }
         let gap = held.firstGap(from: 0) ?? 0..<Int64.max
         let start = gap.lowerBound
-        // To compare all received bytes would mean to download all of them.
+        // With at most `overlapBytes` received, a comparison would download all of them again.
         let isCompared =
             policy == .overlap && !isVerifiedAtEnd && EntityValidator(of: known) == nil
             && start > RangeRequest.overlapBytes
@@ -61,7 +61,8 @@ struct ResumeStrategy: Sendable {
             let rangeRequest = try RangeRequest(
                 continuing: known,
                 with: range,
-                // Bytes beyond the gap are discarded for one stream.
+                // If bytes are compared, the bytes beyond the gap are discarded: one response delivers all further
+                // bytes.
                 heldBytes: isCompared ? start : heldBytes,
                 deferredVerification: isVerifiedAtEnd ? .checksum : isCompared ? .overlap : nil
             )
@@ -72,8 +73,8 @@ struct ResumeStrategy: Sendable {
         }
     }
 
-    /// Returns the request for the bytes after the received ones, to verify the end; for the whole file, if the server
-    /// does not support ranges.
+    /// Returns a request that verifies the end of the received bytes: for the bytes after them, or for the whole file
+    /// if the server does not support ranges.
     private func requestEnd(_ heldBytes: Int64, of known: RepresentationMetadata) -> RangeRequest {
         var rangeRequest = RangeRequest(known: known, heldBytes: heldBytes)
         rangeRequest.verifiesEnd = true
@@ -112,7 +113,7 @@ struct ResumeStrategy: Sendable {
         isOtherSource = true
     }
 
-    /// Records that a response with this proof continues the received bytes.
+    /// Records that a response continues the received bytes; `proof` is the reason why it may.
     mutating func accepted(_ proof: RangeRequest.Proof) {
         verifiesEnd = false
         if case .later = proof { isUnverified = true }
@@ -124,14 +125,14 @@ struct ResumeStrategy: Sendable {
         isVerifiedAtEnd = false
     }
 
-    /// Records the reason why the received bytes are unusable.
+    /// Records the reason why the next response must replace the received bytes.
     mutating func mustRestart(_ reason: RestartReason) {
         pendingRestart = reason
     }
 
     /// Records that the received bytes were discarded; returns `false` after too many restarts.
     ///
-    /// Discarding unverifiable bytes does not count as a restart: each time follows a failure, which is counted
+    /// Discarding unverifiable bytes does not count as a restart, because it follows a failure that is counted
     /// elsewhere.
     mutating func restarted(for reason: RestartReason) -> Bool {
         if !reason.isUnverifiable { restarts += 1 }

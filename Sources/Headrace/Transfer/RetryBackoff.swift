@@ -1,6 +1,7 @@
 /// Decides when to retry after a failure, and when to stop retrying.
 ///
-/// Performs no I/O. Delays are exponential with full jitter; two budgets limit the number of failures.
+/// Performs no I/O. Delays are exponential with full jitter; one budget limits the failures since the last progress,
+/// another one all failures.
 struct RetryBackoff: Sendable, Hashable {
     /// The upper bound of the first delay, in milliseconds; it doubles for each further delay.
     private let firstCeiling: Int64
@@ -11,7 +12,7 @@ struct RetryBackoff: Sendable, Hashable {
 
     /// The number of failures since the last progress.
     private(set) var failures = 0
-    /// The number of those failures that do not count against the budgets.
+    /// The number of failures since the last progress that do not count against the budgets.
     private var forgiven = 0
     private(set) var totalFailures = 0
     private var progressBytes: Int64 = 0
@@ -30,7 +31,7 @@ struct RetryBackoff: Sendable, Hashable {
 
     /// Counts received bytes, which reset the number of consecutive failures.
     ///
-    /// Bytes that were discarded and downloaded again earn no further retries: `earned` excludes them.
+    /// Only the `earned` bytes, which were not downloaded before, earn further retries.
     mutating func progressed(by bytes: Int64, earning earned: Int64) {
         guard bytes > 0 else { return }
         (failures, forgiven) = (0, 0)
@@ -66,7 +67,7 @@ struct RetryBackoff: Sendable, Hashable {
         totalFailures += 1
     }
 
-    /// The maximum of the next delay.
+    /// The upper bound of the next delay, in milliseconds.
     private var ceiling: Int64 {
         // Doubling 62 times exceeds any bound.
         let (product, overflow) = firstCeiling.multipliedReportingOverflow(by: 1 << Int64(min(failures, 62)))

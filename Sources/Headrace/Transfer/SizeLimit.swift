@@ -13,6 +13,6 @@ struct SizeLimit: Sendable, Hashable {
 }
 
 extension BodyPlacement {
-    /// The size of the file or, if unknown, the smallest possible one.
+    /// The size of the file in bytes or, if it is unknown, the smallest possible size.
     var minFileSize: Int64 { totalBytes ?? offset + (length ?? 0) }
 }

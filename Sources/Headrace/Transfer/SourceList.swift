@@ -3,8 +3,8 @@ import HeadracePlatform
 /// The URLs from which a file can be downloaded, in the order in which they are tried, and the errors of abandoned
 /// URLs.
 ///
-/// Performs no I/O. A source that is temporarily unavailable is tried again after the untried sources; other failed
-/// sources are not.
+/// Performs no I/O. A source that is temporarily unavailable is tried again after all untried sources; other failed
+/// sources are not tried again.
 struct SourceList: Sendable, Equatable {
     /// An abandoned source and its last error.
     struct Failure: Sendable, Equatable {
@@ -12,19 +12,19 @@ struct SourceList: Sendable, Equatable {
         var error: DownloadError
     }
 
-    /// The statuses with which servers reject an expired link.
+    /// The HTTP statuses with which servers reject an expired link.
     static let endedStatuses: Set<Int> = [401, 403, 404, 410]
 
     private(set) var current: URL
     /// Whether ``current`` is the request's own URL or a new link that replaced it, and not a mirror.
     private(set) var isOrigin = true
-    /// Whether ``current`` is the source that each run tries first, or a new link to the same host.
+    /// Whether ``current`` is the request's own URL, which each run tries first, or a new link to the same host.
     var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
     private let origin: URL
     /// The time at which ``current`` expires, if known.
     private(set) var expires: Date?
     private var untried: [URL]
-    /// The sources that a response advertised and the request does not contain.
+    /// The sources that a response advertised, without the ones in the request.
     private var advertised: Set<URL> = []
     private var postponed: [URL] = []
     /// The last failure of each source, in the order in which the sources first failed.
@@ -60,7 +60,7 @@ struct SourceList: Sendable, Equatable {
 
     /// Whether to switch to another source after this error instead of retrying the current one.
     ///
-    /// With `holdingBytes`, an unreachable source is retried first, since another source would have to match the
+    /// If `holdingBytes` is `true`, an unreachable source is retried first, since another source might not match the
     /// received bytes.
     func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
         guard !untried.isEmpty else { return false }
@@ -76,7 +76,8 @@ struct SourceList: Sendable, Equatable {
     /// The other sources that may have the file.
     var others: [URL] { untried + postponed }
 
-    /// Switches to an untried source, while the current one requires a wait; returns `nil` if there is none.
+    /// Switches to an untried source while the current one requires a wait; returns the new source, or `nil` if none is
+    /// left.
     mutating func postpone() -> URL? {
         guard !untried.isEmpty else { return nil }
         postponed.append(current)
@@ -84,9 +85,10 @@ struct SourceList: Sendable, Equatable {
         return current
     }
 
-    /// Abandons the current source after an error that waiting would not resolve; returns the next source.
+    /// Abandons the current source after an error, and returns the next source.
     ///
-    /// Throws the error if another source would not help, or an error that lists all sources if none is left.
+    /// Throws `error` if another source would not help. If no source is left, throws an error that lists the failures
+    /// of all sources.
     mutating func next(after error: DownloadError, holdingBytes: Bool = false) throws(DownloadError) -> URL {
         guard error.isSourceFailure else { throw error }
         if let index = failures.firstIndex(where: { $0.url == current }) {

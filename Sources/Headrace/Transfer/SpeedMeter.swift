@@ -2,13 +2,12 @@ import HeadracePlatform
 
 /// The average speed over the last seconds, in bytes per second, computed from byte counts and their times.
 ///
-/// The weight of older bytes halves every ``halfLife``, so that the speed of a stalled transfer falls to zero without
-/// further counts.
+/// The weight of older bytes halves every ``halfLife``, so that the speed of a stalled transfer falls towards zero.
 struct SpeedMeter: Sendable {
-    /// The age at which a byte counts half.
+    /// The age at which a byte counts only half.
     static let halfLife = Duration.seconds(2)
 
-    /// The decayed numbers of bytes and seconds as of `time`.
+    /// The weighted number of received bytes, and of elapsed seconds, up to `time`.
     private var bytes = 0.0
     private var seconds = 0.0
     private var time: Duration

@@ -1,11 +1,11 @@
-/// Requests one run of a download to stop, and states the reason.
+/// A request to one run of a download to stop, with the reason.
 ///
-/// The first reason applies, except that cancellation overrides any other.
+/// If there are several requests, the first reason applies, except that cancellation overrides any other.
 final class StopSignal: Sendable {
     enum Reason: Sendable, Hashable {
         case cancelled
         case paused
-        /// The download must wait again, because a limit was lowered or a more urgent download needs the slot.
+        /// The download must wait for a slot again: a limit was lowered, or a more urgent download needs the slot.
         case demoted
         /// The connections do not work on the present network.
         case networkChanged
@@ -24,7 +24,8 @@ final class StopSignal: Sendable {
     var reason: Reason? { state.withLock { $0.reason } }
 
     func stop(_ reason: Reason) {
-        // Under the lock, since the task may end as soon as it is released. Cancelling does not call back into this object.
+        // Called under the lock: after it is released, the task may end and become invalid. Cancelling does not call
+        // back into this object.
         state.withLock { state in
             if state.reason == nil || reason == .cancelled { state.reason = reason }
             state.cancel?()
@@ -32,7 +33,7 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Sets a handler for the reason to stop; called at once if there already is one.
+    /// Sets a handler that is called with the reason to stop; called at once if the download has already been stopped.
     ///
     /// The handler must not call this object.
     func follow(_ publish: (@Sendable (Reason) -> Void)?) {

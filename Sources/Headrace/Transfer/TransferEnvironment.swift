@@ -1,9 +1,9 @@
-/// The services that all transfers of a manager share; a class, since a struct would copy two dozen references each time.
+/// The services that all transfers of a manager share; a class, since a struct would copy two dozen references.
 final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
     let files: FileSystem
-    /// The same file system as a reference, for partial files.
+    /// The same file system as a class instance, which all partial files share.
     let sharedFiles: SharedFileSystem
     let clock: AnyClock
     let network: NetworkMonitor
@@ -15,7 +15,7 @@ final class TransferEnvironment: Sendable {
     let descriptors: DescriptorShare
     /// Called with the stamp of a file before it is renamed to its final name; may block.
     let willRename: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
-    /// Downloads the files outside the process; `nil` if the manager does it.
+    /// Downloads the files outside this process; `nil` if the manager downloads them itself.
     let background: (any BackgroundFetcher)?
     /// Stores the validators of files on file systems without extended attributes; `nil` to store none.
     let versions: RegistryVersions?
@@ -41,7 +41,7 @@ final class TransferEnvironment: Sendable {
         self.willRename = willRename
     }
 
-    /// Creates an environment.
+    /// Creates an environment without background downloads and without stored validators.
     /// - Parameters:
     ///   - configuration: The manager's settings.
     ///   - transport: The transport for requests.
@@ -49,7 +49,7 @@ final class TransferEnvironment: Sendable {
     ///   - clock: The clock.
     ///   - network: The network monitor; by default the path is unknown.
     ///   - localTime: Returns the local time of day.
-    ///   - descriptors: The file descriptors for transfers; unlimited by default.
+    ///   - descriptors: The limit on the file descriptors of all transfers; unlimited by default.
     init(
         configuration: DownloadConfiguration,
         transport: any Transport,

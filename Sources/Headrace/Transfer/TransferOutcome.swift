@@ -3,20 +3,20 @@ import HeadracePlatform
 /// A complete file under its final name.
 struct FinishedFile: Sendable {
     let url: URL
-    /// The stamp of the file at that time; `nil` if it could not be read.
+    /// The stamp of the file when the transfer finished; `nil` if it could not be read.
     let stamp: FileStamp?
-    /// Whether the file existed already, so that this transfer did not fetch it.
+    /// Whether the file existed already, so that the transfer downloaded nothing.
     var wasThere = false
 }
 
-/// The result of a transfer.
+/// The result of running a ``DownloadTransfer``.
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)
     /// The transfer was requested to stop; `keptBytes` is `true` if a partial file, or a resume record without one,
     /// remains.
     case stopped(keptBytes: Bool)
-    /// The transfer must be resumed with this state, but not before this time.
+    /// The download must run again with this state, at the given time or later.
     case retry(TransferState, at: Duration)
 
     /// Runs a transfer until it finishes or exceeds the time limit of the download.
@@ -33,7 +33,7 @@ enum TransferOutcome: Sendable {
             return
         }
         self = await withDiscardingTaskGroup { group in
-            // Not on the blocking executor, all of whose threads may wait for the disk.
+            // Not on the blocking executor, whose threads may all be waiting for the disk.
             group.addTask(executorPreference: globalConcurrentExecutor) {
                 let clock = transfer.environment.clock
                 guard (try? await clock.sleep(end)) != nil else { return }
@@ -45,7 +45,7 @@ enum TransferOutcome: Sendable {
         }
     }
 
-    /// Runs a transfer; if it was requested to stop, the reason for that takes precedence over errors.
+    /// Runs a transfer and converts its result or error; does not enforce the time limit.
     private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())

@@ -3,15 +3,15 @@ import HeadracePlatform
 /// The state that all attempts of one run share: the progress, the retry budgets and everything known about the
 /// servers.
 ///
-/// A download that waits for a retry releases its slot, and continues with this state when it runs again.
+/// A download that waits for a retry releases its slot for other downloads, and continues with this state afterwards.
 struct TransferState: Sendable {
     /// How the remaining bytes of a file may be requested.
     enum Parts: Sendable, Equatable {
-        /// In several ranges at once.
+        /// The bytes may be requested in several ranges at once.
         case several
-        /// In one range after another, each for the first missing bytes.
+        /// The bytes must be requested in one range at a time, each for the first missing bytes.
         case one
-        /// In one range to the end of the file.
+        /// The bytes must be requested in one range that extends to the end of the file.
         case none
 
         mutating func lower() {
@@ -30,7 +30,8 @@ struct TransferState: Sendable {
     /// The maximum number of repairs of bytes that changed on the disk; after that, the disk is considered faulty.
     private static let maxDiskRepairs = 2
 
-    /// The start of the first attempt, moved later by the time that the download has since waited for a slot.
+    /// The time from which the time limit counts: the start of the first attempt, plus the time spent waiting for a
+    /// slot.
     private(set) var start: Duration
     /// The time of the next attempt, while the download waits for it; otherwise `nil`.
     private var due: Duration?
@@ -38,34 +39,34 @@ struct TransferState: Sendable {
     private(set) var isHastened = false
     /// The error of the last attempt in this run; `nil` if it did not fail.
     var lastFailure: DownloadError?
-    /// A failure to be retried, until the host's retry limit has been applied.
+    /// A failure that will be retried; `nil` once the host's limit on retries has been applied to it.
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy
     var parts = Parts.several
     var verification: Verification
-    /// The path and URL last published for a response.
+    /// The final path and the URL that were last published for a response.
     var reportedFile: (path: String, url: URL)?
     /// The final path according to the origin's response; responses of mirrors do not change it.
     var originPath: String?
     var sources: SourceList
     /// The number of body bytes received from the network, including unusable ones.
     private(set) var fetchedBytes: Int64 = 0
-    /// The maximum number of received bytes so far; reset when the source, or its version of the file, changes.
+    /// The maximum number of bytes on the disk so far; reset when the source, or its version of the file, changes.
     private var maxHeldBytes: Int64 = 0
     private var backoff: RetryBackoff
-    /// The initial retry state for each new source.
+    /// The initial retry state, from which each new source starts.
     private let firstBackoff: RetryBackoff
     private let firstResume: ResumeStrategy
     private var unusableResponses = 0
-    /// Whether a wrong complete file was already downloaded again from the same source.
+    /// Whether a complete file that failed verification was already downloaded again from the same source.
     private var hasRefetched = false
     private var diskRepairs = 0
     /// Whether the content coding of the response was already published.
     var hasReportedCoding = false
     /// The stamps of existing files that were read and do not match the request.
     var mismatchedFiles: Set<FileStamp> = []
-    /// The number of links requested since the last progress.
+    /// The number of new links requested since the last progress.
     private var renewals = 0
 
     init(_ request: borrowing DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
@@ -102,23 +103,23 @@ struct TransferState: Sendable {
         let isForgiven = error.exceedsHostLimit && !sources.hasNext || error.followsStall
         let isFirst = backoff.failures == 0
         let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
-        // The timeout was a wait already, most likely on a dead connection.
+        // Waiting again would not help: the stall timeout has passed, most likely on a dead connection.
         return error.code == .stalled && isFirst ? delay.map { _ in .zero } : delay
     }
 
-    /// Counts a failure that the caller's policy retries regardless of the budgets.
+    /// Counts a failure that is retried regardless of the retry budgets.
     mutating func failedIgnoringBudgets() {
         backoff.failedIgnoringBudgets()
     }
 
     /// Records that the received bytes were discarded; returns `false` if that happened too often.
     mutating func restarted(for reason: RestartReason) -> Bool {
-        // Not for unverifiable bytes, which a server could make the download fetch again forever.
+        // Not reset for unverifiable bytes: otherwise a server could make the download fetch them again forever.
         if !reason.isUnverifiable { maxHeldBytes = 0 }
         return resume.restarted(for: reason)
     }
 
-    /// Abandons the source and returns the next one, with a new retry budget; throws if there is none.
+    /// Abandons the source and returns the next one, which gets a new retry budget; throws if there is none.
     mutating func leaveSource(after error: DownloadError, holdingBytes: Bool) throws(DownloadError) -> URL {
         let next = try sources.next(after: error, holdingBytes: holdingBytes)
         beginSource()
@@ -138,7 +139,7 @@ struct TransferState: Sendable {
         unpacedFailure = nil
         resume = firstResume
         resume.sourceChanged()
-        // After a file was assembled incorrectly, each source sends it in one stream.
+        // If a file assembled from ranges failed verification, every further source sends it in one stream.
         if !hasRefetched || parts != .none { parts = .several }
         unusableResponses = 0
     }
@@ -152,7 +153,7 @@ struct TransferState: Sendable {
         parts = .several
     }
 
-    /// Counts a request for a new link; returns `false` after too many without progress.
+    /// Counts a request for a new link; returns `false` after too many requests without progress.
     mutating func mayRenewLink() -> Bool {
         renewals += 1
         return renewals <= Self.maxRenewals
@@ -179,7 +180,7 @@ struct TransferState: Sendable {
 
     /// Counts a repair of a complete file that lost bytes on the disk; returns `false` after too many repairs.
     ///
-    /// Afterwards the checksums are computed from the disk, not from the received bytes.
+    /// After a repair, checksums are computed from the disk, not while bytes are received.
     mutating func mayRepairDisk() -> Bool {
         verification.discardDigest()
         parts = .one
@@ -188,13 +189,13 @@ struct TransferState: Sendable {
         return true
     }
 
-    /// Decides whether a wrong complete file is downloaded again, and from which source.
+    /// Decides whether a complete file that failed verification is downloaded again, and from which source.
     ///
-    /// Per run, the same source is used again at most once, and only if it may not be at fault; each other source is
-    /// used once.
+    /// In each run, the same source is used again at most once, and only if something else may be at fault. Each other
+    /// source is used once. Repairs of disk failures are counted separately.
     /// - Parameters:
     ///   - composition: How many responses and sources the file came from.
-    ///   - keepsBytes: Whether some bytes are known to be correct, so that only the others are downloaded.
+    ///   - keepsBytes: Whether some bytes are known to be correct, so that only the other bytes are downloaded.
     ///   - isDiskFailure: Whether the wrong bytes changed on the disk.
     /// - Returns: The next step.
     mutating func mismatched(

@@ -1,6 +1,6 @@
-/// Divides the memory for received but unread bytes among the running transfers.
+/// Divides the memory for received bytes, which the transfers have not yet read, among the running transfers.
 final class BufferBudget: Sendable {
-    /// The total memory, enough for about 60 transfers; each further transfer gets the minimum share.
+    /// The total memory in bytes, enough for about 60 transfers; each further transfer gets the minimum share.
     private static let bytes = 32 << 20
     /// The possible shares in bytes; powers of two, so that the chunks of one transfer can be reused by another.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// A buffer that contains a piece of a body.
+/// A buffer that contains consecutive bytes of a response body.
 package struct Chunk: Sendable {
     private var storage: [UInt8]
-    /// The position of the bytes in the buffer; the bytes before it were moved to other chunks.
+    /// The position of the valid bytes in the buffer; the bytes before them were moved to other chunks.
     private var filled = 0..<0
-    /// The number of bytes.
+    /// The number of valid bytes.
     package var count: Int { filled.count }
 
     init(capacity: Int) {
@@ -28,7 +28,7 @@ package struct Chunk: Sendable {
         return taken
     }
 
-    /// Moves the first `count` bytes to an empty chunk with enough capacity.
+    /// Moves the first `count` bytes to another chunk, which must be empty and have enough capacity.
     mutating func move(_ count: Int, to other: inout Chunk) {
         withBytes { _ = other.append(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         filled = filled.lowerBound + count..<filled.upperBound
@@ -38,15 +38,15 @@ package struct Chunk: Sendable {
         filled = 0..<0
     }
 
-    /// Provides access to the bytes.
+    /// Calls a closure with the valid bytes and returns its result.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try storage.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[filled])) }
     }
 }
 
-/// Used buffers for reuse, so that a transfer does not allocate one for each piece.
+/// A pool of unused buffers, so that a transfer does not allocate a buffer for each chunk.
 package final class ChunkPool: Sendable {
-    /// The maximum total size of unused buffers that are kept.
+    /// The maximum total size of unused buffers, in bytes; further ones are freed.
     private static let maxIdleBytes = 4 << 20
 
     private struct Idle {

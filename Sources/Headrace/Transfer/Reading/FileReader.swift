@@ -11,7 +11,7 @@ final class FileReader: Sendable {
 
     private let files: FileSystem
     private let executor: BlockingExecutor
-    /// Returns the stamp of the finished file; `nil` if it is unknown.
+    /// Returns the stamp (size, modification time and inode) of the finished file; `nil` if it is unknown.
     private let finalStamp: @Sendable () -> FileStamp?
     private let readers: FileReaders
     private let id: ReadableFile.ReaderID
@@ -28,7 +28,7 @@ final class FileReader: Sendable {
         self.executor = executor
         self.finalStamp = finalStamp
         readers = record.readers()
-        // Before the demand exists, so that the state of the download is known when it is evaluated.
+        // Before joining, so that the state of the download is known when the new demand is evaluated.
         readers.entered(record)
         id = readers.join(range)
     }
@@ -37,7 +37,9 @@ final class FileReader: Sendable {
         close()
     }
 
-    /// Waits for the next bytes and returns them; `nil` at the end.
+    /// Waits for the next bytes of the range and returns them; `nil` at the end.
+    ///
+    /// Throws `CancellationError` if the task is cancelled, and a `DownloadError` if the bytes cannot be delivered.
     func next() async throws -> Data? {
         do {
             while true {
@@ -61,13 +63,13 @@ final class FileReader: Sendable {
         }
     }
 
-    /// Closing a descriptor that only reads does not wait for the disk.
+    /// Withdraws the reader's demand and closes its read-only descriptor, which does not wait for the disk.
     private func close() {
         readers.leave(id)
         if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
     }
 
-    /// Returns the bytes of a read; `nil` if the file no longer contains them.
+    /// Returns the bytes of a read; `nil` if they must not be delivered, because they were lost or the file was moved.
     private func bytes(of read: ReadableFile.Read) throws(DownloadError) -> Data? {
         do throws(SystemError) {
             let file = try descriptor(for: read)

@@ -1,5 +1,4 @@
-/// The readers of a download's file while it is being received: the lock around a ``ReadableFile``, and the waiting
-/// readers.
+/// The readers of a download's file, with a lock around its ``ReadableFile``; wakes readers that wait for bytes.
 final class FileReaders: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 
@@ -49,7 +48,7 @@ final class FileReaders: Sendable {
         for latch in ready { latch.open() }
     }
 
-    /// Updates the state of the download.
+    /// Reports the current state of the download to its readers.
     func entered(_ record: DownloadRecord) {
         // Read under the lock, so that an older state never follows a newer one.
         change { $0.entered(record.status.state, of: record.requested { $0.url }) }

@@ -5,10 +5,10 @@ import HeadracePlatform
 /// Performs no I/O. A reader receives the bytes of its range in order: ``step(of:)`` returns a range that can be read,
 /// and its bytes are delivered only if ``took(_:of:by:)`` confirms that they were valid throughout the read. Bytes are
 /// lost when the download restarts or discards parts. Each loss begins a new ``generation``: readers that received any
-/// of the lost bytes fail, and the others continue, so no reader receives bytes of two versions.
+/// of the lost bytes fail, and the others continue, so no reader receives bytes of two versions. The ``Proof`` changes
+/// with these events:
 ///
-///     opened ──▶ session ── kept ──▶ stamp ──▶ opened          while a transfer has the file, and between two
-///     transfers
+///     opened ──▶ session ── kept ──▶ stamp ──▶ opened
 ///                   └────── named ──▶ final ── waiting again ──▶ nothing
 struct ReadableFile: Sendable {
     struct ReaderID: Sendable, Hashable, Comparable {
@@ -48,7 +48,7 @@ struct ReadableFile: Sendable {
         let range: Range<Int64>
         var position: Int64
         var failure: DownloadError?
-        /// Whether the path does not lead to a usable file at present.
+        /// Whether the file at the path was missing or a different one at the last read.
         var isFileMissing = false
     }
 
@@ -71,7 +71,7 @@ struct ReadableFile: Sendable {
 
     var isRead: Bool { !readers.isEmpty }
 
-    /// The ranges still to be delivered to readers, that of the newest reader first.
+    /// The ranges still to be delivered to readers, the newest reader's first.
     var demands: [Range<Int64>] {
         readers.filter { $1.failure == nil }.sorted { $0.key > $1.key }.map { _, reader in
             let end = end(of: reader)
@@ -103,7 +103,7 @@ struct ReadableFile: Sendable {
         return .read(Read(range: available, path: path, proof: proof, generation: generation))
     }
 
-    /// Records that a reader has read bytes of a range; returns whether they may be delivered.
+    /// Records that a reader has read `count` bytes; returns whether they may be delivered.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
@@ -130,7 +130,7 @@ struct ReadableFile: Sendable {
 
     /// Records that a transfer has opened the file with these received bytes.
     ///
-    /// With `isSame`, they are the bytes that the last transfer left; otherwise their version is unknown.
+    /// `isSame` is `true` if these are the bytes that the last transfer left; otherwise they may be of another version.
     mutating func opened(_ path: String, _ held: ByteRangeSet, totalBytes: Int64?, isSame: Bool) {
         if !isSame { lost() } else if !self.held.isSubset(of: held) { lost(keeping: held) }
         self.held = held
@@ -158,7 +158,7 @@ struct ReadableFile: Sendable {
         (path, totalBytes, isFinished) = (nil, nil, false)
     }
 
-    /// Records that a transfer has ended and left a file with this stamp.
+    /// Records that a transfer has ended and left a partial file with this stamp.
     mutating func kept(_ stamp: FileStamp) {
         proof = .stamp(stamp)
     }

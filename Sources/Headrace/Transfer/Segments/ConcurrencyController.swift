@@ -1,8 +1,8 @@
 /// Decides how many connections a download uses.
 ///
-/// Performs no I/O. The number is either fixed or automatic: one at first, then doubled for as long as each step brings
-/// a good part of its ideal gain. A step without a gain is undone and tried again after an interval that doubles each
-/// time.
+/// Performs no I/O. The number is either fixed or automatic. An automatic number starts at one and is doubled as long
+/// as the speed grows with it. A doubling that brings too little speed is undone, and tried again after an interval
+/// that doubles each time.
 ///
 ///     settling ── a while ──▶ measuring ── gain ──▶ settling with twice as many
 ///        ▲                        └── no gain, or maximum reached ──▶ holding the previous number
@@ -13,20 +13,19 @@ struct ConcurrencyController: Sendable {
         case automatic(max: Int)
     }
 
-    /// The number of connections to use; if it is lowered, surplus connections stay open and are not replaced.
+    /// The number of connections to use; if it is lowered, surplus connections end normally and are not replaced.
     private(set) var count: Int
 
-    /// The maximum number of connections; if it is lowered, surplus connections stay open and are not replaced.
+    /// The maximum number of connections; if it is lowered, surplus connections end normally and are not replaced.
     private(set) var maximum: Int
     private let mode: Mode
     private var phase = Phase.settling(until: nil)
-    /// The count and the speed before the last step; `nil` if the present count has to be measured first.
+    /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
     private var previous: (count: Int, rate: Double)?
     private var hold = ConcurrencyController.firstHold
 
     private enum Phase {
-        /// Waiting until this time for new connections to reach their full speed; `nil` while some have received no
-        /// bytes.
+        /// Waiting until this time for new connections to reach their full speed; `nil` while some are still silent.
         case settling(until: Duration?)
         case measuring(since: Duration, bytes: Int64)
         case holding(until: Duration)
@@ -34,13 +33,13 @@ struct ConcurrencyController: Sendable {
 
     private static let settling = Duration.milliseconds(100)
     private static let measuring = Duration.milliseconds(500)
-    /// The measuring time if the gain is clear, and for the first speed, which serves only as a reference.
+    /// The measuring time if the gain is clear, and for the first measurement, which is only compared with later ones.
     private static let shortMeasuring = Duration.milliseconds(100)
-    /// The minimum fraction of the ideal gain that counts as clear.
+    /// The minimum fraction of the ideal gain for which a short measurement suffices.
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
     private static let maxHold = Duration.seconds(600)
-    /// The minimum fraction of the ideal gain for which a step is kept.
+    /// The minimum fraction of the ideal gain; a doubling that brings less is undone.
     private static let minGain = 0.3
 
     init(_ mode: Mode) {
@@ -51,16 +50,16 @@ struct ConcurrencyController: Sendable {
         self.mode = mode
     }
 
-    /// Sets the maximum to the number that `share` grants of the configured maximum, at least one.
+    /// Sets the maximum number of connections to the part of the configured maximum that `share` grants, at least one.
     mutating func limit(_ share: (Int) -> Int) {
         switch mode {
         case .fixed(let number), .automatic(let number): maximum = max(1, min(number, share(number)))
         }
     }
 
-    /// Records a measurement.
+    /// Records the progress and, when a measurement is complete, changes ``count``.
     /// - Parameters:
-    ///   - bytes: The bytes received so far.
+    ///   - bytes: The number of bytes received so far.
     ///   - connections: The number of connections that receive bytes.
     ///   - now: The time.
     mutating func measured(_ bytes: Int64, on connections: Int, at now: Duration) {
@@ -69,7 +68,8 @@ struct ConcurrencyController: Sendable {
             guard count < maximum, now >= end else { return }
             previous = nil
             phase = .settling(until: now)
-        // A speed with fewer connections, as at the end of a part, says nothing about the number.
+        // With fewer connections than planned, as at the end of a segment, the speed says nothing about the planned
+        // number.
         case _ where connections < count:
             phase = .settling(until: nil)
         case .settling(nil):
@@ -88,7 +88,7 @@ struct ConcurrencyController: Sendable {
         previous.map { rate >= $0.rate * (1 + idealGain(since: $0.count) * Self.clearGain) } ?? true
     }
 
-    /// The relative gain in speed since a smaller number of connections, if all were equally fast.
+    /// The relative gain in speed over an earlier number of connections, if all connections were equally fast.
     private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
     private mutating func decide(_ rate: Double, at now: Duration) {

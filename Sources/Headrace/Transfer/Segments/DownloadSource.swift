@@ -1,22 +1,22 @@
 import HeadracePlatform
 
-/// A source of parts of a file: the server of the first response, or a mirror.
+/// A server that delivers segments of a file: the server of the first response, or a mirror.
 struct DownloadSource: Sendable {
     /// The maximum number of mirrors used besides the first source.
     static let maxMirrors = 7
 
     /// The redirects to the source.
     ///
-    /// For the first source they were already followed; for a mirror, each request follows them.
+    /// For the first source, the download's first request has followed them; for a mirror, each request does.
     let chain: RedirectChain
     /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata
-    /// How bytes are verified at the end, if responses need not have a matching validator; `nil` if they must.
+    /// How the bytes are verified later, if responses need no matching validator; `nil` if responses must have one.
     let deferredVerification: RangeRequest.DeferredVerification?
 
     var url: URL { chain.url }
 
-    /// Creates a source; with `isVerifiedAtEnd`, the entity tag and the date of its responses may differ from `known`.
+    /// Creates a source; if `isVerifiedAtEnd` is `true`, its responses may have other validators than `known`.
     init(_ chain: RedirectChain, _ known: RepresentationMetadata, isVerifiedAtEnd: Bool) {
         self.chain = chain
         var known = known
@@ -27,10 +27,10 @@ struct DownloadSource: Sendable {
 }
 
 extension DownloadSource {
-    /// Returns the mirrors whose parts can be verified to be of this version.
+    /// Returns the mirrors whose bytes can be verified to be of the known version.
     ///
-    /// Parts are verified by a checksum at the end, or at once by the same strong entity tag. A date is not enough,
-    /// since many files share one.
+    /// This needs a checksum, or the same strong entity tag in each response. A date is not enough: many files share
+    /// one.
     static func mirrors(
         of known: RepresentationMetadata,
         for transfer: DownloadTransfer,

@@ -1,4 +1,4 @@
-/// Identifies a segment; never reused in a plan.
+/// Identifies a segment; a ``SegmentPlanner`` never uses an identifier twice.
 struct SegmentID: Sendable, Hashable {
     let number: Int
 
@@ -10,21 +10,22 @@ struct SegmentID: Sendable, Hashable {
 struct Segment: Sendable {
     let id: SegmentID
     let source: Int
-    /// The end of the requested range; the segment may be extended up to it.
+    /// The end of the range that the connection requested; the segment may be extended up to it.
     let limit: Int64
     /// The planned end; when the connection has received the bytes before it, the planner extends or stops it.
     var end: Int64
-    /// The next segment, if it had received no bytes when this segment reached it and took over its range.
+    /// The following segment, if this segment has taken over its range before any of its bytes arrived; otherwise
+    /// `nil`.
     var borrowed: SegmentID?
     /// The position in the file of the next byte to be received.
     private(set) var position: Int64
     private var receivedBytes: Int64 = 0
     /// The number of received bytes that were not written, because another connection delivers them.
     var wastedBytes: Int64 = 0
-    /// Whether the connection is in addition to those of the ``ConcurrencyController``; see
+    /// Whether this is an extra connection, which the controller does not count; see
     /// ``SegmentPlanner/compareSources(at:)``.
     var isExtra = false
-    /// The time since which the connection has been much slower than a new one would be; `nil` if it is not.
+    /// The time since which the connection has been much slower than a new one would be; `nil` if it is fast enough.
     var slowSince: Duration?
     let opened: Duration
     private(set) var firstByte: Duration?
@@ -33,7 +34,7 @@ struct Segment: Sendable {
     /// Whether bytes have arrived after the first ones, so that the speed can be measured.
     private(set) var isMeasured = false
 
-    /// The minimum time after the first byte for measuring the speed of a connection.
+    /// The minimum time after the first byte before the speed of a connection can be measured.
     private static let minMeasuringTime = Duration.milliseconds(50)
 
     init(_ id: SegmentID, _ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) {
@@ -49,10 +50,10 @@ struct Segment: Sendable {
     /// The range that the connection still has to deliver; empty if the position is past the planned end.
     var rest: Range<Int64> { min(position, end)..<end }
 
-    /// Whether the connection would count as failed if it ended now, because it delivered too few bytes.
+    /// Whether the connection would count as failed if it ended now, because it has delivered too few bytes.
     var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
-    /// Records received bytes; returns the latency if they are the first ones, else `nil`.
+    /// Records received bytes; for the first bytes, returns the latency since the connection was opened, else `nil`.
     mutating func received(_ count: Int, at now: Duration) -> Duration? {
         position += Int64(count)
         receivedBytes += Int64(count)
@@ -70,17 +71,17 @@ struct Segment: Sendable {
 
     /// Returns the speed in bytes per second; `nil` if it cannot be measured yet.
     func rate(at now: Duration) -> Double? {
-        // A pause after the first bytes is latency; the speed of those that follow is unknown.
+        // A pause after the first bytes counts as latency; the speed of the following bytes is still unknown.
         guard let firstByte, isMeasured, now - firstByte >= Self.minMeasuringTime else { return nil }
         var meter = meter
         return meter.bytesPerSecond(at: now)
     }
 
-    /// Returns the time since the last byte arrived or, without one, since the connection was opened.
+    /// Returns the time since the last byte arrived or, if none has, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// Returns the expected time until the next byte: an overdue byte is expected to take as long again as the silence
-    /// so far.
+    /// Returns the expected time until the next byte; an overdue byte is expected to take as long again as it has been
+    /// overdue.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)
         return lastByte != nil ? silence : max(silence - latency, latency - silence)

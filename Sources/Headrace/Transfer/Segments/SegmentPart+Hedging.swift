@@ -1,9 +1,11 @@
-/// Hedging: a second connection also fetches the last piece of a slow connection; the first copy of each byte is used.
+/// Hedging: a second connection also fetches the last bytes of a slow one, and the first copy of each byte is used.
 extension SegmentPart {
-    /// How many times slower than a new connection the current one must be for its last piece to be fetched twice.
+    /// The minimum ratio of the connection's remaining time to that of a new one, for a part to be fetched a second
+    /// time.
     private static let hedgeFactor = 2.0
 
-    /// Whether a new connection should fetch this piece a second time, because it is too small to divide.
+    /// Whether a new connection should fetch this part too, because it is too small to divide and its connection is
+    /// slow.
     func isWorthHedging(by newcomer: Worker) -> Bool {
         guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
         let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))

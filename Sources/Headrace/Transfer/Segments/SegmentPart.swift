@@ -1,31 +1,31 @@
-/// A contiguous range of missing bytes and the connections that fetch it.
+/// A contiguous range of missing bytes, and the connections planned to fetch it.
 struct SegmentPart: Comparable {
-    /// The speed and the delay of a connection: bytes per second, after a delay in seconds.
+    /// A connection with its speed in bytes per second, and the delay until its next byte in seconds.
     struct Worker {
         var source: Int
         var rate: Double
         var delay: Double
     }
 
-    /// The minimum size of a requested range, unless the gap of missing bytes is smaller.
+    /// The minimum size of a requested range in bytes, unless the gap of missing bytes is smaller.
     static let minPieceBytes: Int64 = 16 << 10
-    /// The minimum time in seconds by which a connection must shorten the download to be worth a request.
+    /// The minimum time in seconds by which another connection must shorten the download to be opened.
     static let minGain = 0.02
 
     let range: Range<Int64>
-    /// The index of the segment that the range belongs to; `nil` if it is in no segment.
+    /// The index of the segment whose connection fetches the range now; `nil` if the range is unassigned.
     var holder: Int?
-    /// The connections that fetch the range: that of the holder, if any, and those that join it.
+    /// The connections that share the range: the holder's connection, if there is a holder, and the ones that join it.
     var workers: [Worker] = []
     /// The connection that fetches the whole range a second time.
     var hedge: Worker?
 
     private var bytes: Double { Double(range.upperBound - range.lowerBound) }
 
-    /// Returns the time in seconds until these workers finish, if all finish together.
+    /// Returns the time in seconds in which the workers fetch the range, if it is divided so that all finish together.
     func timeLeft(_ workers: [Worker]) -> Double {
         var (rate, late, time) = (0.0, 0.0, Double.infinity)
-        // A worker whose first byte would arrive after that does not help.
+        // A worker whose first byte would arrive after the others finish does not help.
         for worker in workers.sorted(by: { $0.delay < $1.delay }) where worker.delay < time {
             rate += worker.rate
             late += worker.rate * worker.delay
@@ -34,7 +34,7 @@ struct SegmentPart: Comparable {
         return time
     }
 
-    /// The range of each worker, in the order of the file.
+    /// The subrange that each worker should fetch, in the order of ``workers``.
     var ranges: [Range<Int64>] {
         let time = timeLeft(workers)
         let minimum = Double(Self.minPieceBytes)
@@ -58,7 +58,7 @@ struct SegmentPart: Comparable {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
     }
 
-    /// Orders parts by their remaining time; those without workers by length.
+    /// Orders parts by remaining time, then by length; the remaining time of a part without workers is infinite.
     static func < (lhs: SegmentPart, rhs: SegmentPart) -> Bool {
         (lhs.timeLeft(lhs.workers), lhs.bytes) < (rhs.timeLeft(rhs.workers), rhs.bytes)
     }

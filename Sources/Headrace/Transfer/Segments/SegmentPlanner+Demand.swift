@@ -1,15 +1,14 @@
-/// Fetches first the bytes that a reader waits for.
+/// Opens connections for the bytes that a reader waits for, before any other bytes.
 extension SegmentPlanner {
-    /// The acceptable delay of demanded bytes over an open connection, unless a new connection would take longer to
-    /// respond.
+    /// The maximum delay of demanded bytes over an open connection, unless a new one would need longer to respond.
     static let maxDemandDelay = Duration.milliseconds(500)
 
     /// Sets the demanded ranges, the most urgent first; they apply until the next call.
     ///
     /// The first missing byte of each range should arrive soon. If no segment will reach it soon enough, a new segment
-    /// begins there: on another connection, even if that would otherwise not be worthwhile, or at the maximum, in place
-    /// of the connection whose bytes are needed last. The new segment ends at the next byte already received or
-    /// assigned; the remaining ranges are rebalanced as usual.
+    /// begins there, even if another connection would otherwise not be worthwhile. At the maximum number of
+    /// connections, it replaces the connection whose bytes are needed last. The new segment ends at the next byte
+    /// already received or assigned; the remaining ranges are rebalanced as usual.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges
         return plan(at: now)
@@ -23,7 +22,7 @@ extension SegmentPlanner {
         let lackedConnection = lacksConnection
         lacksConnection = false
         var actions: [Action] = []
-        // An older demand is never served at the cost of a newer one.
+        // The connections that serve more urgent demands; they are never displaced for a less urgent one.
         var serving: Set<SegmentID> = []
         for byte in bytes {
             if let server = server(of: byte, at: now) {
@@ -33,7 +32,7 @@ extension SegmentPlanner {
             let mayJoin = segments.count < controller.maximum && sources.contains { !$0.isRetired }
             var place =
                 mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
-            // Before a connection is stopped, the source is asked for one more.
+            // Before a connection is displaced, ``wantedConnections`` requests one more from the host.
             if place == nil, lackedConnection || !mayJoin,
                 let displaced = leastUrgent(beside: serving, for: bytes, at: now)
             {
@@ -52,13 +51,13 @@ extension SegmentPlanner {
         return actions
     }
 
-    /// Returns the segment that will deliver a byte soon enough; `nil` if there is none.
+    /// Returns the segment that will deliver a demanded byte soon enough; `nil` if there is none.
     private func server(of byte: Int64, at now: Duration) -> SegmentID? {
         let newcomer = newcomer(at: now, beside: [], measuredBy: segments)
         let latest = max(Self.maxDemandDelay / .seconds(1), newcomer?.delay ?? 0)
         return segments.first { segment in
             guard segment.rest.contains(byte) else { return false }
-            // A segment that is silent at this byte is left to the timeout of the plan.
+            // If the segment's next byte does not arrive, the planner replaces the connection after a timeout.
             let distance = Double(byte - segment.position)
             guard distance > 0 else { return true }
             let delay = segment.delay(at: now, latency: sources[segment.source].latency ?? .zero)
@@ -67,9 +66,9 @@ extension SegmentPlanner {
         }?.id
     }
 
-    /// Returns the segment whose bytes are needed last, of those that may be replaced.
+    /// Returns the segment whose bytes are needed last, among the segments that a new connection could replace.
     private func leastUrgent(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
-        // Bytes before all demanded ones are not needed at all.
+        // Readers do not need bytes before their demanded positions at all.
         let distance = { (segment: Segment) in
             bytes.map { segment.position < $0 ? .max : segment.position - $0 }.min() ?? .max
         }
@@ -77,7 +76,7 @@ extension SegmentPlanner {
             .max { (distance($0), $0.rest.count) < (distance($1), $1.rest.count) }
     }
 
-    /// Begins a segment at a missing byte; a segment that contains the byte is shortened to end there.
+    /// Opens a segment that starts at a missing byte; a segment that contains the byte is shortened to end before it.
     private mutating func begin(at byte: Int64, by worker: SegmentPart.Worker, at now: Duration) -> Action {
         for index in segments.indices where segments[index].rest.contains(byte) { segments[index].end = byte }
         guard let gap = unassigned.first(where: { $0.contains(byte) }) else {

@@ -2,7 +2,7 @@
 extension SegmentPlanner {
     /// The speed in bytes per second that is assumed before any measurement, the same for every connection.
     static let assumedRate = Double(1 << 20)
-    /// The minimum expected speed of a new connection, used if all open connections are silent.
+    /// The minimum expected speed of a new connection in bytes per second, even if all open connections are silent.
     private static let minRate = 1024.0
 
     /// The missing bytes that are in no segment.
@@ -12,9 +12,9 @@ extension SegmentPlanner {
         return assigned.gaps(in: 0..<totalBytes)
     }
 
-    /// Extends a segment that has reached its end into the next segment, if that one has received no bytes yet.
+    /// Extends a segment that has reached its end into the next segment, if the next segment has received no bytes yet.
     ///
-    /// Before the first response to a range request, it is unknown whether the server supports ranges.
+    /// Until the next segment's connection has responded, it may still fail: the server may not support ranges.
     mutating func borrowNext(_ index: Int) {
         let end = segments[index].end
         guard segments[index].limit > end,
@@ -24,7 +24,7 @@ extension SegmentPlanner {
         segments[index].borrowed = next.id
     }
 
-    /// Shortens the segments that took over the range of a segment which now receives bytes itself.
+    /// Takes the range of a segment, which now receives bytes itself, back from the segments that had borrowed it.
     mutating func returnBorrowed(to id: SegmentID) {
         for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)
@@ -37,7 +37,8 @@ extension SegmentPlanner {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens the most useful segments: to try sources, and up to the number of connections that the controller wants.
+    /// Opens segments where a connection helps most: first to sources without one, then up to the number of connections
+    /// that the controller wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
         let free = controller.maximum - segments.count
@@ -66,23 +67,24 @@ extension SegmentPlanner {
         return parts.flatMap { perform($0, at: now) }
     }
 
-    /// Returns the best connection that may be opened in place of an open one; `nil` if there is none.
+    /// Returns the fastest connection that may be opened to replace the connection of a segment; `nil` if none may.
     func replacement(of segment: Segment, at now: Duration) -> SegmentPart.Worker? {
         let others = segments.filter { $0.id != segment.id }
         return newcomer(at: now, beside: others.map(\.source), measuredBy: others)
     }
 
-    /// Returns the best connection that may be opened; `open` contains the source of each connection that stays open.
+    /// Returns the fastest connection that may be opened, or `nil` if none may; `open` contains the source of each
+    /// connection that stays open.
     func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
         let rates = rates(at: now, measuredBy: segments)
         var best: (worker: SegmentPart.Worker, isComparable: Bool, share: Double)?
         for index in sources.indices {
             let count = open.count { $0 == index }
-            // One connection shows how fast a source is.
+            // One connection is enough to try a source.
             guard mayOpen(index, beside: open, at: now), count == 0 || sources[index].isTried else { continue }
             let worker = worker(index, rates)
             let isComparable = sources[index].isTried && !isInferior(index, rates)
-            // A source gives less to one of many connections than to the first.
+            // Each further connection to a source is expected to get a smaller share of its bandwidth.
             let share = worker.rate / Double(count + 1)
             let isBetter = best.map { (isComparable ? 1 : 0, share) > ($0.isComparable ? 1 : 0, $0.share) } ?? true
             if isBetter { best = (worker, isComparable, share) }
@@ -97,9 +99,10 @@ extension SegmentPlanner {
             && source.mayOpen(beside: open.count { $0 == index }, at: now)
     }
 
-    /// Returns the speed of one connection to each source; `nil` if it is unknown.
+    /// Returns the speed of one connection to each source in bytes per second; `nil` for a source of unknown speed.
     func rates(at now: Duration, measuredBy segments: [Segment]) -> [Double?] {
-        // A high quantile: a slow connection is detected soon, but a fast one that is withheld is not.
+        // A high quantile: slow connections are replaced soon, but a low estimate would keep fast ones from being
+        // opened.
         sources.indices.map { source in
             let live = segments.filter { $0.source == source }.compactMap { $0.rate(at: now) }
             return (live + sources[source].rates).quantile(0.75)
@@ -154,7 +157,7 @@ extension SegmentPlanner {
 }
 
 extension [Double] {
-    /// Returns a quantile of the values; if it lies between two of them, the higher one.
+    /// Returns a quantile of the values, rounded up to one of them; `nil` if there are no values.
     func quantile(_ part: Double) -> Double? {
         isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
     }

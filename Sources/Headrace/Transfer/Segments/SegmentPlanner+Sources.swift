@@ -1,21 +1,21 @@
 /// Tries the mirrors besides the main source, without slowing the download down.
 ///
-/// The controller decides on the connections to the main source, as if there were no others. The first connection to
-/// each other source is opened in addition, as far as the maximum permits. Such an extra connection does not count for
-/// the controller, nor do its bytes count as a gain, so that a mirror that fails or is slow cannot end the growth. At
-/// the maximum, an extra connection is displaced if another connection to the main source would be faster.
+/// The main source is the one with the most connections. The first connection to each other source is an extra
+/// connection, opened if the maximum permits. The controller counts neither extra connections nor their bytes, so a
+/// mirror that fails or is slow does not keep it from adding connections. At the maximum, an extra connection is
+/// displaced if another connection to the main source would be faster.
 extension SegmentPlanner {
-    /// The time for which a source is measured before it is compared with the main source.
+    /// The minimum time for which a source is measured before it is compared with the main source.
     static let trial = Duration.milliseconds(750)
-    /// The fraction of the main source's speed below which a source's connection is better used for the main source.
+    /// The fraction of the main source's speed below which another source is inferior; see ``isInferior(_:_:)``.
     private static let minSpeed = 0.8
-    /// The time to wait for a source's first byte if its connection is needed elsewhere.
+    /// The minimum time to wait for the first byte of an extra connection that keeps another one from being opened.
     private static let firstByteWait = Duration.seconds(1)
 
-    /// The number of possible connections in addition to those that the controller wants.
+    /// The maximum number of extra connections, in addition to the number that the controller wants.
     ///
-    /// The first connection to a source is opened once the controller wants a second connection; then it stays open,
-    /// even if the controller wants fewer.
+    /// An extra connection is opened once the controller wants a second connection; then it stays open, even if the
+    /// controller wants fewer.
     var possibleExtras: Int {
         guard sources.count > 1 else { return 0 }
         let useful = sources.indices.count { index in
@@ -26,14 +26,13 @@ extension SegmentPlanner {
         return min(useful, controller.maximum / 2)
     }
 
-    /// Whether a source has delivered nothing and shares its host with the main source, so that its errors say nothing
-    /// about the host.
+    /// Whether a source has delivered nothing and shares the main source's host, so that its refusals do not count
+    /// against the host.
     func isUnverifiedTwin(_ source: Int) -> Bool {
         source != mainSource && sources[source].host == sources[mainSource].host && !sources[source].hasDelivered
     }
 
-    /// Determines the main source and the connections that the controller does not count, and completes trials of
-    /// sources.
+    /// Determines the main source and the extra connections, and ends the trials of sources measured for long enough.
     mutating func compareSources(at now: Duration) {
         guard sources.count > 1 else { return }
         for segment in segments where !sources[segment.source].isTried {
@@ -57,7 +56,7 @@ extension SegmentPlanner {
         return rate < main * Self.minSpeed
     }
 
-    /// Returns the connections that should be opened to sources without one.
+    /// Returns the extra connections that should be opened to sources without a connection.
     func extraWorkers(at now: Duration) -> [SegmentPart.Worker] {
         let rates = rates(at: now, measuredBy: segments)
         var open = segments.map(\.source)
@@ -72,7 +71,7 @@ extension SegmentPlanner {
         return workers
     }
 
-    /// Stops extra connections if faster ones to the main source, which the controller wants, can be opened instead.
+    /// Stops slow or silent extra connections if they keep wanted connections to the main source from being opened.
     mutating func displaceExtras(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments where segment.isExtra {

@@ -1,10 +1,10 @@
 /// Decides which connection fetches which bytes of a file, so that all of them finish at the same time.
 ///
-/// Pure. A download begins as one request for all missing bytes, ``SegmentID/first``. Once its head shows that ranges can be
-/// requested, other connections join, and from then on one rule applies: a free connection goes to the part that would finish
-/// last at the measured speeds, and the part is divided so that all its connections finish together. So a connection that is
-/// slow, silent or broken loses its bytes to the others in time. A late part that is too small to divide is fetched by a second
-/// connection as well, and the first copy of each byte is written.
+/// Performs no I/O. A download begins as one request for all missing bytes, ``SegmentID/first``. Once the response
+/// shows that ranges can be requested, other connections join. A free connection goes to the part that would finish
+/// last at the measured speeds, and the part is divided so that all its connections finish together. So the other
+/// connections take over the bytes of one that is slow, silent or broken. A late part that is too small to divide is
+/// fetched by a second connection as well, and the first copy of each byte is written.
 ///
 ///     a connection ended, failed, was stopped, or may join ──▶ plan
 ///     plan:  1. connections without remaining bytes are stopped; if no bytes are missing: finished
@@ -13,25 +13,25 @@
 ///            4. free connections get unassigned bytes, then the parts that finish last, then last pieces a second time
 ///            5. if bytes are missing, and no connection is or may be open: exhausted
 ///
-/// The state is the set of bytes handed out for writing and the list of segments. A missing byte in no segment is unassigned,
-/// so a lost connection has nothing to hand back.
+/// The state is the set of bytes handed out for writing and the list of segments. A missing byte that is in no segment
+/// is unassigned, so removing the segment of a lost connection is enough to reassign its bytes.
 ///
-/// The caller calls ``headArrived(_:latency:at:)`` once; for each segment ``accept(_:for:at:)`` with all received bytes before
-/// it writes them, and at its end ``ended(_:at:)`` or ``failed(_:_:allowing:at:)``; and ``tick(at:)`` every ``tickInterval``.
-/// It performs the actions in order. Late calls for a stopped segment change nothing. If a response is of another version of
-/// the file, the plan is void and the caller discards it.
+/// The caller calls ``headArrived(_:latency:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each segment, it
+/// calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally ``ended(_:at:)`` or
+/// ``failed(_:_:allowing:at:)``. It performs the returned actions in order. Late calls for a stopped segment change
+/// nothing.
 struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
         /// Request these bytes from a source on a new connection.
         case open(SegmentID, Range<Int64>, source: Int)
-        /// Close a connection whose bytes are no longer needed; the caller need not report its end.
+        /// Close a connection that is no longer needed; the caller need not report its end.
         case stop(SegmentID)
-        /// Like ``stop(_:)``, but for a useful connection that must be closed in favor of one for demanded bytes.
+        /// Like ``stop(_:)``, but for a useful connection, to make room for one that fetches demanded bytes.
         case displace(SegmentID)
         /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
         case wasted(Int64)
-        /// All missing bytes were handed out; the file is complete once the current writes are.
+        /// All missing bytes were handed out for writing; the file is complete once they are written.
         case finished
         /// Bytes are missing and no connection may be opened; the caller handles this like a failed request.
         case exhausted
@@ -43,7 +43,7 @@ struct SegmentPlanner: Sendable {
         case broken
         /// The host requested that the client slow down (429, 503).
         case refused
-        /// The response does not contain the requested range: its status is 200, or it starts at a different position.
+        /// The response does not contain the requested range, for example because its status is 200.
         case unusable
     }
 
@@ -66,13 +66,13 @@ struct SegmentPlanner: Sendable {
     static let minShareBytes: Int64 = 1 << 20
     /// The minimum remaining time in seconds; with less, another connection is not worthwhile.
     static let minTimeLeft = 1.0
-    /// The time after which a silent or slow connection is replaced.
+    /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)
-    /// The time after a refused connection during which bytes of an older connection may still be in transit.
+    /// The time after a refused connection during which arriving bytes may have been sent before the refusal.
     private static let transitTime = Duration.milliseconds(200)
 
     let totalBytes: Int64
-    /// The ranges handed out for writing, and those received before.
+    /// The ranges received before, and the ranges handed out for writing.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
     var sources: [SourceStats]
@@ -80,16 +80,16 @@ struct SegmentPlanner: Sendable {
     var mainSource = 0
     /// The demanded ranges, the most urgent first.
     var wanted: [Range<Int64>]
-    /// Whether demanded bytes need another connection than is open.
+    /// Whether demanded bytes need one more connection than the limits of the sources allow.
     var lacksConnection = false
     private(set) var controller: ConcurrencyController
-    /// The number of connections that have been worthwhile so far.
+    /// The largest number of connections that the missing bytes have justified so far.
     private var joined = 1
-    /// The number of bytes received over connections that the controller counts.
+    /// The number of new bytes received over all but the extra connections; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
-    /// The recent connections that were refused without a response.
+    /// The connections that hosts recently refused without a response.
     private var refusals: [Rejection] = []
     /// Whether the plan is finished or exhausted.
     private(set) var isOver = false
@@ -123,7 +123,7 @@ struct SegmentPlanner: Sendable {
         return max(segments.count, urgent, min(controller.maximum, advisedConnections + possibleExtras))
     }
 
-    /// Limits the total number of connections; `share` returns the granted part of the given maximum.
+    /// Limits the total number of connections; `share` returns how many of the given maximum number are granted.
     mutating func limitConnections(_ share: (Int) -> Int) {
         controller.limit(share)
     }
@@ -144,7 +144,7 @@ struct SegmentPlanner: Sendable {
         return plan(at: now)
     }
 
-    /// Returns which of the next `count` bytes of a segment must be written; no byte is handed out twice.
+    /// Returns which of the next `count` bytes of a segment the caller must write; no byte is handed out twice.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
         if segments[index].lastByte == nil { returnBorrowed(to: id) }
@@ -170,7 +170,7 @@ struct SegmentPlanner: Sendable {
         failed(id, .broken, at: now)
     }
 
-    /// Handles a lost connection; `allowance` is the new maximum for the host, if the caller reduced it.
+    /// Handles a lost connection; `allowance` is the new maximum number of connections to its host, if it has changed.
     mutating func failed(
         _ id: SegmentID,
         _ failure: Failure,
@@ -183,16 +183,16 @@ struct SegmentPlanner: Sendable {
         return close(id, at: now) + plan(at: now)
     }
 
-    /// Records that the host refused a connection without a response, because it allows no more or is down.
+    /// Records that the host refused a connection without a response: it is down, or limits connections.
     mutating func refused(_ id: SegmentID, at now: Duration) {
         guard let index = index(of: id) else { return }
         refusals.append(Rejection(source: segments[index].source, time: now))
     }
 
-    /// Removes and returns the sources whose hosts evidently limit connections, because they refused a new connection
-    /// while they still sent bytes over an older one.
+    /// Returns the sources whose hosts evidently limit connections: they refused a connection, but later sent bytes
+    /// over an older one.
     ///
-    /// A source is repeated for each refusal.
+    /// Each element is the index of a source, once for each refusal. The returned refusals are forgotten.
     mutating func takeRefusals(at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > Self.timeout }
         let isLimitRefusal = { [segments] (refusal: Rejection) in
@@ -246,7 +246,7 @@ struct SegmentPlanner: Sendable {
 
     mutating func plan(at now: Duration) -> [Action] {
         guard !isOver else { return [] }
-        // Connections that lost the race for a piece fetched twice.
+        // Connections whose bytes another connection has already delivered.
         var actions = segments.filter { held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
         reclaimUnassigned()
         actions += serve(at: now)
@@ -262,11 +262,11 @@ struct SegmentPlanner: Sendable {
     /// The number of connections that the controller wants, limited to the worthwhile ones.
     var advisedConnections: Int { min(joined, controller.count) }
 
-    /// Returns whether another connection would have enough bytes to fetch.
+    /// Returns whether another connection would have enough bytes and time left to be worthwhile; updates `joined`.
     mutating func isWorthJoining(at now: Duration) -> Bool {
         let missing = totalBytes - held.count
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
-        // Before any measurement, the configured number applies.
+        // Before any measurement, the remaining time is unknown and does not count.
         let isWorthIt = rate == 0 || Double(missing) / rate > Self.minTimeLeft
         while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= Self.minShareBytes { joined += 1 }
         return isWorthIt && missing / Int64(segments.count + 1) >= Self.minShareBytes
@@ -282,7 +282,7 @@ struct SegmentPlanner: Sendable {
         return segments[index].end > end
     }
 
-    /// Returns unassigned bytes to the segment before them, if its request covers them.
+    /// Adds unassigned bytes to the segment before them, if the request of that segment covers them.
     mutating func reclaimUnassigned() {
         for gap in unassigned {
             guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
@@ -305,14 +305,14 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// Whether a connection is silent while others receive bytes; if none do, the network may be at fault instead.
+    /// Whether a connection is silent but others are not; if all are silent, the network may be at fault instead.
     private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
         let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
         return silence >= timeout && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether a connection has for a while been slower than a third of the others' speed, and of a new connection's.
+    /// Whether a connection has long been slower than a third of the others' median speed, and of a new connection's.
     private mutating func isSlow(_ segment: Segment, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }
@@ -340,7 +340,7 @@ struct SegmentPlanner: Sendable {
         return id
     }
 
-    /// Counts a failure of the source if the connection delivered too few bytes to be worth another one.
+    /// Counts a lost connection as a failure of its source, if it has delivered too few bytes.
     mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1

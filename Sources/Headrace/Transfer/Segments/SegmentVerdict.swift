@@ -1,8 +1,8 @@
-/// The meaning of a response to a range request that one of several parallel connections sent.
+/// The meaning of a response to a range request, if several connections fetch the file in parallel.
 ///
 /// Stricter than ``ResponseVerdict``: since other connections can deliver the bytes, a response without a matching
-/// validator is rejected unless a checksum will verify the file, and never causes received bytes to be discarded. Performs
-/// no I/O.
+/// validator is rejected unless a checksum will verify the file, and never causes received bytes to be discarded.
+/// Performs no I/O.
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange
@@ -51,7 +51,7 @@ extension ResponseHead {
 }
 
 extension RestartReason {
-    /// Whether the reason shows that the server has another version, and not merely that it sends no valid ranges.
+    /// Whether the reason shows that the server has another version, rather than merely no usable range support.
     var isOtherVersion: Bool {
         switch self {
         case .changedEntityTag, .changedLastModified, .changedLength, .validatorBecameWeak, .preconditionFailed: true

@@ -11,7 +11,7 @@ extension SegmentedFetch {
         case broken(DownloadError)
         case unusable(DownloadError)
         case otherVersion(DownloadError)
-        /// The attempt fails, because no other connection could succeed.
+        /// The attempt fails with this error, because it would affect the other connections too.
         case failed(any Error)
     }
 
@@ -31,7 +31,7 @@ extension SegmentedFetch {
                 body.cancel()
             }
         }
-        // The other connections may run for long, and this one would stay open.
+        // Without this, the connection would stay open as long as the others run.
         body.cancel()
         finish(connection, end)
     }
@@ -45,7 +45,7 @@ extension SegmentedFetch {
         let source = sources[connection.source]
         var chain = source.chain
         let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
-        // The response is compared with the known version even if the part has no received bytes.
+        // At least 1, so that the response is compared with the known version even at the start of the file.
         guard let range = ByteRange(from: start, to: end),
             var rangeRequest = try? RangeRequest(
                 continuing: source.known,
@@ -69,7 +69,7 @@ extension SegmentedFetch {
                 }
             } catch {
                 let end = lost(error, connection)
-                // A server that has enough connections may also accept and close them.
+                // A server that limits connections may also accept a new one and close it at once.
                 if case .broken(let error) = end, error.code == .connectionLost { return .refused(error) }
                 return end
             }
@@ -112,7 +112,7 @@ extension SegmentedFetch {
             return (state.session.pieces.map(PieceDigester.init), changed)
         }
         changed?.renewCheckpoint()
-        // The minimum speed applies to all connections together.
+        // Not limited: the minimum speed applies to all connections together, and ``tick()`` checks it.
         var floor: MinimumSpeedMonitor?
         while !slicer.isDone {
             let chunk: Chunk
@@ -136,7 +136,7 @@ extension SegmentedFetch {
             : .complete
     }
 
-    /// Converts an error of the transport to the end of a connection.
+    /// Returns how a connection ended, given an error of the transport.
     private func lost(_ error: any Error, _ connection: Connection) -> End {
         guard connection.stop.reason == nil, !Task.isCancelled else { return .stopped }
         guard let error = error as? DownloadError else { return .failed(error) }
@@ -167,7 +167,7 @@ extension SegmentedFetch {
             change(because: .lost(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 guard error.statusCode != nil else {
-                    // Later bytes show whether the host limits connections or is down.
+                    // If older connections receive further bytes, the host limits connections; otherwise it is down.
                     state.planner.refused(id, at: now)
                     return state.planner.failed(id, .broken, at: now)
                 }
@@ -199,19 +199,19 @@ extension SegmentedFetch {
 }
 
 extension SegmentedFetch.Cause {
-    /// The error code that corresponds to the failure.
+    /// The error code for this reason; `stalled` if the connection was too slow.
     var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
     var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {
-    /// Records that the file contains bytes of this connection, besides those of the first response.
+    /// Records that the file contains bytes of another connection than the first.
     mutating func compose(_ connection: SegmentedFetch.Connection) {
         guard connection.id != .first else { return }
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
-    /// Records a lost connection; returns `false` if it was the only possible connection, so that the attempt fails.
+    /// Records a lost connection; if it was the last one, to the only source, fails the attempt and returns `false`.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error

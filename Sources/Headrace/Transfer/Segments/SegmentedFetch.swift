@@ -2,10 +2,10 @@ import HeadracePlatform
 
 /// Fetches the missing bytes of a file over several connections, as planned by a ``SegmentPlanner``.
 ///
-/// One lock protects the planner, the partial file and the transfer state. Each connection has a task, which sends a
-/// request, reads the body and writes bytes without the lock. No task waits for the disk while it has the lock, since
-/// ``tick()`` takes the lock on a thread of the global pool. The tasks do not throw: a fatal error is stored and
-/// finishes the command stream.
+/// One lock protects the planner, the partial file and the transfer state. Each connection has a task that sends a
+/// request, reads the body and writes bytes without holding the lock. No task waits for the disk while it holds the
+/// lock, since ``tick()`` takes the lock on a thread of the global pool. The tasks do not throw: a fatal error is
+/// stored and ends the fetch.
 final class SegmentedFetch: Sendable {
     struct Connection: Sendable {
         let id: SegmentID
@@ -20,12 +20,13 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         var session: PartialDownload
         var attempts: TransferState
-        /// The indices of sources that send the whole file in response to `If-Range`.
+        /// The indices of the sources that ignore the range if the request contains `If-Range`.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.
         var failure: (any Error)?
-        /// The error of the last lost connection; the attempt fails with it if no connection is left.
+        /// The error of the last lost connection; the attempt fails with it if bytes are missing and no connection is
+        /// left.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
@@ -33,7 +34,7 @@ final class SegmentedFetch: Sendable {
         /// The number of tasks that are writing to the disk.
         var writers = 0
 
-        /// Records that bytes were accepted with this proof.
+        /// Records that a response was accepted; `proof` is the reason why its bytes belong to the known version.
         ///
         /// Returns the partial download if its metadata changed and must be saved, else `nil`.
         mutating func accepted(_ proof: RangeRequest.Proof) -> PartialDownload? {
@@ -46,7 +47,7 @@ final class SegmentedFetch: Sendable {
     private enum Command: Sendable {
         case open(Connection)
         case work(@Sendable () -> Void)
-        /// The bytes that readers demand have changed.
+        /// The ranges that readers demand have changed.
         case demand
     }
 
@@ -59,14 +60,14 @@ final class SegmentedFetch: Sendable {
 
     let transfer: DownloadTransfer
     let response: DownloadTransfer.Response
-    /// The source of the first response, and the mirrors that may deliver parts too.
+    /// The source of the first response, followed by the mirrors that may deliver segments.
     let sources: [DownloadSource]
     let file: PartialFile
     private let readers: FileReaders
     /// Syncs and writes resume records in the background.
     let side = Checkpointer()
     let state: Locked<State>
-    /// The body of the first request.
+    /// The accepted body of the first response.
     private let accepted: BodyPlacement
     private let commands: AsyncStream<Command>
     private let continuation: AsyncStream<Command>.Continuation
@@ -75,7 +76,7 @@ final class SegmentedFetch: Sendable {
     var clock: AnyClock { environment.clock }
     private var hosts: HostLimiter { environment.hosts }
 
-    /// Returns `nil` if the bytes must be fetched over a single connection, or are better fetched that way.
+    /// Creates a fetch; returns `nil` if a single connection must deliver the bytes, or is the better choice.
     init?(
         of transfer: DownloadTransfer,
         _ response: DownloadTransfer.Response,
@@ -95,7 +96,7 @@ final class SegmentedFetch: Sendable {
             }
         readers = session.readers
         guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
-        // The first response itself may have continued bytes with another entity tag.
+        // If only a checksum verifies the first response, its entity tag may differ from that of the received bytes.
         let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
         let first = DownloadSource(response.chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
         let mirrors = mode == .fixed(1) ? [] : DownloadSource.mirrors(of: known, for: transfer, attempts)
@@ -112,7 +113,7 @@ final class SegmentedFetch: Sendable {
                 planner: SegmentPlanner(
                     totalBytes: totalBytes,
                     held: session.held,
-                    // The other hosts get theirs with the first plan.
+                    // The other hosts get their allowances with the first change of the plan.
                     allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
                     hosts: sources.hosts,
                     connections: ConcurrencyController(mode),
@@ -128,15 +129,14 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether the rest of an accepted body can be fetched with range requests, and is large enough for several
-    /// connections.
+    /// Whether the missing bytes can be fetched with range requests, and are numerous or lie between received ranges.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,
         _ session: PartialDownload,
         _ attempts: TransferState
     ) -> Bool {
-        // Cheap checks first: they run for every file, and most files are small.
+        // Cheap checks come first: this runs for every file, and most files are small.
         guard attempts.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil, accepted.length != nil,
             isLarge(session) || session.hasGaps, response.head.status == 206 || response.head.acceptsRanges == true,
             let known = session.representation
@@ -145,7 +145,7 @@ final class SegmentedFetch: Sendable {
         return EntityValidator(of: known) != nil || attempts.resume.isVerifiedAtEnd && known.contentCoding == nil
     }
 
-    /// Whether a reader may need other bytes first, and enough bytes are missing to fetch them separately.
+    /// Whether the file has a reader, and enough bytes are missing to fetch the reader's bytes first.
     static func isServing(_ session: PartialDownload) -> Bool {
         session.readers.isRead && isLarge(session)
     }
@@ -154,12 +154,12 @@ final class SegmentedFetch: Sendable {
         (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.minShareBytes
     }
 
-    /// The maximum number of connections in automatic mode, unless the configuration sets one.
+    /// The maximum number of connections if the configuration sets none.
     private static let maxAutomatic = 8
 
-    /// Runs until all connections have ended; returns the error that kept the file from being completed.
+    /// Fetches the missing bytes until all connections have ended; returns the error that prevented completion.
     ///
-    /// Returns `nil` if the file is complete, or if the rest must be fetched over a single connection.
+    /// Returns `nil` if all bytes were fetched, or if a single connection must fetch the remaining ones.
     func run(
         with body: ResponseBody,
         _ session: inout PartialDownload,
@@ -172,11 +172,11 @@ final class SegmentedFetch: Sendable {
                 limitConnections(in: &state)
                 return state.planner.headArrived(first.range, latency: response.latency, at: now)
             }
-            // Not earlier, since the plan begins with the segment of the first request.
+            // Started only now, since the plan must begin with the segment of the first request.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
             group.addTask { [self] in await readFirst(body, accepted, of: first) }
             readers.follow { [continuation] in continuation.yield(.demand) }
-            // For readers that joined meanwhile.
+            // For readers that joined before the handler was set.
             continuation.yield(.demand)
             for await command in commands {
                 switch command {
@@ -209,7 +209,7 @@ final class SegmentedFetch: Sendable {
                 } catch {
                     state.failure = state.failure ?? error
                 }
-                // Even without new bytes, since the speed falls.
+                // Published even without new bytes, since the average speed falls meanwhile.
                 if let progress = state.attempts.meter.received(0, at: now) { transfer.publish(progress) }
                 for source in state.planner.takeRefusals(at: now) {
                     _ = refused(source, retryAfter: nil, in: state, at: now)
@@ -251,7 +251,7 @@ final class SegmentedFetch: Sendable {
         let planner = state.planner
         return sources.enumerated().map { index, source in
             let host = planner.sources[index].host
-            // While a mirror asks for a delay, other sources can deliver its part.
+            // While a mirror requires a delay, it gets no new connections: other sources can deliver the bytes.
             if host > 0, let time = hosts.notBefore(source.url), time > now {
                 return planner.segments.count { planner.sources[$0.source].host == host }
             }
@@ -260,9 +260,11 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    /// Publishes that a source is abandoned while others remain.
+    /// Publishes that a source is no longer used, with the next source or, if there is none, the fallback to one
+    /// connection.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
-        // Copied first: a closure cannot capture the borrowed state if the size of its URLs is not known, as on Apple platforms.
+        // A copy, because a closure cannot capture the borrowed state on Apple platforms, where the size of a URL is
+        // not known.
         let planned = state.planner.sources
         guard let next = sources.indices.first(where: { $0 != source && !planned[$0].isRetired }) else {
             return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
@@ -325,7 +327,7 @@ final class SegmentedFetch: Sendable {
 
     /// Writes the needed bytes of a chunk; returns `true` if the connection must be closed.
     ///
-    /// `piece` is the part of the chunk that belongs to the file, starting at `position`.
+    /// `piece` is the part of the chunk that belongs to the file, starting at the offset `position` in the file.
     func take(
         _ chunk: Chunk,
         _ piece: Range<Int>,
@@ -366,7 +368,8 @@ final class SegmentedFetch: Sendable {
             state.compose(connection)
             state.session.pieces?.keep(pieces)
             side.add(state.session.wrote(range))
-            // A failed sync is handled at the end, since that waits for the disk, which is not allowed while holding the lock.
+            // A failed sync is handled when the fetch ends, since that waits for the disk, which is not allowed under
+            // the lock.
             if try side.takeSyncSuccess(orThrow: state.session.syncFailure) {
                 side.add(try state.session.syncEnded(success: true))
             }

@@ -1,27 +1,28 @@
-/// The measurements of one source of the file: the server of the first request, or a mirror.
+/// The measurements and failures of one source of the file: the server of the first request, or a mirror.
 struct SourceStats: Sendable {
-    /// The index of the first source with the same host; such sources share the connection limit.
+    /// The index of the first source with the same host; sources of one host share its connection limit.
     let host: Int
     /// The number of connections that this download may have to the host.
     var allowance: Int
-    /// The time from a request to the first byte of the response body.
+    /// The average time from a request to the first byte of the response body; `nil` before the first byte.
     private(set) var latency: Duration?
-    /// The final speeds of the last segments.
+    /// The final speeds of the last few connections, in bytes per second.
     private(set) var rates: [Double] = []
     /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
-    /// The time before which no other connection may be opened; `nil` if there is none.
+    /// The time before which no connection may be opened besides existing ones; `nil` if there is no delay.
     private var notBefore: Duration?
     /// The number of consecutive unusable responses.
     private var unusableResponses = 0
-    /// The number of consecutive failures of a connection that was the only one to the source.
+    /// The number of consecutive failures that closed the only connection to the source.
     private var soleFailures = 0
-    /// Whether any connection to the source has delivered enough bytes to count.
+    /// Whether any connection to the source has delivered enough bytes not to count as failed.
     private(set) var hasDelivered = false
-    /// Whether the source's speed was measured for long enough to be compared, and its last connection did not fail.
+    /// Whether the source's speed was measured for long enough to compare it, and its only connection has not failed
+    /// since.
     private(set) var isTried = false
-    /// Whether the last connection was closed because other sources are faster.
+    /// Whether a connection to the source was closed because other sources are faster.
     private(set) var isSuspended = false
 
     private static let maxRates = 4
@@ -42,7 +43,7 @@ struct SourceStats: Sendable {
         isTried = true
     }
 
-    /// Records that the connection was closed because other sources are faster.
+    /// Records that a connection to the source was closed because other sources are faster.
     mutating func suspend() {
         isSuspended = true
     }
@@ -61,7 +62,7 @@ struct SourceStats: Sendable {
         unusableResponses = Self.maxUnusableResponses
     }
 
-    /// Records a new connection; after a failure, it must remain the only one until it has delivered bytes.
+    /// Records a new connection; after a failure, a delay begins during which no second connection may be opened.
     mutating func opened(at now: Duration) {
         if failures > 0 { notBefore = now + delay }
     }
@@ -70,7 +71,7 @@ struct SourceStats: Sendable {
         self.latency = self.latency.map { ($0 * 3 + latency) / 4 } ?? latency
     }
 
-    /// Records that a connection delivered enough bytes to count.
+    /// Records that a connection has delivered enough bytes not to count as failed; clears earlier failures.
     mutating func progressed() {
         hasDelivered = true
         failures = 0
@@ -85,11 +86,12 @@ struct SourceStats: Sendable {
         if rates.count > Self.maxRates { rates.removeFirst() }
     }
 
-    /// Records a lost connection that delivered too few bytes.
+    /// Records the failure of a connection that has delivered too few bytes.
     ///
-    /// After the first failure, a connection may be opened at once; connections that fail together count as one
-    /// failure. One unusable response is tolerated, since it may come from a single node of the host. A source that
-    /// fails before it has delivered anything is abandoned, unless it only requests that the client slow down.
+    /// After the first failure, a connection may be opened at once, and later ones cause growing delays. Connections
+    /// that fail together count as one failure. One unusable response is tolerated, since it may come from a single
+    /// faulty node of the host. A source that fails before it has delivered anything is abandoned, unless it only
+    /// requests that the client slow down.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,

@@ -7,7 +7,7 @@ import HeadracePlatform
 /// all idle connections to the same server are suspect; otherwise each of them would cost another timeout. This type
 /// performs no I/O: libcurl, which owns the connections, gets a limit on their idle time.
 struct ConnectionReuse: Sendable {
-    /// The endpoint of a connection, as libcurl distinguishes connections for reuse.
+    /// The endpoint of a connection; libcurl reuses a connection only for requests with the same endpoint.
     struct Server: Sendable, Hashable {
         var isHTTPS: Bool
         var address: String
@@ -35,7 +35,7 @@ struct ConnectionReuse: Sendable {
     /// its own clock.
     private static let margin = 2
 
-    /// When each server was last suspected of dropping idle connections.
+    /// The time at which each server was last suspected to have dropped idle connections.
     ///
     /// Uses a suspending clock, because libcurl's idle time also stops while the machine sleeps.
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
@@ -50,9 +50,8 @@ struct ConnectionReuse: Sendable {
 
     /// Records that a connection has stalled.
     ///
-    /// Idle connections to other servers become suspect too, unless they were used since the stall began.
-    ///
-    /// Connections that were used since then have worked while the stalled one did not.
+    /// Idle connections to other servers become suspect too, unless they were used since the stall began and so have
+    /// worked.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
         let start = now.advanced(by: .zero - silence)
@@ -61,7 +60,7 @@ struct ConnectionReuse: Sendable {
 
     /// Returns the connections that a request to a server may reuse.
     func rule(for server: @autoclosure () -> Server, at now: SuspendingClock.Instant) -> Rule {
-        // Without any suspicion, the server is not computed, which would cost more than the rule.
+        // Returns early without any suspicion, because computing the server would cost more than the rest.
         guard !suspicions.isEmpty || otherServersCutoff != nil else { return .any }
         let server = server()
         guard let time = [suspicions[server], otherServersCutoff].compactMap(\.self).max() else { return .any }

@@ -1,12 +1,12 @@
 #if os(Linux)
 import CHeadrace
 
-/// The time of the last poll on the loop's thread; all events of one poll share it.
+/// The time at which the loop last waited for events; all events of one wait share it.
 final class CurlTime {
     fileprivate(set) var now = SuspendingClock.now
 }
 
-/// Drives libcurl's multi handle on the loop's thread; must not be used on other threads.
+/// Drives libcurl's multi handle; must only be used on the thread of the ``CurlLoop``.
 ///
 /// Uses the socket interface instead of `curl_multi_perform`, so that the cost of a step depends on the number of
 /// events and not on the number of transfers.
@@ -23,9 +23,9 @@ final class CurlDriver {
     private let multi: hr_multi
     private var transfers: [TransferID: CurlTransfer] = [:]
     private var idleHandles: [hr_easy] = []
-    /// The transfers that have delivered data since the last flush.
+    /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
-    /// The transfers whose body ends with the TLS connection, by connection.
+    /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time at which libcurl must be called even without an event.
     fileprivate var timer: SuspendingClock.Instant?
@@ -54,7 +54,7 @@ final class CurlDriver {
         _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
     }
 
-    /// Fails all transfers and frees everything; the driver cannot be used afterwards.
+    /// Fails all transfers and frees libcurl's handles; the driver cannot be used afterwards.
     func close() {
         for transfer in transfers.values {
             transfer.stream.fail(.shutDown())
@@ -86,17 +86,16 @@ final class CurlDriver {
         }
     }
 
-    /// Performs the work that is due, waits for events if `mayWait` confirms that no command is pending, and handles
-    /// the events.
+    /// Performs the due work, then waits for events and handles them; does not wait unless `mayWait` returns `true`.
     func step(_ mayWait: () -> Bool) {
-        // Before the wait, because a transfer that was just started is due immediately.
+        // Called before the wait, because a transfer that was just started is due immediately.
         handleTimer()
         flush()
         let milliseconds = timeout()
         handleEvents(within: milliseconds == 0 || mayWait() ? milliseconds : 0)
         let isStallDue = stallCheck.map { $0 <= time.now } ?? false
         if isStallDue {
-            // If the process was stopped, data that arrived meanwhile has to be read before stalls are detected.
+            // If the process was suspended, data that arrived meanwhile must be read before stalls can be detected.
             for _ in 0...transfers.count / ready.count { handleEvents(within: 0) }
         }
         handleTimer()
@@ -124,7 +123,7 @@ final class CurlDriver {
         time.now = clock.now
         for event in ready[..<count] {
             _ = hr_multi_socket_action(multi, event.socket, event.events)
-            // Immediately, so that readers of finished transfers do not wait for the remaining events.
+            // Called for each event, so that readers of finished transfers do not wait for the remaining events.
             reap()
         }
     }
@@ -183,7 +182,7 @@ final class CurlDriver {
 
     private func remove(_ transfer: CurlTransfer) {
         _ = hr_multi_remove(multi, transfer.handle)
-        // Before 8.8, a reused handle reports the errno of this transfer for a failure of the next one.
+        // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
             hr_easy_reset(transfer.handle)
             idleHandles.append(transfer.handle)
@@ -207,7 +206,7 @@ final class CurlDriver {
             remove(transfer)
         }
         for transfer in transfers where self.transfers[transfer.id] != nil {
-            // A transfer that is silent as well has most likely lost its connection for the same reason.
+            // Another silent transfer from the same server has most likely lost its connection for the same reason.
             if servers.contains(transfer.server) { transfer.otherStalled(at: now) }
             if transfer.deadline <= now {
                 transfer.forbidReuse()

@@ -2,21 +2,21 @@
 import CHeadrace
 import HeadracePlatform
 
-/// Converts libcurl's description of a failed transfer to an error.
+/// The failure of a transfer as libcurl describes it, converted to a `DownloadError` by ``error(for:)``.
 struct CurlFailure {
     var code: hr_code
     /// libcurl's error message.
     var detail: String
-    /// The `errno` of a failed connection.
+    /// The `errno` of a failed connection; 0 if there is none.
     var osError: Int32
     var hasHead: Bool
-    /// Whether the response indicated that the rest of its body can be requested.
+    /// Whether the response indicated that the remaining bytes can be requested with a range.
     var isResumable = false
     /// Whether the connection had served another request before.
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The address that `allowsAddress` refused, if no other address was tried.
+    /// The IP address that the configuration's `allowsAddress` refused; `nil` if another address was tried.
     var refusedAddress: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
@@ -74,8 +74,8 @@ struct CurlFailure {
             return DownloadError(.protocolViolation, "The response has a header line that is too long.")
         case _ where isProtocolViolation:
             var error = DownloadError(.protocolViolation, "The response is not valid HTTP: \(detail).")
-            // Some failures may not recur: a proxy that was cut off can leave an invalid chunk, and a stream error looks like
-            // a reset by the server, which happens on good servers too.
+            // Some failures may not recur: an interrupted proxy can leave an invalid chunk, and a stream error looks
+            // like a reset by the server, which good servers send too.
             error.isRetryable = hasHead && (code == HR_E_RECV_ERROR || code == HR_E_HTTP2_STREAM && isResumable)
             return error
         case HR_E_GOT_NOTHING:
@@ -88,13 +88,13 @@ struct CurlFailure {
         }
     }
 
-    /// The reason for a failed connection; the system's reason if it is known.
+    /// The reason for a failed connection: the system's error message if known, else libcurl's.
     private var why: String { osError == 0 ? detail : SystemError(errno: osError).description }
 
     /// Returns the error if the proxy caused the failure, else `nil`.
     private func error(of proxy: ProxyServer, for request: TransportRequest) -> DownloadError? {
         let server = request.url.server
-        // libcurl releases use different codes for these.
+        // libcurl's code for a rejected CONNECT differs between releases, so it is not used.
         if let error = refusal(of: proxy, of: server) { return error }
         switch code {
         case HR_E_COULDNT_RESOLVE_PROXY:
@@ -120,7 +120,7 @@ struct CurlFailure {
         switch connectStatus {
         case 0, 200..<300: return nil
         case 407: return .proxyLogin(proxy)
-        // The proxy has tried to connect.
+        // A 5xx response means that the proxy has tried to connect.
         case 500...:
             return DownloadError(
                 .connection,
@@ -136,8 +136,8 @@ struct CurlFailure {
         }
     }
 
-    /// Whether the server aborted a TLS 1.3 handshake because the client sent no certificate; only a later alert
-    /// reveals that.
+    /// Whether the server rejected the TLS connection because the client sent no certificate; with TLS 1.3, its alert
+    /// arrives only after the handshake.
     private var requiresCertificate: Bool { detailMentions(of: "certificate required") }
 
     /// Whether the peer responded to the handshake with something other than TLS.
@@ -157,7 +157,7 @@ struct CurlFailure {
 
     /// Whether the handshake was interrupted rather than rejected; libcurl has one code for both.
     private var isInterrupted: Bool {
-        // The error may belong to another address of the host, which was tried before.
+        // The message may mention an interruption even if `osError` belongs to another address, which was tried before.
         [ECONNRESET, ECONNABORTED, EPIPE, ETIMEDOUT].contains(osError)
             || detailMentions(of: "syscall", "eof", "reset", "non-properly terminated")
     }
@@ -170,16 +170,16 @@ struct CurlFailure {
     private var isProtocolViolation: Bool {
         switch code {
         case HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
-        // HTTP/0.9 is reported as an unsupported protocol or a weird reply; the URL's scheme was checked before. On a reused
-        // connection, it is excess data of the previous response, which this request did not cause.
+        // libcurl reports an HTTP/0.9 response with these codes; the URL's scheme was checked before. On a reused
+        // connection, the cause is excess data of the previous response.
         case HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY: !isReused || hasHead
         // Some versions report a malformed trailer, or a header that begins with half a field, with this code.
         case HR_E_BAD_FUNCTION_ARGUMENT: true
-        // libcurl has one code for a broken connection and for malformed chunks or headers; only its message differs.
+        // libcurl uses this code for a broken connection and for malformed chunks or headers; only its message differs.
         case HR_E_RECV_ERROR:
             detailMentions(of: "chunked-encoding", "hunk", "response headers")
                 || !hasHead && detailMentions(of: "nghttp2_session_mem_recv")
-        // Newer releases name the side that reset the stream; libcurl resets it for a protocol violation of the response.
+        // Newer releases name the side that reset the stream: libcurl resets it if the response violates the protocol.
         case HR_E_HTTP2_STREAM: detailMentions(of: "protocol_error") && !detailMentions(of: "reset by server")
         default: false
         }

@@ -1,7 +1,7 @@
 #if os(Linux)
 import CHeadrace
 
-/// The header lines of a request in libcurl's format, which must live as long as the transfer.
+/// The header lines of a request in libcurl's format; the object must live as long as the transfer.
 final class CurlHeaderList {
     private(set) var list: hr_slist?
 
