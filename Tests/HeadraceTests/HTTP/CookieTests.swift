@@ -112,6 +112,14 @@ struct CookieTests {
         #expect(store.field(for: try place("https://h.example.org/x/y"), at: Self.now) == "a=b; a=c")
     }
 
+    @Test func `an expired cookie is removed, and does not protect its name from http`() throws {
+        var store = CookieStore()
+        store.store(["a=b; Secure; Max-Age=10"], from: try place("https://h.example/"), at: Self.now)
+        store.store(["a=c"], from: try place("http://h.example/"), at: Self.now + 10)
+        #expect(store.field(for: try place("http://h.example/"), at: Self.now + 10) == "a=c")
+        #expect(store.count == 1)
+    }
+
     @Test func `http does not evict cookies set over https`() throws {
         var store = CookieStore()
         store.store(["a=b; Secure"], from: try place("https://h.example/"), at: Self.now)

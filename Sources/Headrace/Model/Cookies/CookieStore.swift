@@ -44,6 +44,7 @@ struct CookieStore: Sendable {
 
     /// Stores the cookies in the `Set-Cookie` fields of a response.
     mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
+        if !fields.isEmpty { removeExpired(at: now) }
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: scope, at: now) else { continue }
             // A response over http must not override a secure cookie.
@@ -65,6 +66,13 @@ struct CookieStore: Sendable {
             let (longer, shorter) = (left.cookie.path.utf8.count, right.cookie.path.utf8.count)
             return longer == shorter ? left.number < right.number : longer > shorter
         }.map { "\($0.cookie.name)=\($0.cookie.value)" }.joined(separator: "; ")
+    }
+
+    /// Removes expired cookies, which would count toward the limits and protect their names (RFC 6265, section 5.3).
+    private mutating func removeExpired(at now: Int64) {
+        for (domain, entries) in domains {
+            for (key, entry) in entries where entry.cookie.expires ?? .max <= now { remove(key, of: domain) }
+        }
     }
 
     private mutating func dropExcess(of domain: String) {
