@@ -95,7 +95,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     // MARK: Runs
 
-    /// Returns the outcome of a download's task, which is created if the system has none.
+    /// Waits for the outcome of a download's task and returns it; creates the task if the system has none.
     func fetch(
         _ record: DownloadRecord,
         _ request: BackgroundRequest,

@@ -55,9 +55,10 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a 304 response names another version than the condition does (section 15.4.5).
+    /// Whether a 304 response is about another version than that of the condition (section 15.4.5).
     ///
-    /// A server that compares dates by order also sends a 304 for an older version, and for another file.
+    /// Many servers send a 304 whenever their file is not newer than the date in the condition. The server's file may
+    /// therefore be an older version or, after a redirect to another URL, another file.
     func isContradicted(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch: response.entityTag != nil && !isMet(by: response)

@@ -105,11 +105,12 @@ public struct DownloadConfiguration: Sendable {
     public var durability = Durability.full
     /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless in the future.
     public var setsRemoteTime = true
-    /// Whether the source URL and version of each finished file are saved in its extended attributes.
+    /// Whether the source URL and version of every finished file are saved in its extended attributes.
     ///
-    /// A later request with ``DownloadRequest/RefetchPolicy/ifChanged`` uses the saved version; a request with that
-    /// policy saves it even if this setting is `false`. The URL is saved without user, password and query. To save
-    /// them, the file is synced even if ``durability`` does not require that.
+    /// Even if this setting is `false`, both are saved for requests with ``DownloadRequest/RefetchPolicy/ifChanged``,
+    /// and the version alone for requests with ``DownloadRequest/RefetchPolicy/unlessCurrent``. The URL is saved
+    /// without user, password and query. A file with this setting or `ifChanged` is synced first, even if
+    /// ``durability`` does not require that.
     public var storesOrigin = false
     /// A PEM file of certificate authorities that replace the system's.
     ///

@@ -47,7 +47,7 @@ final class QueueJournal: Sendable {
         var states: [DownloadID: RegistryEntry.State] = [:]
     }
 
-    /// Coalesces polls for the commands of other processes, which two tasks may request at the same time.
+    /// Coalesces polls for other processes' commands: a poll requested while another one runs makes that one repeat.
     struct PollCoordinator {
         private var isRunning = false
         private var isRequested = false

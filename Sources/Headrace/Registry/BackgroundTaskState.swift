@@ -1,6 +1,6 @@
 /// The saved state of a system background task, from which the next process continues the download.
 enum BackgroundTaskState: Sendable, Hashable {
-    /// The system was given a task that started at the first byte; there is no resume data.
+    /// The system was given a task that downloads the file from its first byte; there is no resume data.
     case started
     /// The system stopped the task and returned data to resume it.
     case resumable(ResumeData)
@@ -8,7 +8,7 @@ enum BackgroundTaskState: Sendable, Hashable {
 
 /// The system's resume data for a stopped download: opaque, and only usable by this app on this device.
 struct ResumeData: Sendable, Hashable {
-    /// Resume data has a few KiB; anything larger is invalid, and not worth saving.
+    /// The maximum size of resume data, which usually has a few KiB; larger data is invalid and is not used.
     static let maxBytes = 128 << 10
     /// A week in milliseconds: the system's own time limit for a download (`timeoutIntervalForResource`).
     static let maxAge: Int64 = 7 * 24 * 60 * 60 * 1000

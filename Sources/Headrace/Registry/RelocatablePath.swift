@@ -113,7 +113,7 @@ extension RelocatablePath: LosslessStringConvertible {
         guard path.isEmpty || Self.isPlain(path, allowsUp: base == nil) else { return nil }
     }
 
-    /// Whether every component is a name.
+    /// Whether no component of a path is empty, is `.` or contains NUL; `..` is valid only if `allowsUp` is `true`.
     private static func isPlain(_ path: String, allowsUp: Bool) -> Bool {
         var rest = path.utf8[...]
         while true {

@@ -70,7 +70,9 @@ final class DownloadRecord: Sendable {
         state.withLock { part($0.request) }
     }
 
-    /// The stored request of an earlier run, if its secrets are missing; secrets are never written to a disk.
+    /// The stored request of an earlier run, while the secrets that it had are missing; `nil` otherwise.
+    ///
+    /// Secrets are never stored, so a restored request lacks them until the caller adds the request again.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
     /// Whether ``withoutSecrets`` is not `nil`, without copying it.

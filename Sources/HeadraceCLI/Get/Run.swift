@@ -91,10 +91,11 @@ struct Run {
         }
     }
 
-    /// Returns whether the run is complete.
+    /// Returns whether the run is complete; always `false` for a shared queue.
     ///
-    /// For a shared queue, shuts the manager down and returns `false`, so that the last events are still read. A
-    /// download that was paused during the run keeps the run going, because the download may be resumed.
+    /// Once no download of a shared queue is waiting or running, shuts the manager down instead, so that the last
+    /// events are still read before their stream ends. A download that was paused during the run prevents this, because
+    /// it may be resumed.
     private func isOver(pausedMeanwhile paused: Set<Download.ID>, in group: inout DiscardingTaskGroup) async -> Bool {
         // If the queue is lost, the task that takes commands ends the run.
         guard await takeLastCommands() else { return false }

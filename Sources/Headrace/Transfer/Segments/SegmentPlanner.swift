@@ -83,7 +83,7 @@ struct SegmentPlanner: Sendable {
     /// Whether demanded bytes need one more connection than the limits of the sources allow.
     var lacksConnection = false
     private(set) var controller: ConcurrencyController
-    /// The largest number of connections that the missing bytes have justified so far.
+    /// The highest number of connections so far at which each would have ``minShareBytes`` of the missing bytes.
     private var joined = 1
     /// The number of new bytes received over all but the extra connections; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0

@@ -228,7 +228,7 @@ extension SegmentedFetch.State {
 extension SegmentedFetch {
     /// The reason why the planner stopped a connection.
     enum Cause {
-        /// Another connection delivers the same bytes.
+        /// No fault: other connections have delivered the connection's bytes. Reported only if bytes were wasted.
         case none
         case slow
         /// A connection to another source is faster.
