@@ -1,4 +1,4 @@
-/// Tracks which background sessions have a manager, and stores the wake-up completions for sessions that have none yet.
+/// Tracks which background sessions have a manager, and stores the system's wake-up handlers for sessions without one.
 struct BackgroundClaims: Sendable {
     typealias Completion = @Sendable () -> Void
 
@@ -19,12 +19,12 @@ struct BackgroundClaims: Sendable {
         claimed.remove(identifier)
     }
 
-    /// Stores the system's completion handler of a wake-up until the session has a manager.
+    /// Stores the completion handler that the system passed with a wake-up, until the session has a manager.
     mutating func woken(_ identifier: String, _ completion: @escaping Completion) {
         wakes[identifier, default: []].append(completion)
     }
 
-    /// Removes and returns the stored wake-up completions of a session, for its new manager.
+    /// Removes and returns the completion handlers stored for a session, so that its new manager can call them.
     mutating func takeWakes(of identifier: String) -> [Completion] {
         wakes.removeValue(forKey: identifier) ?? []
     }

@@ -1,6 +1,6 @@
-/// Checks settings and requests for features that a background session lacks, because the system sends its requests.
+/// Checks settings and requests for features that do not work in a background session, where the system sends requests.
 enum BackgroundLimits {
-    /// Throws `invalidRequest` if the configuration has security settings that a background session would ignore.
+    /// Throws `invalidRequest` if the configuration has no registry, or a security setting that the system ignores.
     static func check(_ configuration: DownloadConfiguration) throws(DownloadError) {
         guard configuration.registryDirectory != nil else {
             throw DownloadError(
@@ -23,7 +23,7 @@ enum BackgroundLimits {
         )
     }
 
-    /// Throws `invalidRequest` if a field is secret: the system would save it on disk and send it to redirect targets.
+    /// Throws `invalidRequest` if a field is secret: the system would save it and send it to redirect targets too.
     static func check(_ fields: [HeaderField]) throws(DownloadError) {
         let secrets = fields.filter(\.isCredential).map(\.name)
         guard secrets.isEmpty else {
@@ -36,7 +36,7 @@ enum BackgroundLimits {
         }
     }
 
-    /// Returns the requested settings that a background session ignores.
+    /// Returns the features that the request or the configuration uses, but a background session ignores.
     static func limitations(
         _ request: DownloadRequest,
         _ configuration: DownloadConfiguration

@@ -12,7 +12,7 @@ extension BackgroundMachine {
         case unwanted
     }
 
-    /// A task that the system lists as existing when the session starts.
+    /// A task that already exists when the session starts, as listed by the system.
     struct Listed: Sendable {
         var task: BackgroundTask
         var status: Status
@@ -31,18 +31,18 @@ extension BackgroundMachine {
     enum Outcome: Sendable, Equatable {
         /// The system delivered the file, which is now the download's partial file.
         case file(DeliveredFile)
-        /// The run must request the file again, for a reason other than a server failure.
+        /// The run must request the file again, because the system stopped the task or lost its file or resume data.
         case again
         case failed(DownloadError)
         case stopped
     }
 
     enum Stop: Sendable {
-        /// Save the received bytes for later.
+        /// Stop the task, and save the received bytes for a later run.
         case keeping
-        /// Discard the received bytes.
+        /// Stop the task, and discard the received bytes.
         case discarding
-        /// Let the system continue although no run awaits the outcome.
+        /// Let the system continue the task, although no run awaits its outcome.
         case leaving
     }
 

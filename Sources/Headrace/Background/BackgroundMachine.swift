@@ -13,7 +13,7 @@ struct BackgroundMachine: Sendable {
     private enum Phase {
         case fetching
         /// The task is being cancelled for its resume data. The values say whether the task has completed and whether
-        /// the system has returned its resume data, or none.
+        /// the system has responded, with resume data or without.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -28,7 +28,7 @@ struct BackgroundMachine: Sendable {
         var isResumed = false
         /// The task's state as last saved in the queue.
         var note: BackgroundTaskState?
-        /// The outcome, if no run has taken it yet.
+        /// An outcome that arrived while no run awaited it; `nil` if there is none.
         var outcome: Outcome?
 
         mutating func beginPause() {
@@ -43,11 +43,11 @@ struct BackgroundMachine: Sendable {
     /// Whether the system has listed the tasks of earlier processes.
     private var isListed = false
     private var isInvalid = false
-    /// The tasks that have not completed yet and whose events are ignored.
+    /// The tasks whose events are ignored until they complete.
     private var stale: Set<BackgroundTask> = []
     /// The tasks that completed before the system listed its tasks, so that the list may still contain them.
     private var ended: Set<BackgroundTask> = []
-    /// The downloads whose file was delivered and has not been rejected since.
+    /// The downloads whose file was delivered and which have not been fetched again since the delivery.
     private var delivered: Set<ID> = []
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
@@ -62,7 +62,7 @@ struct BackgroundMachine: Sendable {
 
     // MARK: Runs
 
-    /// Starts a fetch for a run of a download; the run receives one ``Effect/end(_:_:)``.
+    /// Starts or continues the fetch of a download for a run, which receives exactly one ``Effect/end(_:_:)``.
     mutating func fetch(_ id: ID, note: BackgroundTaskState?, at now: Int64) -> [Effect] {
         guard !isInvalid else { return [.end(id, .failed(.sessionInvalid))] }
         var entry = entries[id] ?? Entry()
@@ -117,14 +117,14 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that the run of a download is about to return, whether or not it used the outcome.
+    /// Records that the run of a download is about to return; discards an outcome that the run has not received.
     mutating func runLeft(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
     /// Records that the queue has processed the end of a download's run.
     ///
-    /// If the download runs again, its next run receives a pending outcome.
+    /// An outcome that arrived after ``runLeft(_:)`` is delivered to the next run of the download, if any.
     mutating func ended(_ id: ID, _ status: Status) -> [Effect] {
         guard status != .running else { return [] }
         finalizing.remove(id)
@@ -161,7 +161,7 @@ struct BackgroundMachine: Sendable {
         return effects
     }
 
-    /// Records that a task received bytes.
+    /// Records how many bytes a task has received so far; cancels the task if the file exceeds the size limit.
     mutating func wrote(_ task: BackgroundTask, receivedBytes: Int64, totalBytes: Int64?) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task else { return [] }
@@ -175,7 +175,7 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that a task continues from an offset, as it was created from resume data.
+    /// Records that a task, which was created from resume data, continues from an offset.
     mutating func resumed(_ task: BackgroundTask, from offset: Int64) -> [Effect] {
         guard entries[task.download]?.task == task else { return [] }
         entries[task.download]?.receivedBytes = offset
@@ -314,7 +314,7 @@ struct BackgroundMachine: Sendable {
         return effects + [.make(id, from: data)]
     }
 
-    /// Whether the end of a task, which may be of an earlier process, concerns a download that still needs it.
+    /// Whether a download still needs the result of a task, which may be of an earlier process.
     private func mayEnd(_ task: BackgroundTask, _ status: Status) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
@@ -356,7 +356,7 @@ struct BackgroundMachine: Sendable {
         return [.save(id, .resumable(data))]
     }
 
-    /// Finishes a pause once the task has completed and its resume data is known.
+    /// Finishes a pause if the task has completed and its resume data is known; otherwise does nothing.
     private mutating func endPause(_ id: ID, at now: Int64) -> [Effect] {
         guard let entry = entries[id], case .pausing(true, let hasResponded) = entry.phase else { return [] }
         var effects: [Effect] = []

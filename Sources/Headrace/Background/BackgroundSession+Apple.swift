@@ -14,7 +14,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
     private struct State {
         var session: URLSession?
         var transfers: BackgroundTransfers?
-        /// Whether ``transfers`` belongs to a manager that is not shut down; after the shutdown, it still receives
+        /// Whether the manager of ``transfers`` is not shut down; after a shutdown, ``transfers`` still receives
         /// delivered files.
         var isConnected = false
         var tasks: [Int: URLSessionTask] = [:]
@@ -34,7 +34,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         super.init()
     }
 
-    /// Returns the background session of a configuration; `nil` if it has none.
+    /// Returns the background session that a configuration names, and creates it on first use; `nil` if none is named.
     static func session(of configuration: DownloadConfiguration) -> BackgroundSession? {
         guard let name = configuration.backgroundSession else { return nil }
         return shared.withLock { shared in
@@ -45,7 +45,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         }
     }
 
-    /// Records that the system woke the app for a session, which may have no manager yet.
+    /// Passes the completion handler of a wake-up to the session's manager, or stores it until there is a manager.
     static func woken(_ identifier: String, _ completion: @escaping @Sendable () -> Void) {
         let transfers = shared.withLock { shared in
             let transfers = shared.sessions[identifier]?.state.withLock { $0.isConnected ? $0.transfers : nil }
@@ -199,7 +199,7 @@ extension BackgroundTask {
 }
 
 extension ResponseHead {
-    /// Creates a response; URLSession has already combined fields of the same name.
+    /// Converts a response, in which URLSession has combined fields of the same name; returns `nil` without a URL.
     fileprivate init?(_ response: HTTPURLResponse) {
         guard let url = response.url else { return nil }
         let fields = Self.fields(response.allHeaderFields).map { HeaderField(name: $0, value: $1) }

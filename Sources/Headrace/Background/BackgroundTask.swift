@@ -5,7 +5,7 @@ struct BackgroundTask: Sendable, Hashable {
     /// The task's number in its session.
     let number: Int
 
-    /// Creates a task from its number and the description stored in it; returns `nil` if that names no download.
+    /// Creates a task from its number and its stored description; returns `nil` if the description names no download.
     init?(_ number: Int, description: String?) {
         guard let download = description.flatMap({ DownloadID($0) }) else { return nil }
         self.init(download, number)

@@ -2,11 +2,11 @@ import HeadracePlatform
 
 /// The system's background session, which creates tasks and reports their events to ``BackgroundTransfers``.
 ///
-/// It never reports an event during a call to this protocol.
+/// It never reports an event while one of these methods runs.
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
-    /// Lists the existing tasks once, then reports the events of all tasks.
+    /// Lists the existing tasks once for `transfers`, and then reports the events of all tasks to it.
     func connect(to transfers: BackgroundTransfers)
     /// Lets another manager claim the session.
     ///
@@ -34,7 +34,7 @@ struct BackgroundRequest: Sendable, Hashable {
     let networkPolicy: DownloadRequest.NetworkPolicy
 }
 
-/// The downloads that a background session fetches for a manager; performs the effects of the ``BackgroundMachine``.
+/// Fetches a manager's downloads in a background session, by performing the effects of a ``BackgroundMachine``.
 ///
 /// Effects are performed under the lock, in order. A delivered file is moved to the partial file before the system's
 /// callback returns.
@@ -42,7 +42,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
-        /// The progress meter, created when the system first reports bytes, which may be those of an earlier process.
+        /// The progress meter; created at the first report, which may count bytes received before this process started.
         var meter: ProgressMeter?
     }
 
@@ -84,7 +84,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     func connect() { system.connect(to: self) }
 
-    /// Releases the session for another manager; the second call does nothing.
+    /// Lets another manager claim the session; does nothing after the first call.
     func release() {
         let isFirst = state.withLock { state in
             defer { state.isReleased = true }
@@ -115,7 +115,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         return outcome
     }
 
-    /// Calls `body` at a time when no delivered file is being moved to a partial file, and returns its result.
+    /// Calls `body` while no delivered file can be moved to a partial file, and returns the result of `body`.
     func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value {
         try state.withLock { _ throws(DownloadError) in try body() }
     }
@@ -160,7 +160,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Handles the completion of a task; a `nil` domain means success.
+    /// Handles the completion of a task; `domain` is the domain of its error, `nil` if the task succeeded.
     func completed(
         _ task: BackgroundTask,
         domain: String?,
@@ -211,7 +211,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Performs an effect; returns the effects that follow immediately.
+    /// Performs an effect and returns those that it causes, which are performed before the remaining ones.
     private func perform(
         _ effect: BackgroundMachine.Effect,
         _ delivery: Delivery?,

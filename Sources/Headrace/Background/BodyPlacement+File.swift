@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension BodyPlacement {
-    /// Checks whether a file that the system downloaded is the requested one.
+    /// Creates the placement of a file that the system downloaded, after checking that it is the requested file.
     ///
     /// The system follows redirects, resumes and decodes on its own, and treats a response of any status as a success.
     /// - Parameters:

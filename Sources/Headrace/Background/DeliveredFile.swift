@@ -4,17 +4,17 @@ import HeadracePlatform
 struct DeliveredFile: Sendable, Hashable {
     let head: ResponseHead
     let body: BodyPlacement
-    /// The final path of the file; its name may come from the response.
+    /// The path to which the file is renamed after verification; the name may come from the response.
     let path: String
 }
 
 extension DeliveredFile {
     private static let copySuffix = ".copy"
 
-    /// Checks a file that the system fetched, and moves it to the partial file of its download.
+    /// Checks a file that the system fetched, and moves it to the path of its download's partial file.
     ///
-    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written first and identifies the
-    /// file by its inode, so a kill in between loses neither.
+    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written before the move and
+    /// contains the file's inode, so a kill between the two does not apply the record to an older partial file.
     /// - Parameters:
     ///   - file: The path of the system's file.
     ///   - head: The final response.

@@ -41,7 +41,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Verifies and renames the delivered file, which has replaced any partial file.
+    /// Verifies and renames the delivered file, which has replaced any partial file; returns `nil` if the file must be
+    /// requested again.
     private func finish(
         _ file: DeliveredFile,
         _ session: inout PartialDownload,
@@ -66,7 +67,7 @@ extension DownloadTransfer {
         return try await complete(&session, &attempts, file.path, file.body.framing)
     }
 
-    /// Returns `nil` to request the file again; throws `connectionLost` if that happened too often.
+    /// Always returns `nil`, so that the file is requested again; throws `connectionLost` after too many requests.
     private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
         guard attempts.mayRequestAgain() else {
             throw DownloadError(.connectionLost, "The system has stopped the download repeatedly.")
