@@ -14,8 +14,8 @@ extension DownloadConfiguration {
     /// limits of background sessions.
     /// - Parameters:
     ///   - identifier: The name of the session, unique in the app.
-    ///   - sharedContainerIdentifier: The app group whose container an extension stores its files in; `nil` for an app.
-    ///   - configure: Changes the defaults.
+    ///   - sharedContainerIdentifier: The app group whose container stores the files of an extension; `nil` for an app.
+    ///   - configure: A closure that changes the default settings.
     /// - Returns: The configuration.
     public static func background(
         identifier: String,

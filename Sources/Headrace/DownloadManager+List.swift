@@ -4,7 +4,7 @@ import HeadracePlatform
 ///
 /// Operations that stop downloads return only when those downloads have stopped, even if the calling task is cancelled.
 /// Exception: called from a download's own hook, such as ``RetryPolicy/decide``, or from a task that the hook started,
-/// they do not wait for that download; if it is itself stopped, they stop waiting for the others too.
+/// they do not wait for that download; if it is among those stopped, they stop waiting for the others too.
 extension DownloadManager {
     /// Returns the downloads of a selection, in queue order.
     /// - Parameter selection: The downloads to return.
@@ -50,8 +50,8 @@ extension DownloadManager {
     /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
     /// - Parameters:
     ///   - selection: The downloads to remove.
-    ///   - deletingFiles: Whether to delete their finished or partial files as well. Files that existed before and were skipped
-    ///     remain.
+    ///   - deletingFiles: Whether to delete their finished or partial files as well. Files that already existed
+    ///     and were therefore not downloaded remain.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public nonisolated func remove(
         _ selection: DownloadSelection,

@@ -62,7 +62,7 @@ public actor DownloadManager {
     /// Starts a manager in a given environment, such as that of a test.
     /// - Parameters:
     ///   - environment: The transport, the file system and the clock.
-    ///   - background: The system's background session that downloads the files; `nil` for the transport.
+    ///   - background: The system's background session that downloads the files; `nil` if the transport downloads them.
     /// - Throws: `fileSystem` if the thread for file calls cannot be started, and any error from opening the registry.
     init(
         environment: TransferEnvironment,
@@ -272,7 +272,7 @@ public actor DownloadManager {
     }
 }
 
-/// Runs a transfer and then, on the same task, the transfer of each download that gets its slot.
+/// Runs a transfer and then, on the same task, the transfers that get its slot, one after the other.
 private func run(_ first: DownloadQueue.Run, of queue: DownloadQueue, in environment: TransferEnvironment) async {
     var next: DownloadQueue.Run? = first
     while let run = next {
@@ -289,7 +289,7 @@ private func run(_ first: DownloadQueue.Run, of queue: DownloadQueue, in environ
     }
 }
 
-/// Calls ``DownloadQueue/tick()`` after each delay that the stream yields, until the stream finishes.
+/// Calls ``DownloadQueue/tick()`` at each time of the clock that the stream yields, until the stream finishes.
 private func ring(_ alarms: AsyncStream<Duration>, for queue: DownloadQueue, _ clock: AnyClock) async {
     await withDiscardingTaskGroup { group in
         for await time in alarms {

@@ -54,7 +54,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     /// Carries out pending commands as ``takeCommands()`` does, but ignores errors, and then reads the queue.
-    /// - Returns: The downloads in queue order, and a sentence about each damage found in the registry.
+    /// - Returns: The downloads in queue order, and sentences that describe any damage found in the registry.
     /// - Throws: The same errors as ``downloads()``.
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         var earlier: Reading?
@@ -124,7 +124,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Carries out the commands that remain from a manager whose process has ended.
+    /// Carries out the commands that a manager had not carried out when its process ended.
     ///
     /// Does nothing if there are none, or if a manager uses the registry and will carry them out itself.
     /// - Throws: Any error from reading the directory or writing the registry; then the commands remain.
@@ -158,7 +158,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return if let ids { (ids, true) } else { try await post(requests) }
     }
 
-    /// Writes a command to add the downloads, for the manager that uses the registry.
+    /// Leaves a command to add the downloads for the manager that uses the registry, and waits as ``perform(_:)`` does.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await active()
@@ -246,7 +246,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return false
     }
 
-    /// Sleeps for the pause; returns `false` if the waiting time is over or the task is cancelled.
+    /// Sleeps for the pause; returns `false` if `end` has passed or the task is cancelled.
     private func sleeps(for pause: Duration, until end: ContinuousClock.Instant) async -> Bool {
         guard ContinuousClock.now < end else { return false }
         return (try? await Task.sleep(for: pause)) != nil

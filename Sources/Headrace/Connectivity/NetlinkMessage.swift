@@ -35,7 +35,7 @@ enum NetlinkMessage: Sendable, Hashable {
     case linkGone(Int32)
     case address(Address)
     case addressGone(Address)
-    /// A route; `replaces` is `true` if it replaces the route with the same metric.
+    /// A new route; `replaces` is `true` if it replaces the existing ones of the same family and metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
     /// The response to the request with this number is complete; `isWhole` is `false` if the data changed while the
@@ -44,7 +44,7 @@ enum NetlinkMessage: Sendable, Hashable {
     /// The request with this number failed with this `errno`.
     case refused(UInt32, errno: Int32)
 
-    /// Parses the messages of one read; skips invalid ones, and stops if the end of a message is unknown.
+    /// Parses the messages of one read; skips invalid messages, and stops at one with an invalid length.
     static func all(in bytes: [UInt8]) -> [NetlinkMessage] {
         var rest = NetlinkBytes(bytes[...])
         var messages: [NetlinkMessage] = []
@@ -168,14 +168,14 @@ struct NetlinkBytes: Sendable {
         }
     }
 
-    /// Returns a part of the bytes; `nil` if there are not enough.
+    /// Returns `count` bytes from an offset; `nil` if there are fewer.
     func part(from offset: Int, count: Int) -> NetlinkBytes? {
         guard offset >= 0, count >= 0, offset <= bytes.count, count <= bytes.count - offset else { return nil }
         let start = bytes.startIndex + offset
         return NetlinkBytes(bytes[start..<start + count])
     }
 
-    /// Returns the bytes after the first `count` and their padding to a multiple of four.
+    /// Returns the bytes after the first `count`, which is rounded up to a multiple of four.
     func dropping(_ count: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.dropFirst((count + 3) & ~3))
     }

@@ -1,6 +1,6 @@
 /// The links, addresses and default routes that the kernel has reported, and the network path they form.
 struct NetlinkState: Sendable {
-    /// The kinds of data to request from the kernel, one after the other, since it handles one request at a time.
+    /// The kinds of data, requested one after the other because the kernel handles only one request at a time.
     enum Kind: UInt16, Sendable, CaseIterable {
         case links = 18  // RTM_GETLINK
         case addresses = 22  // RTM_GETADDR
@@ -9,14 +9,14 @@ struct NetlinkState: Sendable {
 
     struct Question: Sendable, Hashable {
         var kind: Kind
-        /// The number that the kernel's responses repeat.
+        /// The number of the request, which the kernel repeats in its responses.
         var sequence: UInt32
     }
 
     enum Step: Sendable, Hashable {
         case query(Question)
         case none
-        /// The kernel does not supply the data.
+        /// Stop observing, because the kernel does not supply the data.
         case fail(errno: Int32)
     }
 
@@ -30,7 +30,7 @@ struct NetlinkState: Sendable {
     private var addresses: [Int32: Set<IPAddress>] = [:]
     private var routes: Set<NetlinkMessage.Route> = []
     private var question = Question(kind: .links, sequence: 0)
-    /// Whether all data of each kind has arrived.
+    /// Whether the data of all kinds has arrived.
     private var isComplete = false
     /// The request to send as soon as no messages are left to read.
     private var postponed: Question?
@@ -43,7 +43,7 @@ struct NetlinkState: Sendable {
         postponed = restart()
     }
 
-    /// Returns the scheduled request; called when no messages are left to read.
+    /// Removes and returns the scheduled request; called when no messages are left to read.
     mutating func drained() -> Question? {
         postponed.take()
     }
@@ -59,7 +59,7 @@ struct NetlinkState: Sendable {
         return question
     }
 
-    /// Applies a message; `deviceType` returns the `DEVTYPE` of an interface by its name, such as `wlan`.
+    /// Applies a message and returns the next step; `deviceType` returns an interface's `DEVTYPE`, such as `wlan`.
     mutating func apply(_ message: NetlinkMessage, deviceType: (String) -> String?) -> Step {
         switch message {
         case .link(let link):
@@ -117,7 +117,7 @@ struct NetlinkState: Sendable {
         )
     }
 
-    /// The usable links of the preferred default route of IPv4, then of IPv6.
+    /// The usable links of the IPv4 default route with the lowest metric, followed by those of the IPv6 one.
     private var defaultWays: [Link] {
         [false, true].flatMap { isIPv6 in
             let ways = routes.filter { $0.isIPv6 == isIPv6 }.sorted { $0.metric < $1.metric }.lazy.map { route in

@@ -40,7 +40,7 @@ struct NetworkAdmission: Sendable {
         _ = update(path)
     }
 
-    /// Sets the path; returns whether existing connections may be unusable on it.
+    /// Sets the path; returns `true` if an address of the last working path is gone, which may break connections.
     mutating func update(_ path: NetworkPath?) -> Bool {
         self.path = path
         guard let path, path.isUp else { return false }

@@ -46,7 +46,7 @@ public final class NetworkMonitor: Sendable {
         observer = nil
     }
 
-    /// The current path; `nil` before the system first reports it, or always if the system does not report paths.
+    /// The current path; `nil` if the system has not reported it yet, does not report paths, or has stopped reporting.
     public var path: NetworkPath? {
         observer?.refresh()
         return cell.state.withLock { $0.path }
@@ -57,7 +57,7 @@ public final class NetworkMonitor: Sendable {
     /// A slow reader misses intermediate paths, but never the last one. The stream ends when the reading task is cancelled.
     public var paths: AsyncStream<NetworkPath?> { follow().paths }
 
-    /// Returns a stream of paths and its continuation, with which the caller ends the observation.
+    /// Returns a stream of paths and its continuation; the caller finishes the continuation to end the stream.
     func follow() -> (paths: AsyncStream<NetworkPath?>, end: AsyncStream<NetworkPath?>.Continuation) {
         let (paths, continuation) = AsyncStream.makeStream(of: NetworkPath?.self, bufferingPolicy: .bufferingNewest(1))
         let follower = cell.state.withLock { state in

@@ -76,7 +76,7 @@ final class NetworkPathObserver: Sendable {
             }
         }
 
-        /// Receives the next messages; returns `nil` if none are available.
+        /// Receives the next messages; returns `nil` if none are left, and an empty array if the caller must try again.
         private func receive(_ state: inout State) -> [NetlinkMessage]? {
             var (count, failure) = (0, Int32(0))
             let bytes = [UInt8](unsafeUninitializedCapacity: Self.bufferBytes) { buffer, used in

@@ -53,7 +53,7 @@ extension BodyEvaluation {
 }
 
 extension RangeRequest {
-    /// Returns the reason why the response may be of another version than the received bytes; `nil` if they match.
+    /// Returns how the response's metadata shows another version than that of the received bytes; `nil` if both match.
     fileprivate func change(from known: RepresentationMetadata, to new: RepresentationMetadata) -> RestartReason? {
         do throws(RestartReason) {
             try compareShape(of: new, with: known)
@@ -64,7 +64,7 @@ extension RangeRequest {
         }
     }
 
-    /// Whether the response must not replace the received bytes: it has another media type, and is a page or shorter.
+    /// Whether the response must not replace the received bytes: its media type differs, and it is HTML or shorter.
     fileprivate func isUnexpected(_ new: RepresentationMetadata) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
         if let expectedSize, new.totalBytes == expectedSize { return false }

@@ -22,7 +22,7 @@ struct BodyEvaluation {
         }
     }
 
-    /// Returns where to write the body, whose range may be shorter or longer than requested and may begin earlier.
+    /// Returns where to write the body, whose range may differ from the requested range, but must contain its start.
     func accept(
         _ range: Range<Int64>,
         of total: Int64?,

@@ -31,8 +31,8 @@ package enum BodyFraming: Sendable, Hashable {
         }
     }
 
-    /// Returns the length that all `Content-Length` fields agree on; they may repeat, but not contradict, each other
-    /// (RFC 9110, section 8.6).
+    /// Returns the length that all `Content-Length` fields state, `nil` if there are none; throws `protocolViolation`
+    /// if a length is invalid or two differ (RFC 9110, section 8.6).
     private static func contentLength(_ values: [String]) throws(DownloadError) -> Int64? {
         var result: Int64?
         for value in values {

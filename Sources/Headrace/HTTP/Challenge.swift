@@ -51,7 +51,7 @@ extension FieldScanner {
         if ahead.isAtEnd || ahead.next == UInt8(ascii: ",") { self = ahead }
     }
 
-    /// Reads the parameters of one challenge, up to the next scheme: a name without a value.
+    /// Reads the parameters of one challenge, up to the first name without a value, which is the next scheme.
     private mutating func parameters() -> [String: String] {
         var parameters: [String: String] = [:]
         while true {
