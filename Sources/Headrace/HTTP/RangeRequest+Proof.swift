@@ -87,7 +87,7 @@ extension RangeRequest {
     /// The number of received bytes at the beginning of the range.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
-    /// Whether the given check can show later that the bytes are of one version, although no validator matches.
+    /// Whether `proof` can show later that the bytes are of one version, although no validator matches.
     ///
     /// A checksum always can; an overlap only if there is no strong validator and no validator has changed.
     private func isVerifiable(

@@ -18,7 +18,7 @@ package struct ResponseHead: Sendable, Hashable {
     var refusedLogin: String?
     /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
     var login: Credential?
-    /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
+    /// The time of receipt by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
     /// A cheap hash of each field's name, which speeds up the dozen lookups that each response needs.
     private var keys: [Int]

@@ -64,7 +64,7 @@ struct PieceDigester: Sendable {
     private let pieces: ReceivedPieces
     /// Computes the digest of the current piece; `nil` if the piece was not received from its first byte.
     private var digester: Digester?
-    /// The position in the file of the next byte.
+    /// The position in the file after the last added byte; bytes at another position do not continue the current piece.
     private var position: Int64 = 0
 
     init(_ pieces: ReceivedPieces) {

@@ -77,7 +77,7 @@ struct Verification: Sendable {
         isBound = true
     }
 
-    /// Adds bytes at a position in the file to the digest; ignores them unless they follow the bytes that it covers.
+    /// Adds bytes at a position in the file to the digest; ignores them unless they directly follow those it covers.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         guard let digest, offset == digestedBytes else { return }
         digest.update(bytes)

@@ -64,8 +64,7 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Returns whether an entry may be for a file with this name or, with `inAnyFolder`, the same last path
-    /// component.
+    /// Returns whether an entry may be for a file with this name; with `inAnyFolder`, the last component is enough.
     ///
     /// An entry without a name may be for any file.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
@@ -76,8 +75,8 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// The first entries found count, in this order: with the same name, ignoring a leading `./`; with the longest
-    /// ending of the name's path; with another path that has the same last component; without a name.
+    /// Only the first of these groups that has entries counts: those with the same name, ignoring a leading `./`; with
+    /// the longest ending of the name's path; with the same last component; without a name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }

@@ -41,7 +41,7 @@ public struct DownloadConfiguration: Sendable {
     /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
     /// are also retried.
     public var stallTimeout: Duration = .seconds(30)
-    /// The minimum speed in bytes per second, or `nil`; a transfer that is slower for ``stallTimeout`` is stalled.
+    /// The minimum speed in bytes per second, or `nil` for none; a transfer slower for ``stallTimeout`` is stalled.
     ///
     /// Only the time spent waiting for the server counts, not the time of slow disk writes.
     public var minimumSpeed: Int64?
@@ -112,7 +112,7 @@ public struct DownloadConfiguration: Sendable {
     /// without user, password and query. With this setting or `ifChanged`, a file is synced before its version is
     /// saved, even if ``durability`` does not require that.
     public var storesOrigin = false
-    /// A PEM file of certificate authorities that replace the system's.
+    /// A PEM file of certificate authorities that replace the system's; `nil` to use the system's.
     ///
     /// An app on Apple platforms needs `NSExceptionAllowsInsecureHTTPLoads` for the domains, since App Transport
     /// Security does not know these authorities: see <doc:Transports>.
