@@ -20,7 +20,7 @@ struct RangeRequest: Sendable, Hashable {
     var deferredVerification: DeferredVerification?
     /// The required size of the file in bytes; `nil` if it is unknown.
     var expectedSize: Int64?
-    /// The condition that the server's version differs from the local file's, ignored if ``range`` is set; `nil` for none.
+    /// The condition that the server's version differs from the local file's; ignored if there is a ``range``.
     var condition: Precondition?
     /// Whether the request finds out if the received bytes, all of one response, are already the whole file.
     var verifiesEnd = false

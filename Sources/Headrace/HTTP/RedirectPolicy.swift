@@ -67,8 +67,8 @@ struct RedirectChain: Sendable {
 
     /// Begins the chain at one of the sources of a request.
     ///
-    /// A source with another origin than the request gets no secret fields. If only a response advertised the source, it
-    /// gets none of the caller's fields.
+    /// A source with another origin than the request gets no secret fields. If only a response advertised the source,
+    /// it gets none of the caller's fields.
     init(
         _ request: borrowing DownloadRequest,
         at source: URL,
