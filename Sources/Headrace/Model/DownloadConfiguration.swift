@@ -41,7 +41,7 @@ public struct DownloadConfiguration: Sendable {
     /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
     /// are also retried.
     public var stallTimeout: Duration = .seconds(30)
-    /// The minimum speed in bytes per second; a transfer below it for ``stallTimeout`` is stalled; `nil` for no minimum.
+    /// The minimum speed in bytes per second; a transfer below it for ``stallTimeout`` is stalled; `nil` for none.
     ///
     /// Only the time spent waiting for the server counts, not the time of slow disk writes.
     public var minimumSpeed: Int64?
