@@ -20,15 +20,15 @@ struct EntityTag: Sendable, Hashable {
 
     private static let weakness = "W/"
 
-    /// Whether the tag is weak, so that two versions with different bytes may share it.
+    /// Whether the tag is weak; versions with different bytes may share a weak tag.
     var isWeak: Bool { text.hasPrefix(Self.weakness) }
 
-    /// Compares tags by the strong comparison of section 8.8.3.2, the only one that guarantees identical bytes.
+    /// Whether the tags match by the strong comparison (section 8.8.3.2), the only one that guarantees identical bytes.
     func provesSameBytes(as other: EntityTag) -> Bool {
         !isWeak && !other.isWeak && text == other.text
     }
 
-    /// Compares tags by the weak comparison, which ignores `W/`.
+    /// Whether the tags match by the weak comparison, which ignores `W/`.
     func isWeaklyEqual(to other: EntityTag) -> Bool {
         opaque == other.opaque
     }

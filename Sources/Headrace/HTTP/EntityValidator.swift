@@ -1,13 +1,13 @@
 /// A validator that shows that the bytes of two responses belong to one version (RFC 9110, sections 8.8 and 13.1.5).
 enum EntityValidator: Sendable, Hashable {
     case strong(EntityTag)
-    /// The date as received, since servers compare it exactly.
+    /// The `Last-Modified` date as received, since servers compare its text exactly.
     case lastModified(String)
 
-    /// The number of seconds by which `Last-Modified` must precede `Date`, so that no later change has the same date.
+    /// The minimum number of seconds by which `Last-Modified` must precede `Date` to be a strong validator.
     private static let dateMargin: Int64 = 60
 
-    /// Creates the validator of a representation; returns `nil` if none of its validators is strong.
+    /// Creates the validator of a representation; returns `nil` if it is encoded or has no strong validator.
     ///
     /// If the entity tag is weak or malformed, the date is not used either (section 13.1.5).
     init?(of representation: RepresentationMetadata) {

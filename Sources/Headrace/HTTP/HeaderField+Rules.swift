@@ -1,25 +1,25 @@
 extension HeaderField {
-    /// Names of fields that a caller cannot set, since the library relies on its own values for them.
+    /// Names of the fields that a caller cannot set, because the library determines their values.
     private static let reserved: Set<String> = [
         "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",
     ]
 
-    /// Word endings that mark the value of a field as a secret, as in `X-Auth-Token`, `Proxy-Authorization` or `X-ApiKey`.
+    /// Endings of words in a field name that mark the value as a secret, as in `X-Auth-Token` or `X-ApiKey`.
     ///
-    /// A rule rather than a list of names: services invent their own fields, and an unlisted one would leak to other origins.
+    /// A rule rather than a list of names: services invent their own fields, and secrets in unlisted ones would leak.
     private static let secretEndings = [
         "authorization", "authentication", "cookie", "token", "secret", "password", "passwd", "credential",
         "credentials",
         "apikey", "accesskey", "authkey", "jwt",
     ]
 
-    /// Last words of names whose values are secrets, as in `X-Api-Key` or `X-JFrog-Art-Api`.
+    /// Last words of field names that mark the value as a secret, as in `X-Api-Key` or `X-JFrog-Art-Api`.
     private static let secretLastWords: Set<String> = ["key", "auth", "api"]
 
     /// Names of fields that end in `key` although the value is not a secret.
     private static let harmlessKeys: Set<String> = ["idempotency-key", "sec-websocket-key", "surrogate-key"]
 
-    /// Names of fields without secrets that must not follow a redirect to another origin (RFC 9110, section 15.4).
+    /// Names of fields that hold no secret but must not be sent to another origin (RFC 9110, section 15.4).
     private static let bound: Set<String> = ["origin", "referer"]
 
     static let authorization = "Authorization"
@@ -28,7 +28,7 @@ extension HeaderField {
 
     /// Whether the value is a secret, which is never written to disk.
     ///
-    /// `Referer` and `Origin` are not credentials, and many servers require them.
+    /// `Referer` and `Origin` are not credentials; they are saved, because many servers require them.
     package var isCredential: Bool { isSecret || Self.namesSecret(name) }
 
     private static func namesSecret(_ name: String) -> Bool {

@@ -5,12 +5,12 @@
 enum Precondition: Sendable, Hashable {
     /// `If-None-Match` with the tag of the existing version (section 13.1.2).
     case noneMatch(EntityTag)
-    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
+    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL it came from.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; returns `nil` if its tag is unusable or, without a tag, its date weak.
+    /// Creates the condition for a version; `nil` if its tag is unusable or, without a tag, if its date is weak.
     ///
-    /// A later change may share a weak date.
+    /// A date is weak if a later change of the file may have the same date.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
@@ -35,7 +35,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// The validator in text form; a date follows the fingerprint of its URL.
+    /// The condition as text: the tag, or the fingerprint of the URL followed by the date.
     var text: String {
         switch self {
         case .noneMatch(let tag): tag.text
@@ -55,7 +55,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a 304 response is about another version than that of the condition (section 15.4.5).
+    /// Whether a 304 response is for another version than the existing file's (section 15.4.5).
     ///
     /// Many servers send a 304 whenever their file is not newer than the date in the condition. The server's file may
     /// therefore be an older version or, after a redirect to another URL, another file.
@@ -67,7 +67,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a response with a body has the version of the existing file, because the server ignored the condition.
+    /// Whether a response with a body has the existing file's version; then the server ignored the condition.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):

@@ -5,7 +5,7 @@ extension RangeRequest {
         case nothingHeld
         case entityTag
         case lastModified
-        /// A checksum or overlap will verify the bytes later; a mismatch then may mean that two versions were mixed.
+        /// No validator matches, but a checksum or overlap will verify the bytes; a mismatch may mean mixed versions.
         case later(DeferredVerification)
     }
 
@@ -27,7 +27,7 @@ extension RangeRequest {
         }
     }
 
-    /// Throws if a property differs that must match even if a checksum will verify the file.
+    /// Throws if either version is encoded or their sizes differ, even if a checksum will verify the file.
     func compareShape(of new: RepresentationMetadata, with known: RepresentationMetadata) throws(RestartReason) {
         guard known.contentCoding == nil, new.contentCoding == nil else { throw .contentCoding }
         if let old = known.totalBytes, let new = new.totalBytes, old != new {
@@ -71,7 +71,8 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Whether the received bytes are the whole file: the response has the same total size and no other version.
+    /// Whether a response shows that the received bytes are the whole file: its total size is their number, and no
+    /// validator contradicts it.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {
         guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
             return false
@@ -86,9 +87,9 @@ extension RangeRequest {
     /// The number of received bytes at the beginning of the range.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
-    /// Whether the bytes can be verified later.
+    /// Whether `proof` can show later that the bytes are of one version, although no validator matches.
     ///
-    /// A checksum always suffices; an overlap does not if there is a strong validator or if a validator has changed.
+    /// A checksum always can; an overlap only if there is no strong validator and no validator has changed.
     private func isVerifiable(
         by proof: DeferredVerification,
         _ part: RepresentationMetadata,

@@ -1,10 +1,10 @@
 /// A request for a file or a range of it, with the state that its response must match.
 struct RangeRequest: Sendable, Hashable {
-    /// How combined bytes are verified later if no validator matches now.
+    /// How received and new bytes are verified later if no validator shows that they are of one version.
     enum DeferredVerification: Sendable, Hashable {
-        /// The caller supplied a checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
+        /// By the caller's checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
         case checksum
-        /// The range begins with bytes already received, which the transfer compares with the new ones.
+        /// By an overlap: the range begins with bytes already received, which the transfer compares with the new ones.
         case overlap
     }
 
@@ -20,9 +20,9 @@ struct RangeRequest: Sendable, Hashable {
     var deferredVerification: DeferredVerification?
     /// The required size of the file in bytes; `nil` if it is unknown.
     var expectedSize: Int64?
-    /// The condition that the server's version differs from the existing local file; only for requests for the whole file.
+    /// The condition that the server's version differs from the local file's; ignored if there is a ``range``.
     var condition: Precondition?
-    /// Whether only the end of the file is uncertain: the received bytes are of one response and may be the whole file.
+    /// Whether the request finds out if the received bytes, all of one response, are already the whole file.
     var verifiesEnd = false
 
     /// The number of received bytes that are requested again for comparison.
@@ -33,7 +33,7 @@ struct RangeRequest: Sendable, Hashable {
 }
 
 extension RangeRequest {
-    /// Creates a request for more bytes of a partially received version; throws if no response could be validated.
+    /// Creates a request for more bytes of a partially received version; throws the reason why it cannot be continued.
     init(
         continuing known: RepresentationMetadata,
         with range: ByteRange,

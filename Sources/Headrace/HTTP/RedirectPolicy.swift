@@ -67,8 +67,8 @@ struct RedirectChain: Sendable {
 
     /// Begins the chain at one of the sources of a request.
     ///
-    /// Secret fields are sent only to the request's own origin. A source that only a response advertised gets none of
-    /// the caller's fields.
+    /// A source with another origin than the request gets no secret fields. If only a response advertised the source,
+    /// it gets none of the caller's fields.
     init(
         _ request: borrowing DownloadRequest,
         at source: URL,
@@ -97,7 +97,7 @@ struct RedirectChain: Sendable {
         count += 1
     }
 
-    /// Moves a login from the URL to an `Authorization` field, unless the fields already contain one.
+    /// Sets the URL without its login, which becomes an `Authorization` field unless there is one already.
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }

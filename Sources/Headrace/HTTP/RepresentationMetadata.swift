@@ -107,7 +107,7 @@ extension ResponseHead {
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil
     }
 
-    /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3); `nil` if the field is missing.
+    /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3); `nil` if it has neither `bytes` nor `none`.
     ///
     /// The field is only a hint: a server may still ignore `Range`.
     var acceptsRanges: Bool? {

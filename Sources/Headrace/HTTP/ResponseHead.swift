@@ -18,7 +18,7 @@ package struct ResponseHead: Sendable, Hashable {
     var refusedLogin: String?
     /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
     var login: Credential?
-    /// When the response was received, by the clock of this machine; `nil` if the transport did not record it.
+    /// The time of receipt by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
     /// A cheap hash of each field's name, which speeds up the dozen lookups that each response needs.
     private var keys: [Int]
@@ -37,7 +37,7 @@ package struct ResponseHead: Sendable, Hashable {
         keys = fields.map { Self.key(of: $0.name) }
     }
 
-    /// Returns the values of all fields with this lower-case name, in order.
+    /// Returns the values of all fields with a name, in order; `name` must be in lower case.
     func values(_ name: String) -> [String] {
         let key = Self.key(of: name)
         var values: [String] = []
@@ -55,7 +55,7 @@ package struct ResponseHead: Sendable, Hashable {
         }
     }
 
-    /// Returns the values of all fields with this lower-case name, in order, up to `maxBytes` bytes in total.
+    /// Like ``values(_:)``, but returns only the first values, up to `maxBytes` bytes in total.
     func values(_ name: String, maxBytes: Int) -> ArraySlice<String> {
         var rest = maxBytes
         return values(name).prefix { value in

@@ -40,7 +40,7 @@ struct ResponseHeadParser: Sendable {
         self.url = url
     }
 
-    /// Consumes one line, including its line ending.
+    /// Consumes one line, including its line ending; returns the head if the line completes it.
     mutating func consume(_ line: UnsafeRawBufferPointer) -> Step {
         byteCount += line.count
         guard byteCount <= Self.maxBytes else {
@@ -119,8 +119,8 @@ struct ResponseHeadParser: Sendable {
 
     /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
-    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. In a field that determines
-    /// the length of the body, it makes the name invalid, since other implementations may have ignored the field.
+    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. But it makes the
+    /// name of a field that determines the body's length invalid, since a proxy may have ignored that field.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }

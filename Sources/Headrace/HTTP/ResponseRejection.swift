@@ -30,7 +30,7 @@ enum ResponseRejection: Sendable, Hashable {
         }
     }
 
-    /// The status code, if it is the reason; otherwise `nil`.
+    /// The status code of the response, if the response is rejected for its status; otherwise `nil`.
     var statusCode: Int? {
         switch self {
         case .status(let status): status

@@ -94,7 +94,7 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether the request continues bytes with a strong validator, so that any response shows whether it matches.
+    /// Whether the received bytes have a strong validator, so that a response itself shows if it is of their version.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }

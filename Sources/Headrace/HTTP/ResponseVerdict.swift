@@ -16,7 +16,7 @@ enum ResponseVerdict: Sendable, Hashable {
     case complete(totalBytes: Int64)
     /// The request may be repeated after the delay that the server requested, if any.
     case retry(ResponseRejection, after: Duration?)
-    /// Repeating the request would not help.
+    /// The response is unusable, and repeating the request would not help.
     case fail(ResponseRejection)
 }
 
@@ -57,7 +57,7 @@ extension BodyPlacement {
     /// Whether only the end of an HTTP/2 stream marks the end of the body.
     var endsWithStream: Bool { framing == .stream && length == nil }
 
-    /// Returns the placement of the rest of the body, after its bytes before `offset` were written.
+    /// Returns the placement of the rest of the body, once its bytes before `offset` in the file have been written.
     func rest(from offset: Int64) -> BodyPlacement {
         var rest = self
         rest.skippedBytes = 0

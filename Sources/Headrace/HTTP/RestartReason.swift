@@ -18,7 +18,7 @@ enum RestartReason: Error, Sendable, Hashable {
     case validatorMissing
     /// The bytes that were requested again for comparison differ from the received ones.
     case overlapDiffers
-    /// The response repeats received bytes and contains no new ones.
+    /// The response contains only bytes that were received before, although the file does not end with them.
     case overlapMissing
     /// The server sent `Accept-Ranges: none`.
     case rangesRefused
@@ -39,7 +39,7 @@ enum RestartReason: Error, Sendable, Hashable {
     case unverifiedEnd
     /// The server responded with status 412.
     case preconditionFailed
-    /// A 416 response; the length, if the server sent one, is too short for the range or for the file.
+    /// A 416 response; the length, if the server sent one, leaves no bytes to request or is below the known size.
     case unsatisfiable(length: Int64?)
     /// A 416 response, although the length that the server sent includes the requested bytes.
     case partRefused(length: Int64)

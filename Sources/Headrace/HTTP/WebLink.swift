@@ -7,7 +7,7 @@ struct WebLink: Sendable, Hashable {
 
     /// The text between `<` and `>`: a URL, possibly relative to the requested one.
     let target: String
-    /// The parameters in order; names are in lower case, and a missing value is empty.
+    /// The parameters in order; the names are in lower case, and the value is empty if it is missing.
     private let parameters: [(name: String, value: String)]
 
     /// Returns the value of the first parameter with this lower-case name, or `nil` if there is none.

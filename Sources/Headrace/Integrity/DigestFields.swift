@@ -32,7 +32,7 @@ struct DigestFields: Sendable, Hashable {
         return values.joined(separator: ", ")
     }
 
-    /// Parses the checksums of the hash functions registered as active; the others are too weak (RFC 9530, section 5).
+    /// Parses the SHA-256 and SHA-512 checksums; the registry marks all others as deprecated (RFC 9530, section 5).
     private static func structured(_ text: String) -> [Checksum] {
         guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
         return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in

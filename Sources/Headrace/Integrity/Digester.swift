@@ -64,7 +64,7 @@ final class Digester: Sendable {
         if hr_digest_update(context, bytes.baseAddress, bytes.count) != 1 { hasFailed = true }
     }
 
-    /// Returns the checksum of all bytes; must be called once, at the end.
+    /// Completes the computation and returns the checksum of all bytes; must be called only once.
     ///
     /// Throws `digestUnavailable` if the system failed to compute it.
     func finalize() throws(DownloadError) -> Checksum {

@@ -15,7 +15,7 @@ struct FileExpectations: Sendable, Hashable {
             || size != nil && size != other.size
     }
 
-    /// Returns these expectations combined with `others` for the same file, whose piece hashes take precedence.
+    /// Returns the combination of these expectations and `others`; the piece hashes of `others` take precedence.
     ///
     /// Throws `invalidRequest` if the expectations contradict each other.
     func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {

@@ -5,7 +5,7 @@ import HeadracePlatform
 /// A mirror is useful only if a checksum verifies the complete file; the caller decides whether an http mirror of an
 /// https file is allowed.
 struct MirrorLink: Sendable, Hashable {
-    /// The maximum number of mirrors in one response.
+    /// The maximum number of mirrors used from one response.
     static let maxCount = 64
     private static let lastPriority = 999_999
 

@@ -25,7 +25,7 @@ struct ReceivedPieces: Sendable, Hashable {
         digests = Array(repeating: 0, count: Int((fileSize - 1) / length + 1))
     }
 
-    /// Restores the digests from a resume record; returns `nil` if their number does not match.
+    /// Restores the digests from a resume record; returns `nil` if their number does not match the file size.
     init?(fileSize: Int64, digests: [UInt64]) {
         self.init(fileSize: fileSize)
         guard digests.count == self.digests.count else { return nil }
@@ -52,8 +52,8 @@ struct ReceivedPieces: Sendable, Hashable {
         for index in digests.indices where digests[index] != 0 && !held.contains(range(index)) { digests[index] = 0 }
     }
 
-    /// Returns the first 64 bits of a checksum as the digest to store: enough to detect accidental changes, and never
-    /// 0.
+    /// Returns the first 64 bits of a checksum as the digest to store, which is enough to detect accidental changes;
+    /// never 0, which means no digest.
     static func digest(_ checksum: Checksum) -> UInt64 {
         max(1, checksum.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
@@ -64,7 +64,7 @@ struct PieceDigester: Sendable {
     private let pieces: ReceivedPieces
     /// Computes the digest of the current piece; `nil` if the piece was not received from its first byte.
     private var digester: Digester?
-    /// The position in the file of the next byte.
+    /// The position in the file after the last added byte; bytes at another position do not continue the current piece.
     private var position: Int64 = 0
 
     init(_ pieces: ReceivedPieces) {

@@ -35,7 +35,7 @@ struct Verification: Sendable {
         if let checksum = request.checksums.strongest { expected = checksum }
     }
 
-    /// Restores the server's checksum from the resume record of an earlier run.
+    /// Restores the server's checksum from the resume record of an earlier run, unless a checksum is already known.
     ///
     /// Since some of the received bytes may be from mirrors, only the origin server may change this checksum.
     mutating func resume(with checksum: Checksum?) {
@@ -77,7 +77,7 @@ struct Verification: Sendable {
         isBound = true
     }
 
-    /// Adds bytes at a position in the file to the digest, if they follow the bytes that the digest covers.
+    /// Adds bytes at a position in the file to the digest; ignores them unless they directly follow those it covers.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         guard let digest, offset == digestedBytes else { return }
         digest.update(bytes)
@@ -91,7 +91,7 @@ struct Verification: Sendable {
 
     /// Removes and returns the digest, with the offset of the first byte that it does not cover.
     ///
-    /// If it has another algorithm or covers more than `heldBytes` bytes, returns a new digest and offset 0.
+    /// If there is none for the algorithm, or it covers more than `heldBytes` bytes, returns a new digest and offset 0.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64

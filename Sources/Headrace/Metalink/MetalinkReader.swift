@@ -83,7 +83,7 @@ struct MetalinkReader {
         problem = problem ?? reason
     }
 
-    /// Returns the name of a file, made safe, or a placeholder if it has no usable name.
+    /// Reserves and returns the name of a file, made safe, or a placeholder if the file has no usable name.
     private mutating func safeName(_ path: String?) -> String {
         guard let path else {
             reject("it has no name")
@@ -102,7 +102,7 @@ struct MetalinkReader {
         return name
     }
 
-    /// Returns a unique placeholder for the name of a file.
+    /// Reserves and returns a unique placeholder for the name of a file.
     private mutating func placeholderName() -> String {
         var number = names.count + 1
         while !names.insert("unnamed (\(number))").inserted { number += 1 }
@@ -161,7 +161,7 @@ struct MetalinkReader {
 
     // MARK: Elements
 
-    /// Returns the next child element in the Metalink namespace; `nil` at the end of the open element.
+    /// Reads the start tag of the next child element in the Metalink namespace; `nil` at the end of the open element.
     private mutating func nextChild() throws(Failure) -> (String, [XMLReader.Name: String])? {
         while let event = try xml.next() {
             switch event {
@@ -175,7 +175,7 @@ struct MetalinkReader {
         return nil
     }
 
-    /// Returns the text of the open element without surrounding whitespace, and consumes the end tag.
+    /// Reads the rest of the open element, including its end tag; returns its text without surrounding whitespace.
     private mutating func text() throws(Failure) -> String {
         var text = ""
         while let event = try xml.next() {

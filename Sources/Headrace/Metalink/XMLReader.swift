@@ -1,7 +1,7 @@
 /// Parses a small and strict subset of XML 1.0, one event at a time: elements, attributes, text and namespaces.
 ///
 /// Document types are rejected, as are all but the five predefined entities, so a document can neither expand itself
-/// nor refer to other resources. Only UTF-8 is supported. A malformed part throws when the reader reaches it.
+/// nor refer to other resources. Only UTF-8 is supported. ``next()`` throws when it reaches a malformed part.
 struct XMLReader {
     /// The name of an element or attribute, with its namespace.
     struct Name: Hashable {
@@ -35,7 +35,7 @@ struct XMLReader {
     }
 
     private let bytes: [UInt8]
-    /// The offset of the next event.
+    /// The offset in bytes at which the next event is read.
     private(set) var offset = 0
     private var open: [Open] = []
     private var bindings: [(prefix: String, namespace: String)] = [
@@ -45,7 +45,7 @@ struct XMLReader {
     /// Whether the end of an element such as `<a/>` must be returned next.
     private var pendingEnd = false
 
-    /// Creates a reader for a document; throws if the document is not UTF-8.
+    /// Creates a reader for a document; throws if it is not UTF-8 or its XML declaration is invalid.
     init(_ bytes: [UInt8]) throws(Failure) {
         self.bytes = bytes
         guard String(validating: bytes, as: UTF8.self) != nil else {
@@ -55,7 +55,7 @@ struct XMLReader {
         if startsWith("<?xml") { try readDeclaration() }
     }
 
-    /// Returns the next event, or `nil` at the end of the document; throws if the next part is malformed.
+    /// Reads and returns the next event, or `nil` at the end of the document; throws if the next part is malformed.
     mutating func next() throws(Failure) -> Event? {
         if pendingEnd { return endElement() }
         var text: [UInt8] = []

@@ -105,7 +105,7 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
         self = algorithm
     }
 
-    /// Splits a text into the hash function that it begins with and the remaining text; returns `nil` if it names none.
+    /// Splits a text into the hash function that it begins with and the remaining text; `nil` if it begins with none.
     fileprivate static func prefix(of text: String) -> (Self, Substring)? {
         let start = text.prefix(10).lowercased()
         for algorithm in allCases {
@@ -123,7 +123,7 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
 }
 
 extension Sequence<Checksum> {
-    /// The checksum of the strongest hash function; the first one if there are several.
+    /// The checksum with the strongest hash function, the first one if several have it; `nil` if there are none.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
 
     /// A hash function with several different checksums, which no file can match at once; `nil` if there is none.

@@ -64,8 +64,7 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Returns whether an entry may be for a file with this name or, with `inAnyFolder`, for any path that ends with
-    /// it.
+    /// Returns whether an entry may be for a file with this name; with `inAnyFolder`, the last component is enough.
     ///
     /// An entry without a name may be for any file.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
@@ -76,8 +75,8 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Entries are searched in this order: the same name, ignoring a leading `./`; the longest ending of the name's
-    /// path; another path with the same last component; no name.
+    /// Only the first of these groups that has entries counts: those with the same name, ignoring a leading `./`; with
+    /// the longest ending of the name's path; with the same last component; without a name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
@@ -183,7 +182,7 @@ extension ChecksumList.Entry {
 }
 
 extension String {
-    /// The bytes of the path without a leading `./`; strings that are equal in Unicode may name different files.
+    /// The path without a leading `./`; as bytes, since strings that are equal in Unicode may name different files.
     fileprivate var withoutCurrentFolder: [UInt8] {
         var rest = self[...].utf8
         while rest.starts(with: "./".utf8) { rest.removeFirst(2) }

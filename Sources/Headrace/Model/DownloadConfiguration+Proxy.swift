@@ -33,7 +33,7 @@ extension DownloadConfiguration {
 }
 
 extension DownloadConfiguration.Proxy: CustomStringConvertible, CustomReflectable {
-    /// The proxy, without user and password.
+    /// The proxy as text, without user and password.
     public var description: String {
         switch self {
         case .environment: "environment"

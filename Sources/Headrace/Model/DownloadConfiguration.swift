@@ -41,7 +41,7 @@ public struct DownloadConfiguration: Sendable {
     /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
     /// are also retried.
     public var stallTimeout: Duration = .seconds(30)
-    /// The speed in bytes per second below which a transfer is stalled after ``stallTimeout``; `nil` for no minimum.
+    /// The minimum speed in bytes per second; a transfer below it for ``stallTimeout`` is stalled; `nil` for none.
     ///
     /// Only the time spent waiting for the server counts, not the time of slow disk writes.
     public var minimumSpeed: Int64?
@@ -65,9 +65,9 @@ public struct DownloadConfiguration: Sendable {
     public var checksServerDigests = true
     /// The maximum size of a file in bytes; `nil` for no limit.
     ///
-    /// A file that is announced as larger is rejected before its first byte; a file of unknown size is stopped at the
-    /// limit. In both cases the download fails with ``DownloadError/Code/fileTooLarge``, and the bytes received so far
-    /// are retained.
+    /// A file that the server announces as larger is rejected before its first byte; a file of unknown size is stopped
+    /// when it exceeds the limit. In both cases the download fails with ``DownloadError/Code/fileTooLarge``, and the
+    /// received bytes are retained.
     public var maxFileSize: Int64?
     /// The maximum number of redirects that a request follows.
     public var maxRedirects = 20
@@ -91,7 +91,7 @@ public struct DownloadConfiguration: Sendable {
     ///
     /// The closure runs on the network thread and must return immediately.
     public var allowsAddress: (@Sendable (IPAddress) -> Bool)?
-    /// Whether partial files of earlier runs are resumed.
+    /// Whether partial files of earlier runs are resumed; otherwise they are downloaded again from the start.
     public var resumesPartialDownloads = true
     /// Whether downloads wait while there is no network, without using up retries.
     ///
@@ -101,18 +101,18 @@ public struct DownloadConfiguration: Sendable {
     public var waitsForConnectivity = true
     /// The policy for retries after failures.
     public var retryPolicy = RetryPolicy()
-    /// Whether files and resume records survive a power failure.
+    /// The kinds of failure that finished files and resume records survive; by default, even power failures.
     public var durability = Durability.full
-    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, unless in the future.
+    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, if not in the future.
     public var setsRemoteTime = true
     /// Whether the source URL and version of every finished file are saved in its extended attributes.
     ///
     /// Even if this setting is `false`, both are saved for requests with ``DownloadRequest/RefetchPolicy/ifChanged``,
     /// and the version alone for requests with ``DownloadRequest/RefetchPolicy/unlessCurrent``. The URL is saved
-    /// without user, password and query. A file with this setting or `ifChanged` is synced first, even if
-    /// ``durability`` does not require that.
+    /// without user, password and query. With this setting or `ifChanged`, a file is synced before its version is
+    /// saved, even if ``durability`` does not require that.
     public var storesOrigin = false
-    /// A PEM file of certificate authorities that replace the system's.
+    /// A PEM file of certificate authorities that replace the system's; `nil` to use the system's.
     ///
     /// An app on Apple platforms needs `NSExceptionAllowsInsecureHTTPLoads` for the domains, since App Transport
     /// Security does not know these authorities: see <doc:Transports>.

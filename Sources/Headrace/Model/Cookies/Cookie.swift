@@ -22,7 +22,7 @@ struct Cookie: Sendable, Hashable {
         return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)
     }
 
-    /// Returns whether the cookie could shadow `other`, a secure cookie of the same name (RFC 6265bis, section 5.7).
+    /// Returns whether `other` is a secure cookie of the same name that this one could hide (RFC 6265bis, section 5.7).
     func hides(_ other: Cookie) -> Bool {
         other.isSecure && name == other.name && path.isBelow(path: other.path)
             && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
@@ -64,7 +64,7 @@ extension Cookie {
         if domain == scope.host, !Self.hasDot(domain) { isHostOnly = true }
     }
 
-    /// Whether the cookie has the properties that its name prefix requires (RFC 6265bis, section 4.1.3).
+    /// Whether the cookie is as its name prefix, `__Host-` or `__Secure-`, requires (RFC 6265bis, section 4.1.3).
     private var satisfiesPrefix: Bool {
         let name = name.lowercased()
         if name.hasPrefix("__host-") { return isSecure && isHostOnly && path == "/" }
@@ -80,7 +80,7 @@ extension Cookie {
 
     static func hasDot(_ domain: String) -> Bool { domain.utf8.contains(UInt8(ascii: ".")) }
 
-    /// Splits a text at a scalar, because a separator before a combining mark is not a `Character` of its own.
+    /// Splits a text at a Unicode scalar, since a separator before a combining mark is not a `Character` of its own.
     private static func split(_ text: Substring, at separator: Unicode.Scalar, maxSplits: Int = .max) -> [Substring] {
         text.unicodeScalars.split(separator: separator, maxSplits: maxSplits, omittingEmptySubsequences: false)
             .map(Substring.init)
@@ -90,7 +90,7 @@ extension Cookie {
         domain == scope.host || (scope.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
     }
 
-    /// Parses a number of seconds, limited to 400 days; a negative number counts as 0.
+    /// Parses `Max-Age` in seconds, up to 400 days, or 0 if it is negative; returns `nil` for any other text.
     private static func age(_ text: String) -> Int64? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         guard digits.isDigits else { return nil }

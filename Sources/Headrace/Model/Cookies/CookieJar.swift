@@ -30,7 +30,7 @@ public final class CookieJar: Sendable {
 
     /// Adds the cookies of a file in the Netscape format (`cookies.txt`), except expired ones.
     /// - Parameter bytes: The contents of the file.
-    /// - Throws: `invalidRequest` with the number of the first invalid line, but not its text; no cookie is added then.
+    /// - Throws: `invalidRequest` with the number of the first invalid line, but not its text; adds no cookies then.
     public func add(netscapeFile bytes: some Sequence<UInt8>) throws(DownloadError) {
         let cookies = try CookieFile.cookies(parsing: bytes)
         let now = now()

@@ -20,7 +20,7 @@ struct CookieScope: Sendable, Hashable {
 
     func isIn(_ domain: String) -> Bool { isAddress ? host == domain : host.isIn(domain: domain) }
 
-    /// The host and its parent domains, whose cookies may apply to it.
+    /// The domains whose cookies may apply: the host and, unless it is an IP address, its parent domains.
     var domains: [String] {
         guard !isAddress else { return [host] }
         return [host] + host.indices.filter { host[$0] == "." }.map { String(host[host.index(after: $0)...]) }

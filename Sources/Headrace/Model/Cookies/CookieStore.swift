@@ -32,7 +32,7 @@ struct CookieStore: Sendable {
     private(set) var count = 0
     private var lastNumber: UInt64 = 0
 
-    /// Stores a cookie, replacing one with the same path and name; an expired cookie only removes the stored one.
+    /// Stores a cookie, replacing the one with the same domain, path and name; an expired cookie only removes that one.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard cookie.expires ?? .max > now else { return }
@@ -42,7 +42,7 @@ struct CookieStore: Sendable {
         dropExcess(of: cookie.domain)
     }
 
-    /// Stores the cookies in the `Set-Cookie` fields of a response.
+    /// Stores the valid cookies in a response's `Set-Cookie` fields; over http, none that could hide a secure cookie.
     mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
         if !fields.isEmpty { removeExpired(at: now) }
         for field in fields {
@@ -68,7 +68,7 @@ struct CookieStore: Sendable {
         }.map { "\($0.cookie.name)=\($0.cookie.value)" }.joined(separator: "; ")
     }
 
-    /// Removes expired cookies, which would count toward the limits and protect their names (RFC 6265, section 5.3).
+    /// Removes expired cookies, which would count toward the limits and block cookies of the same name over http.
     private mutating func removeExpired(at now: Int64) {
         for (domain, entries) in domains {
             for (key, entry) in entries where entry.cookie.expires ?? .max <= now { remove(key, of: domain) }
