@@ -17,7 +17,7 @@ public struct RetryPolicy: Sendable {
         ///
         /// After ``DownloadError/Code/checksum``, this is the same as ``standard``: a wrong file is not retried.
         case retry(after: Duration)
-        /// Fail the download with this error at once, without retries and without other sources.
+        /// Fail the download at once with the error of the request, without retries and without other sources.
         case fail
     }
 
