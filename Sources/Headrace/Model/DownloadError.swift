@@ -231,7 +231,7 @@ extension DownloadError {
         public static let tls = Code(.tls)
         /// The proxy rejected the request or requires a login; see ``DownloadError/statusCode`` for its response.
         public static let proxy = Code(.proxy)
-        /// The server sent nothing, or less than the minimum speed, during the stall timeout.
+        /// The server sent nothing, or more slowly than the minimum speed, for as long as the stall timeout.
         public static let stalled = Code(.stalled)
         /// The connection was lost before the response was complete.
         public static let connectionLost = Code(.connectionLost)

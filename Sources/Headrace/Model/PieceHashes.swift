@@ -2,7 +2,7 @@
 ///
 /// If the file is wrong, the checksums identify the wrong pieces, and only these pieces are downloaded again.
 public struct PieceHashes: Sendable, Hashable {
-    /// The size in bytes of each piece except the last.
+    /// The size in bytes of each piece except the last, which may be smaller.
     public let length: Int64
     /// The hash function of all pieces.
     public let algorithm: Checksum.Algorithm

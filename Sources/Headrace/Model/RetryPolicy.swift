@@ -11,7 +11,7 @@
 public struct RetryPolicy: Sendable {
     /// The reaction to a failure of a request.
     public enum Decision: Sendable, Hashable {
-        /// Apply the other properties of the policy.
+        /// React as the other properties of the policy require.
         case standard
         /// Retry the same source after this delay, regardless of the failure and the number of failures.
         ///
