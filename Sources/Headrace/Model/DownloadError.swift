@@ -21,20 +21,20 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while serving another download, which usually uses up no retry.
+    /// Whether the host rejected the request while serving another download; such a failure usually uses up no retry.
     var exceedsHostLimit = false
-    /// Whether the transfer was stopped early because another transfer from the same server stalled.
+    /// Whether the transfer failed before its own stall timeout because another transfer from its server had stalled.
     var followsStall = false
-    /// Whether a retry may succeed although the code alone does not suggest it.
+    /// Whether a retry may succeed even if failures with this ``code`` are usually permanent.
     var isRetryable = false
     /// Whether the host refused the connection, for example because nothing listens on the port.
     var isConnectionRefused = false
     /// The setting that may fix the failure, if any.
     package internal(set) var remedy: Remedy?
-    /// The saved bytes of a complete file whose checksum or size is wrong; `nil` if none were saved.
+    /// The file with the saved bytes of a download whose checksum or size is wrong; `nil` if no bytes were saved.
     ///
-    /// See ``DownloadRequest/mismatchPolicy-swift.property``. This property is not restored from a registry, but the
-    /// message still names the file.
+    /// See ``DownloadRequest/mismatchPolicy-swift.property``. A registry does not save this property, but it saves the
+    /// message, which names the file.
     public internal(set) var savedFile: URL?
     /// The requested URL, without user and password.
     public internal(set) var url: URL?
@@ -62,7 +62,7 @@ public struct DownloadError: Error, Sendable {
         self.cause = cause
     }
 
-    /// A setting that may fix a failure; each user interface has its own name for it.
+    /// A setting that may fix a failure; each user interface has its own name for the setting.
     package enum Remedy: Sendable, Equatable, CaseIterable {
         case login
         case certificateAuthorities
@@ -208,7 +208,7 @@ extension DownloadError {
             self.kind = kind
         }
 
-        /// Finds a code by name; `nil` if this release does not know it.
+        /// Creates the code with this name; `nil` if this release has no such code.
         init?(name: String) {
             guard let kind = Kind(rawValue: name) else { return nil }
             self.init(kind)
@@ -231,7 +231,7 @@ extension DownloadError {
         public static let tls = Code(.tls)
         /// The proxy rejected the request or requires a login; see ``DownloadError/statusCode`` for its response.
         public static let proxy = Code(.proxy)
-        /// The server sent nothing, or less than the minimum speed, during the stall timeout.
+        /// The server sent nothing, or more slowly than the minimum speed, for as long as the stall timeout.
         public static let stalled = Code(.stalled)
         /// The connection was lost before the response was complete.
         public static let connectionLost = Code(.connectionLost)
@@ -253,13 +253,13 @@ extension DownloadError {
         public static let digestUnavailable = Code(.digestUnavailable)
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code(.timedOut)
-        /// Another download writes the partial file, or another manager uses the registry or the background session.
+        /// Another download writes this partial file, or another manager uses this registry or background session.
         public static let busy = Code(.busy)
         /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code(.diskFull)
         /// The file or its directory cannot be accessed for lack of permission.
         public static let permission = Code(.permission)
-        /// A file with that name exists, and the conflict policy is `fail`.
+        /// A file with the destination's name exists and may not be replaced, as with the conflict policy `fail`.
         public static let fileExists = Code(.fileExists)
         /// Any other failure of the file system.
         public static let fileSystem = Code(.fileSystem)

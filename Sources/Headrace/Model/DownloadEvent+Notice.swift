@@ -17,9 +17,9 @@ extension DownloadEvent {
         case fileTruncated(path: String, bytesLost: Int64)
         /// The received bytes could not be synced to the disk, so a later run cannot resume from them.
         case notSynced(DownloadError)
-        /// The server sends the whole file if a request has `If-Range`, so requests no longer contain it.
+        /// The server sends the whole file if a request has `If-Range`, so requests no longer contain that field.
         case omitsIfRange
-        /// The server sent a 304 response for another version, so requests no longer contain a condition.
+        /// The server sent a 304 response for a version other than the existing file's; requests become unconditional.
         case omitsPrecondition
         /// The server encoded the file although no content coding was requested; it is saved encoded.
         case encoded(coding: String)

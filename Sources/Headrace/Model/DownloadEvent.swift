@@ -6,15 +6,16 @@ public import HeadracePlatform
 ///         if case .retrying(let error, let attempt, let delay) = event { log(error, attempt, delay) }
 ///     }
 public enum DownloadEvent: Sendable, Equatable {
-    /// The download no longer waits in the queue, and sends its first request.
+    /// The download changes from waiting to running and sends its first request; not reported for retries.
     case started
     /// The server redirected the request to another URL (RFC 9110, section 15.4).
     case redirected(status: Int, from: URL, to: URL)
     /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size of the file, if known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
-    /// The download resumes at the first missing offset.
+    /// The download resumes at `from`, the offset of the first missing byte.
     ///
-    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` states why they belong to the same version.
+    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` is a sentence that states why they are of the
+    /// same version as the missing bytes.
     case resumed(from: Int64, bytesKept: Int64, proof: String)
     /// The received bytes cannot be used: the download restarts from zero and discards `bytesWasted` bytes.
     case restarted(reason: String, bytesWasted: Int64)
@@ -27,12 +28,12 @@ public enum DownloadEvent: Sendable, Equatable {
     /// Another connection, to the same server or a mirror, was opened for this byte range; `connections` is the new
     /// total.
     ///
-    /// The range may be split again later.
+    /// A part of the range may be assigned to a further connection later.
     case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
     /// A connection was closed early, and other connections download the rest of its range; `bytesWasted` of its bytes
     /// were discarded.
     case connectionClosed(reason: String, bytesWasted: Int64)
-    /// The download opens no further connections; `bytesWasted` bytes must be downloaded again.
+    /// The download no longer opens several connections at once; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: String, bytesWasted: Int64)
     /// A source of the file failed, is too slow or requires a delay, and `next` is used instead; the error contains the
     /// URL of the source that is no longer used.

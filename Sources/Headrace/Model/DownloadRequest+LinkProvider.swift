@@ -36,13 +36,14 @@ extension DownloadRequest {
         private let body: Body
 
         /// Creates a provider from a closure.
-        /// - Parameter provide: Returns a new URL. The closure's task is cancelled when the download stops. An error
-        ///   that it throws becomes the cause of the download's error, and the received bytes are retained.
+        /// - Parameter provide: Returns a new URL. The closure's task is cancelled when the download stops. If the
+        ///   closure throws, the received bytes are retained; if the current URL fails too, the thrown error is the
+        ///   cause of the download's error.
         public init(_ provide: @escaping @Sendable () async throws -> Link) {
             body = Body(provide)
         }
 
-        /// Calls the closure on the global executor, so that it does not block the threads for file calls.
+        /// Calls the closure and returns its link; runs on the global executor, not on the threads for file calls.
         func link() async throws -> Link {
             try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body.provide() }
         }

@@ -1,5 +1,5 @@
 extension DownloadRequest: CustomReflectable {
-    /// A mirror that hides the credentials in URLs and the values of secret header fields from `dump` and debuggers.
+    /// The properties for `dump` and debuggers, without the credentials in URLs and the values of secret header fields.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -63,8 +63,8 @@ public struct DownloadRequest: Sendable, Hashable {
     public var priority = DownloadPriority.normal
     /// The earliest time at which the download may start; `nil` to start without delay.
     ///
-    /// The delay is computed when the download is queued and ignores later clock changes. ``Download/resume()`` ends
-    /// it.
+    /// The delay is computed when the download is queued and ignores clock changes after that. ``Download/resume()``
+    /// ends the delay.
     public var earliestBegin: Date?
     /// Whether the download is added in the `paused` state.
     public var startsPaused = false
@@ -117,14 +117,14 @@ extension DownloadRequest {
         /// A missing directory is created when the download starts, but not when it resumes, since the directory may be
         /// on an unmounted disk.
         case file(URL)
-        /// A file in the directory at this file URL, which is created if it is missing.
+        /// A file in the directory at this file URL; a missing directory is created.
         ///
         /// The file name is the first of these that can be made safe: the server's proposal in `Content-Disposition`
         /// (RFC 6266), the last path component of the URL after redirects, the last path component of
         /// ``DownloadRequest/url``, and `download`. See <doc:Names>.
         case directory(URL)
 
-        /// The default policy: replace a file that the caller named; number a file that the server or URL named.
+        /// The default conflict policy: `overwrite` if the caller names the file, `rename` if the server or URL does.
         fileprivate var defaultConflictPolicy: ConflictPolicy {
             switch self {
             case .file: .overwrite
@@ -196,7 +196,7 @@ extension DownloadRequest {
 
     /// The validation required to resume a partial file instead of downloading it from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
-        /// A matching strong validator: an entity tag, or a date that is old enough (RFC 9110, section 8.8.2.2).
+        /// A matching strong validator: an entity tag, or a date old enough to be strong (RFC 9110, section 8.8.2.2).
         case validated
         /// A matching strong validator or, if the server sends none, matching bytes: the last 64 KiB received are
         /// downloaded again and must be the same.
@@ -238,7 +238,7 @@ extension HeaderField: CustomStringConvertible, CustomReflectable {
     /// The name and the value, or `(not shown)` for the value of a secret field.
     public var description: String { "\(name): \(shownValue)" }
 
-    /// A mirror that hides the value of a secret field from `dump` and debuggers.
+    /// The properties for `dump` and debuggers, without the value of a secret field.
     public var customMirror: Mirror { Mirror(self, children: ["name": name, "value": shownValue]) }
 
     private var shownValue: String { isBoundToOrigin ? "(not shown)" : value }

@@ -4,7 +4,7 @@ public import HeadracePlatform
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
-    /// The number of the download, from 1, which never changes until its removal; `nil` if not yet assigned.
+    /// The number of the download, from 1, unchanged until the download is removed; `nil` if not yet assigned.
     ///
     /// Numbers work like the job numbers of a shell: a new download gets one more than the highest number in use.
     /// Moving a download changes its position, but not its number.
@@ -17,9 +17,9 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var priority: DownloadPriority
     /// The bytes received so far, and the speed of the download.
     public var progress: DownloadProgress
-    /// The reason why the download waits for the network; `nil` if it does not.
+    /// The reason why the download waits for the network; `nil` if it is not waiting for the network.
     public var networkBlocker: NetworkBlocker?
-    /// The earliest time at which a waiting download may start, rounded up to the second; `nil` if at any time.
+    /// The earliest time at which a waiting download may start, rounded up to the second; `nil` if no delay applies.
     ///
     /// This is the end of the delay before a retry, the time requested by the host (`Retry-After`, RFC 9110, section
     /// 10.2.3), or ``DownloadRequest/earliestBegin``.

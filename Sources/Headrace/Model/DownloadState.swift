@@ -37,7 +37,7 @@ public enum DownloadState: Sendable, Hashable {
         /// Cancelled by the caller.
         case cancelled
 
-        /// Whether the state is `finished`, `failed` or `cancelled`; in these states the download's streams finish.
+        /// Whether the state is `finished`, `failed` or `cancelled`; a download's streams finish in these states.
         public var isEnded: Bool {
             switch self {
             case .waiting, .running, .paused: false
@@ -58,6 +58,6 @@ public enum DownloadState: Sendable, Hashable {
         }
     }
 
-    /// Whether the state is `finished`, `failed` or `cancelled`; in these states the download's streams finish.
+    /// Whether the state is `finished`, `failed` or `cancelled`; a download's streams finish in these states.
     public var isEnded: Bool { kind.isEnded }
 }

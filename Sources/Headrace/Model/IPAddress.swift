@@ -33,7 +33,7 @@ public struct IPAddress: Sendable, Hashable {
         }
     }
 
-    /// Parses the host of a URL, in which an IPv6 address is enclosed in brackets (RFC 3986, section 3.2.2).
+    /// Parses the host of a URL, with or without the brackets of an IPv6 address; `nil` if the host is not an address.
     init?(host: String) {
         let isBracketed = host.utf8.first == UInt8(ascii: "[") && host.utf8.last == UInt8(ascii: "]")
         self.init(isBracketed ? String(host.dropFirst().dropLast()) : host)

@@ -42,7 +42,7 @@ public struct Netrc: Sendable {
         var isDefault: Bool
     }
 
-    /// Returns the first login for a host, or else the default login; `nil` if there is neither.
+    /// Returns the first login for a host, or else the default login; `nil` if there is none, or if it has no values.
     func login(for host: String) -> Login? {
         let host = host.lowercased()
         let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }
@@ -55,7 +55,7 @@ extension Netrc: CustomStringConvertible, CustomReflectable {
     /// The number of logins, without user names and passwords.
     public var description: String { "\(entries.count) logins (not shown)" }
 
-    /// A mirror that shows only the number of logins to `dump` and debuggers.
+    /// The number of logins, the only property for `dump` and debuggers.
     public var customMirror: Mirror { Mirror(self, children: ["count": entries.count]) }
 }
 
@@ -72,13 +72,13 @@ private struct Scanner {
         DownloadError(.invalidRequest, "Line \(line) of the netrc file has \(problem).")
     }
 
-    /// Returns the next word, which is the value of a keyword; throws if the file ends before it.
+    /// Reads the next word, which is the value of a keyword; throws if there is no next word.
     mutating func value() throws(DownloadError) -> String {
         guard let value = try word() else { throw failure("a keyword without a value") }
         return value
     }
 
-    /// Returns the next word, or `nil` at the end of the file; throws for an unclosed quote or invalid UTF-8.
+    /// Reads the next word; returns `nil` at the end of the file, throws for an unclosed quote or invalid UTF-8.
     mutating func word(skippingComments: Bool = false) throws(DownloadError) -> String? {
         while let byte = rest.first, byte.isSpace || (skippingComments && byte == UInt8(ascii: "#")) {
             if byte == UInt8(ascii: "#") { skipLine() } else { _ = take() }

@@ -23,7 +23,7 @@ public struct NetworkPath: Sendable, Hashable {
     public var isExpensive: Bool
     /// Whether the user has limited the traffic, as with Low Data Mode; always `false` on Linux.
     public var isConstrained: Bool
-    /// The local interface addresses that connections may originate from; if one disappears, its connections are lost.
+    /// The local endpoints of connections, such as `eth0 192.0.2.1`; the connections from a lost endpoint are lost too.
     var localEndpoints: Set<String>
 
     /// Creates the state of a network.
@@ -32,7 +32,7 @@ public struct NetworkPath: Sendable, Hashable {
     ///   - interface: The kind of the interface that the system prefers for new connections.
     ///   - isExpensive: Whether traffic may cost money.
     ///   - isConstrained: Whether the user has limited the traffic.
-    ///   - localEndpoints: The local addresses that connections may originate from, each with the name of its interface.
+    ///   - localEndpoints: The interfaces and local addresses from which connections may originate.
     init(
         isUp: Bool,
         interface: Interface = .wired,

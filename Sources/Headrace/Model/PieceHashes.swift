@@ -2,7 +2,7 @@
 ///
 /// If the file is wrong, the checksums identify the wrong pieces, and only these pieces are downloaded again.
 public struct PieceHashes: Sendable, Hashable {
-    /// The size in bytes of each piece except the last.
+    /// The size in bytes of each piece except the last, which may be smaller.
     public let length: Int64
     /// The hash function of all pieces.
     public let algorithm: Checksum.Algorithm
@@ -72,15 +72,15 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Returns the indices of the wrong pieces; `found` contains the computed checksums, in order from the first piece.
+    /// Returns the indices of the wrong pieces; `found` contains the computed checksums, from the first piece on.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }
     }
 
-    /// Returns the byte ranges of the wrong pieces; `found` contains the computed checksums of all pieces in order.
+    /// Returns the byte ranges of the wrong pieces of a file of this size, in bytes.
     ///
-    /// The file size, in bytes, must match the number of pieces.
+    /// `found` contains the computed checksums of the pieces that ``ranges(fileSize:)`` returns for the same size.
     func badRanges(found: [Checksum], fileSize: Int64) -> ByteRangeSet {
         let ranges = ranges(fileSize: fileSize)
         return ByteRangeSet(wrongPieces(found: found).map { ranges[$0] })

@@ -8,7 +8,7 @@ package struct ProxyServer: Sendable, Hashable {
     package let address: String
     /// The host name or address, without the brackets of IPv6.
     let host: String
-    /// The TCP port, from the URL or by default that of the scheme.
+    /// The TCP port in the URL or, if there is none, the default port of the scheme.
     let port: UInt16
     /// The user name; `nil` if the URL has no login.
     let user: String?
@@ -51,6 +51,6 @@ extension ProxyServer: CustomStringConvertible, CustomReflectable {
     /// The address, without the login.
     package var description: String { address }
 
-    /// A mirror that hides the login from `dump` and debuggers.
+    /// The properties for `dump` and debuggers, without the login.
     package var customMirror: Mirror { Mirror(self, children: ["address": address]) }
 }

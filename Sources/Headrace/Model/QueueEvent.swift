@@ -17,13 +17,13 @@ public enum QueueEvent: Sendable, Equatable {
     case rateLimitChanged(Int64?, group: String?)
     /// A damaged part of the registry was skipped; the message is a sentence for the user.
     ///
-    /// Each new stream of events starts with the damage that was found before.
+    /// Each new stream of events starts with the damage found so far.
     case registryDamaged(String)
     /// The registry could not be written, or the commands of other processes could not be read.
     ///
     /// The downloads continue. The write is retried with the next change or the next
     /// ``DownloadManager/takeCommands()``.
     case registryFailed(DownloadError)
-    /// The last waiting or running download has ended or was paused.
+    /// No download is waiting or running any more: the last one has ended, or was paused or removed.
     case idle
 }

@@ -4,10 +4,10 @@ public enum QueuePosition: Sendable, Hashable {
     case first
     /// After all other downloads.
     case last
-    /// Directly before another download.
+    /// Directly before the download with this identity.
     case before(DownloadID)
-    /// Directly after another download.
+    /// Directly after the download with this identity.
     case after(DownloadID)
-    /// At this index, counted from 0 as if the moved download had left the queue.
+    /// At this index, counted from 0, in the queue that results from the move.
     case index(Int)
 }

@@ -29,7 +29,7 @@ public struct RateSchedule: Sendable, Hashable {
         public var days: Set<Weekday>
         /// The first minute of the period, from 0 to 1439 after midnight.
         public var start: Int
-        /// The minute after the period, from 0 to 1440 after midnight; a value below ``start`` is on the next day.
+        /// The first minute after the period, 0 to 1440 after midnight; a value below ``start`` is on the next day.
         public var end: Int
         /// The limit in bytes per second, above zero; `nil` for none.
         public var bytesPerSecond: Int64?
@@ -38,7 +38,7 @@ public struct RateSchedule: Sendable, Hashable {
         /// - Parameters:
         ///   - days: The days on which the period begins.
         ///   - start: The first minute of the period, counted from midnight.
-        ///   - end: The minute after the period, counted from midnight.
+        ///   - end: The first minute after the period, counted from midnight; a value below `start` is on the next day.
         ///   - bytesPerSecond: The limit in bytes per second; `nil` for none.
         public init(
             days: Set<Weekday> = Set(Weekday.allCases),
@@ -58,13 +58,13 @@ public struct RateSchedule: Sendable, Hashable {
 
     /// The entries; the first entry that contains a minute applies to it.
     public let entries: [Entry]
-    /// The limit at all other times in bytes per second; `nil` for none.
+    /// The limit in bytes per second at times that no entry contains; `nil` for none.
     public let otherwise: Int64?
 
     /// Creates a schedule.
     /// - Parameters:
     ///   - entries: The entries; the first entry that contains a minute applies to it.
-    ///   - otherwise: The limit at all other times in bytes per second; `nil` for none.
+    ///   - otherwise: The limit in bytes per second at times that no entry contains; `nil` for none.
     /// - Throws: `invalidRequest` if an entry has no days or an empty or invalid period, if a limit is not above zero,
     ///   or if there are more than ``maxEntries`` entries.
     public init(_ entries: [Entry], otherwise: Int64? = nil) throws(DownloadError) {
@@ -93,7 +93,7 @@ public struct RateSchedule: Sendable, Hashable {
     /// - Parameters:
     ///   - weekday: The day to start from.
     ///   - minuteOfDay: The minutes since midnight of that day.
-    /// - Returns: The minutes until the change, and the limit from then on; `nil` if the limit never changes.
+    /// - Returns: The minutes until the change, and the new limit (`nil` for none); `nil` if the limit never changes.
     public func nextChange(after weekday: Weekday, minuteOfDay: Int) -> (minutes: Int, bytesPerSecond: Int64?)? {
         let minute = Self.minute(of: weekday, minuteOfDay)
         let waits = Set(entries.flatMap { [$0.start, $0.end] }).flatMap { edge in

@@ -11,13 +11,13 @@
 public struct RetryPolicy: Sendable {
     /// The reaction to a failure of a request.
     public enum Decision: Sendable, Hashable {
-        /// Apply the other properties of the policy.
+        /// React as the other properties of the policy require.
         case standard
         /// Retry the same source after this delay, regardless of the failure and the number of failures.
         ///
         /// After ``DownloadError/Code/checksum``, this is the same as ``standard``: a wrong file is not retried.
         case retry(after: Duration)
-        /// Fail the download with this error at once, without retries and without other sources.
+        /// Fail the download at once with the error of the request, without retries and without other sources.
         case fail
     }
 
