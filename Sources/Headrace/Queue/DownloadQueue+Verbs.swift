@@ -199,7 +199,7 @@ extension DownloadQueue {
 
     /// Moves a download, if it is in the queue.
     ///
-    /// Throws `unknownDownload` if the index is out of range, or relative to a download that is not in the queue.
+    /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
     func move(_ id: DownloadID, to position: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in

@@ -18,7 +18,7 @@ struct PartialRemovals {
         removals[path, default: (0, [:])].count += 1
     }
 
-    /// Makes other downloads that use the partial file wait until this download, which is being stopped, has stopped.
+    /// Makes other downloads with the same partial file wait until this download has stopped.
     ///
     /// Does nothing and returns `false` if this download itself waits for a removal: it has no partial file yet, and
     /// must not wait for its own end.

@@ -175,9 +175,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Marks a flush as scheduled and returns `true`, so that the caller must schedule it.
-    ///
-    /// Returns `false` if no flush is needed or one is already scheduled.
+    /// If a flush is needed and none is scheduled, records that one is and returns `true`; the caller must schedule it.
     func claimFlush() -> Bool {
         pending.withLock { pending in
             guard !pending.changes.isEmpty || pending.mustSync, !pending.isScheduled else { return false }

@@ -232,7 +232,7 @@ extension RegistryScanner {
         FileStamp(size: try integer(), modified: try integer(), inode: try integer())
     }
 
-    /// Reads an array of texts, of which each two make a pair; throws if their number is odd.
+    /// Reads an array of texts, two for each pair; throws if the number of texts is odd.
     private mutating func pairs() throws(Failure) -> [(String, String)] {
         let texts = try texts()
         guard texts.count.isMultiple(of: 2) else { throw Failure() }

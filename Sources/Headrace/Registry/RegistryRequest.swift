@@ -177,7 +177,7 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    /// The field, unless it is a `Referer`: then without the user and password of its URL (RFC 9110, section 10.1.3).
+    /// The field; if it is a `Referer`, without the user and password of its URL (RFC 9110, section 10.1.3).
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
         return HeaderField(name: name, value: value.withoutUserInfo)
