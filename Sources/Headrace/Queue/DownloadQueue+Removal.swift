@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Deletes the files of removed and cancelled downloads.
 extension DownloadQueue {
-    /// Deletes files after the journal has recorded the removals, then publishes the new states; blocks.
+    /// Writes the removals to the journal, then deletes the files and publishes the new states; blocks.
     ///
     /// A crash before the deletion leaves files without a download, but never a download without its bytes. If the
     /// journal cannot be written, the files are retained, unless they fill the journal's disk.

@@ -24,7 +24,8 @@ extension DownloadQueue {
 
     /// Adds downloads that another process posted, except for invalid requests.
     ///
-    /// With `skippingInvalid`, requests with contradictory checksums are published as events instead of thrown.
+    /// Throws if the expected size or hashes of a request contradict another download. With `skippingInvalid`, that
+    /// error is published instead, and the other requests are added.
     func add(_ entries: [RegistryEntry], skippingInvalid: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(
@@ -196,7 +197,9 @@ extension DownloadQueue {
         state.withLock { $0.scheduler.phase(of: id) }
     }
 
-    /// Moves a download, if it is in the queue; throws `unknownDownload` if the queue does not have the position.
+    /// Moves a download, if it is in the queue.
+    ///
+    /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
     func move(_ id: DownloadID, to position: QueuePosition) throws(DownloadError) {
         let now = clock.now()
         try state.withLock { state throws(DownloadError) in
@@ -236,7 +239,7 @@ extension DownloadQueue {
         scheduleFlush()
     }
 
-    /// Saves the state of a download's background task, if the download is in the queue.
+    /// Saves the state of a download's background task, if the download is in the queue; `nil` if it has no task.
     func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) {
         guard state.withLock({ $0.setBackgroundNote(note, of: id) }) else { return }
         scheduleFlush()

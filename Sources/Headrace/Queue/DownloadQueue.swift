@@ -20,7 +20,7 @@ final class DownloadQueue: Sendable {
         case ended(CommandSpool.Item)
     }
 
-    /// The files of one download to delete, and the state change to publish afterwards.
+    /// The files of one removed or cancelled download to delete, and the state change to publish afterwards.
     struct Removal: Sendable {
         var record: DownloadRecord
         /// Whether the partial file is deleted; `true` only if no other download uses that file.
@@ -88,7 +88,7 @@ final class DownloadQueue: Sendable {
 
     var isShutDown: Bool { state.withLock { $0.scheduler.isShutDown } }
 
-    /// Returns snapshots of the downloads of a group, or of all downloads, in queue order.
+    /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order.
     func snapshots(group: String? = nil) -> [DownloadSnapshot] {
         let now = clock.now()
         return state.withLock { state in
@@ -112,7 +112,7 @@ final class DownloadQueue: Sendable {
 
     // MARK: Waiting
 
-    /// Returns when no download is waiting or running, or when the task is cancelled.
+    /// Waits until no download is waiting or running, or until the task is cancelled.
     func waitUntilIdle() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         let subscriber: Int? = state.withLock { $0.openCount == 0 ? nil : $0.idleSubscribers.add(continuation) }
@@ -121,7 +121,8 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
-    /// Starts a task that records a command once it is carried out; returns `false` after the shutdown.
+    /// Records a pending command, and starts a task that waits for its completion and records that too.
+    /// - Returns: `false` after the shutdown, when no task can be started.
     func follow(_ end: PendingCommand, of item: CommandSpool.Item, in journal: QueueJournal) -> Bool {
         journal.recordDecided(item, end)
         let isFollowed = begin(
@@ -160,7 +161,8 @@ final class DownloadQueue: Sendable {
         return (records, perform(effects), sequence)
     }
 
-    /// Requeues the selected downloads whose files no other download uses, and then starts downloads in free slots.
+    /// Requeues the selected downloads whose files no other download uses, each by a call of `verb`, and then starts
+    /// downloads in free slots.
     func requeue(
         _ selection: DownloadSelection,
         skippingUnknown: Bool,
@@ -262,10 +264,10 @@ final class DownloadQueue: Sendable {
         }
     }
 
-    /// Removes the file of a completed command once the command's changes are synced; blocks.
+    /// Syncs the changes of a completed command, then removes the command's file; blocks.
     ///
-    /// Not every program polls for commands after its start, and another process would repeat a command whose file
-    /// remains.
+    /// The next poll would do the same, but not every program polls after its start, and another process would repeat a
+    /// command whose file remains.
     func ended(_ item: CommandSpool.Item) {
         // A running poll syncs the changes of all its commands and removes their files together.
         guard let journal, journal.isCarriedOut(item), !journal.requestPoll() else { return }

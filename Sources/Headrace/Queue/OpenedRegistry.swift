@@ -53,7 +53,7 @@ extension RegistryBaseDirectories {
     /// Returns the target of a directory if it is a symbolic link; otherwise the directory itself.
     private static func target(of directory: URL) -> URL {
         let directory = directory.absoluteURL.standardized
-        // The path has no trailing slash, with which the system would follow the link.
+        // Without a trailing slash in the path, the system does not follow the link.
         let isLink = (try? FileSystem.system.status(directory.path))?.kind == .link
         return isLink ? directory.resolvingSymlinksInPath() : directory
     }

@@ -11,17 +11,17 @@ struct PartialRemovals {
         removals[path] != nil && departingOwners[path] != id
     }
 
-    /// Returns the download that is being cancelled or removed and still uses the partial file.
+    /// Returns the download that is being cancelled or removed but still uses the partial file; `nil` if there is none.
     func owner(of path: String) -> DownloadID? { departingOwners[path] }
 
     mutating func begin(_ path: String) {
         removals[path, default: (0, [:])].count += 1
     }
 
-    /// Makes later downloads of the file wait until this download has stopped.
+    /// Makes other downloads with the same partial file wait until this download has stopped.
     ///
-    /// Returns `false` if this download itself waits for a removal: it has no partial file yet, and must not wait for
-    /// its own end.
+    /// Does nothing and returns `false` if this download itself waits for a removal: it has no partial file yet, and
+    /// must not wait for its own end.
     mutating func yieldPath(_ path: String, _ id: DownloadID) -> Bool {
         guard removals[path] == nil else { return false }
         departingOwners[path] = id
@@ -36,7 +36,7 @@ struct PartialRemovals {
         return end(path)
     }
 
-    /// Registers a latch to open after the removal of the path; returns `false` if the download need not wait.
+    /// Registers a latch for a download that must wait for a removal of the path; returns `false` if it need not wait.
     mutating func follow(_ latch: Latch, _ path: String, before id: DownloadID) -> Bool {
         guard isRemoving(path, before: id) else { return false }
         removals[path]?.waiting[id] = latch
@@ -76,7 +76,7 @@ extension QueueState {
         removals.follow(latch, record.names.partialPath, before: record.id)
     }
 
-    /// Removes the latch of a download that no longer waits.
+    /// Removes the latch of a download that no longer waits for a removal of its partial file.
     mutating func endFollowing(removalFor record: DownloadRecord) {
         removals.endFollowing(record.names.partialPath, before: record.id)
     }

@@ -1,4 +1,4 @@
-/// A command of another process that was decided, but waits for transfers to stop or files to be deleted.
+/// A command of another process that was applied to the queue, but waits for transfers to stop or files to be deleted.
 struct PendingCommand: Sendable {
     /// All downloads of the command: if the process ends before the command is carried out, the next process repeats
     /// the command for all of them.
@@ -13,7 +13,7 @@ struct PendingCommand: Sendable {
         wait = { await pausing.wait() }
     }
 
-    /// Creates a command that waits for downloads to stop and their files to be deleted; `nil` if there is no need to.
+    /// Creates a command that waits for downloads to stop and their files to be deleted; `nil` if both have happened.
     init?(_ stopping: DownloadQueue.Stopping) {
         guard stopping.isPending else { return nil }
         records = stopping.records
@@ -40,7 +40,7 @@ struct CommandConflicts {
         }
     }
 
-    /// Adds the downloads of a pending command.
+    /// Adds the downloads of a command that was left for a later poll because it conflicts with a pending command.
     mutating func insert(_ command: RegistryCommand, in list: DownloadQueue) {
         ids.formUnion(command.ids)
         partialPaths.formUnion(paths(of: command))

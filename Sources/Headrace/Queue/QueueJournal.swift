@@ -9,7 +9,7 @@ final class QueueJournal: Sendable {
         var label: Int64
         var priority: Int
 
-        /// The state of a newly added download.
+        /// The state to record when the download is added: `paused` or `waiting`.
         fileprivate var firstState: RegistryEntry.State { record.request.startsPaused ? .paused : .waiting }
     }
 
@@ -54,9 +54,10 @@ final class QueueJournal: Sendable {
         /// The callers that wait until the running poll has finished.
         private var waiting = Subscribers<Void>()
 
-        /// Starts a poll and returns `nil`; if a poll is running, makes it repeat and returns a stream to wait for.
+        /// Returns `nil` if no poll is running, so that the caller must run one.
         ///
-        /// The stream finishes when the poll ends; if the poll succeeds, the stream yields one element before.
+        /// Otherwise, makes the running poll repeat, and returns a stream that finishes when the poll ends. If the poll
+        /// succeeds, the stream yields one element first.
         mutating func begin() -> AsyncStream<Void>? {
             guard want() else {
                 isRunning = true
@@ -73,9 +74,9 @@ final class QueueJournal: Sendable {
             return isRunning
         }
 
-        /// Ends the poll and returns its waiting callers.
+        /// Ends the poll and returns the streams of its waiting callers, unless another poll was requested meanwhile.
         ///
-        /// If another poll was requested, returns `nil`, and the caller has to poll again.
+        /// In that case, returns `nil`, and the caller must poll again.
         mutating func finishUnlessRepeatRequested() -> [AsyncStream<Void>.Continuation]? {
             guard isRequested else { return end() }
             isRequested = false
@@ -88,13 +89,14 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// The commands that this process has decided, by the paths of their files.
+    /// The commands that this process has applied to the queue, by the paths of their files.
     private struct Commands {
         /// The commands that still wait for transfers to stop or files to be deleted.
         var decided: [String: PendingCommand] = [:]
         /// The commands that were carried out, but whose files still exist or may be known to a running poll.
         var carriedOut: Set<String> = []
-        /// Whether the last poll was cancelled, or left commands that conflict with pending commands.
+        /// Whether another poll is needed: the last one was cancelled or left commands, or a pending command has been
+        /// carried out since then.
         var isBehind = false
         /// The tasks that wait for a pending command to be carried out.
         var waiting = Subscribers<Never>()
@@ -164,7 +166,7 @@ final class QueueJournal: Sendable {
         note(.state(id.rawValue, state))
     }
 
-    /// Records the changed request of a download, whose state is unchanged.
+    /// Records the changed request of a download together with its present state.
     func recordRequest(of member: Member) {
         pending.withLock { pending in
             let state = pending.states[member.record.id] ?? .waiting
@@ -173,7 +175,7 @@ final class QueueJournal: Sendable {
         }
     }
 
-    /// Returns `true` if a flush is needed and none is scheduled; the caller must then schedule one.
+    /// If a flush is needed and none is scheduled, records that one is and returns `true`; the caller must schedule it.
     func claimFlush() -> Bool {
         pending.withLock { pending in
             guard !pending.changes.isEmpty || pending.mustSync, !pending.isScheduled else { return false }
@@ -197,7 +199,8 @@ final class QueueJournal: Sendable {
         polls.withLock { $0.want() }
     }
 
-    /// Returns whether another poll was requested during the running poll; if not, ends the running poll.
+    /// Ends the running poll, unless another one was requested meanwhile: then returns `true`, and the caller must poll
+    /// again.
     func startsAnotherPoll() -> Bool {
         let waiting = polls.withLock { $0.finishUnlessRepeatRequested() }
         for continuation in waiting ?? [] {
@@ -220,7 +223,7 @@ final class QueueJournal: Sendable {
         return contents
     }
 
-    /// Whether this process has already decided a command, which it must not repeat: that would undo later decisions.
+    /// Whether this process has already applied a command; applying it again would undo more recent operations.
     func isDecided(_ item: CommandSpool.Item) -> Bool {
         commands.withLock { $0.carriedOut.contains(item.path) || $0.decided[item.path] != nil }
     }
@@ -235,7 +238,7 @@ final class QueueJournal: Sendable {
         _ = commands.withLock { $0.carriedOut.insert(item.path) }
     }
 
-    /// Records a decided command that waits for transfers to stop or files to be deleted.
+    /// Records a command that was applied, but waits for transfers to stop or files to be deleted.
     func recordDecided(_ item: CommandSpool.Item, _ end: PendingCommand) {
         commands.withLock { $0.decided[item.path] = end }
     }
@@ -251,7 +254,7 @@ final class QueueJournal: Sendable {
         for continuation in waiting { continuation.finish() }
     }
 
-    /// The decided commands that are still pending.
+    /// The commands that still wait for transfers to stop or files to be deleted.
     var ends: [PendingCommand] { commands.withLock { Array($0.decided.values) } }
 
     /// Records whether a poll has left commands, because they conflict with pending commands or the poll was cancelled.

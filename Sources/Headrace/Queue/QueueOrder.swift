@@ -30,7 +30,8 @@ struct QueueOrder: Sendable {
 
     /// Adds a download at the end; returns `true` if all downloads were relabeled.
     ///
-    /// `label` is the download's label in an earlier run; it is reused if it is greater than all labels in the queue.
+    /// `label` is the download's label in an earlier run. It is reused if it is greater than all labels in the queue;
+    /// otherwise, the download gets a new label.
     mutating func append(_ id: DownloadID, label: Label? = nil) -> Bool {
         guard let label, labels[id] == nil, blocks.last?.last.map({ $0.label < label }) ?? true else {
             return insert(id, at: .last)
@@ -53,7 +54,7 @@ struct QueueOrder: Sendable {
 
     /// Adds or moves a download; returns `true` if all downloads were relabeled.
     ///
-    /// If `place` is before or after a download that is not in the queue, the download is added at the end.
+    /// If `queuePosition` is relative to a download that is not in the queue, this download is added at the end.
     mutating func insert(_ id: DownloadID, at queuePosition: QueuePosition) -> Bool {
         remove(id)
         let position = position(of: queuePosition)
@@ -156,8 +157,9 @@ struct QueueOrder: Sendable {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// Returns the index of the first element for which `isInSecondPart` is `true`; it must be `true` for all later
-    /// elements too.
+    /// Returns the index of the first element for which `isInSecondPart` is `true`, or the end index if there is none.
+    ///
+    /// All elements after the first such element must fulfill `isInSecondPart` too.
     fileprivate func partitionIndex(where isInSecondPart: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {

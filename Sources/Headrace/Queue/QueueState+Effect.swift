@@ -7,8 +7,8 @@ extension QueueState {
         case start(Run, StateChange)
         case stop(StopSignal, StopSignal.Reason)
         case publish(DownloadRecord, StateChange)
-        /// Delete files of a removed or cancelled download: its partial file if `partial` is `true`, and any finished
-        /// file.
+        /// Delete files of a removed or cancelled download: its partial file if `partial` is `true`, and the given
+        /// finished file, if any.
         case remove(DownloadRecord, partial: Bool, FinishedFile?, StateChange)
         case alarm(Duration)
         /// Open the latches of downloads that waited for an earlier download of the same file to stop.
@@ -28,7 +28,7 @@ extension QueueState {
         /// The identity that another process assigned; `nil` for an addition by this process.
         var id: DownloadID?
         var request: DownloadRequest
-        /// The saved request, if its secrets were not saved; otherwise `nil`.
+        /// The request as it was saved, if it had secrets, which are never saved; otherwise `nil`.
         var withoutSecrets: RegistryRequest?
     }
 
@@ -49,13 +49,14 @@ extension QueueState {
         /// The downloads that were newly added.
         var new: [DownloadID]
         var effects: [Effect]
-        /// The errors of the invalid additions.
+        /// One error for each addition whose expected size or hashes contradict another download.
         var refusals: [DownloadError]
     }
 }
 
 extension [QueueState.Addition] {
-    /// Separates the additions whose expected size or hashes contradict an earlier addition or an active download.
+    /// Returns the possible additions, and the errors of those whose expected size or hashes contradict an earlier
+    /// addition or an active download.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {

@@ -9,7 +9,7 @@ extension QueueState {
         recordRequest(of: id)
     }
 
-    /// Changes a download's rate limit; returns `false` if the download is not in the queue.
+    /// Changes a download's rate limit (`nil` for none); returns `false` if the download is not in the queue.
     func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         record.setRateLimit(bytesPerSecond)

@@ -9,9 +9,9 @@ struct QueueState {
     var scheduler: Scheduler
     var idleSubscribers = Subscribers<Never>()
     private(set) var records: [DownloadID: DownloadRecord] = [:]
-    /// The numbers in use, including those of entries that exist only in the journal.
+    /// The download numbers in use, including those of journal entries that cannot become downloads in this process.
     private var numbers = DownloadNumbers()
-    /// The number of downloads that are waiting or running, or whose end has not been published yet.
+    /// The number of downloads that are waiting or running, or whose change to another state is not published yet.
     private(set) var openCount = 0
     /// The stop signals of the running downloads.
     private var signals: [DownloadID: StopSignal] = [:]
@@ -94,7 +94,9 @@ struct QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
     /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
-    /// them. If another process assigned an `id`, adding the same `id` twice only merges the expected size and hashes.
+    /// them. An addition with the `id` of an active download only merges its expected size and hashes; with the `id` of
+    /// an ended download, it is ignored unless it expects more than that download did.
+    ///
     /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
         _ additions: [Addition],
@@ -149,8 +151,8 @@ struct QueueState {
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
     }
 
-    /// Requeues (or pauses) a failed download of the same file, if the request of `record` supplies the missing secrets
-    /// or link provider, and the expected sizes and hashes of both requests agree.
+    /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
+    /// provider, and the expected sizes and hashes of both requests agree; pauses it if that request starts paused.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)
@@ -172,7 +174,7 @@ struct QueueState {
         }
     }
 
-    /// Changes the position of a download in the queue and records it in the journal.
+    /// Changes the position of a download in the queue, and records the change in the journal.
     mutating func move(_ id: DownloadID, to position: QueuePosition, at now: Duration) {
         let relabellings = scheduler.relabellings
         scheduler.move(id, to: position, at: now)
@@ -183,7 +185,7 @@ struct QueueState {
         }
     }
 
-    /// Changes the priority of a download and records it in the journal.
+    /// Changes the priority of a download, and records the change in the journal.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
         scheduler.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
@@ -243,13 +245,14 @@ struct QueueState {
         return effects(of: scheduler.ended(id, outcome.schedulerOutcome, at: now), outcome)
     }
 
-    /// Starts the downloads whose start time has been reached.
+    /// Starts the downloads whose start time has been reached, while slots are free.
     mutating func tick(at now: Duration) -> [Effect] {
         alarms = alarms.filter { $0 > now }
         return effects(of: scheduler.tick(at: now))
     }
 
-    /// Records that the end of a download was published; returns `true` if no other download is waiting or running.
+    /// Records that the published state of a download is no longer waiting or running; returns `true` if no other
+    /// download is waiting or running.
     mutating func closed() -> Bool {
         openCount -= 1
         return openCount == 0
@@ -373,7 +376,7 @@ struct QueueState {
         if let other = removals.owner(of: path) { journal?.note(other, .cancelled) }
     }
 
-    /// Allows another download of the same file, which starts once this download has stopped.
+    /// Allows another download of the same file to be added; it starts once this download has stopped.
     private mutating func yieldPath(_ record: DownloadRecord) {
         let path = record.names.partialPath
         guard active[path] === record else { return }
@@ -381,7 +384,9 @@ struct QueueState {
         if !removals.yieldPath(path, record.id) { journal?.note(record.id, .cancelled) }
     }
 
-    /// Records that a download has ended, which allows another download of its file; returns the updated state change.
+    /// Records that a download has ended, so that its file can be downloaded again.
+    ///
+    /// Returns the state change with ``StateChange/leavesOpenSet`` set, if the download was waiting or running.
     private mutating func close(_ record: DownloadRecord, _ stateChange: StateChange) -> StateChange {
         let path = record.names.partialPath
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }

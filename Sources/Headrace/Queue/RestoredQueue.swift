@@ -7,7 +7,7 @@ struct RestoredQueue: Sendable {
         var id: DownloadID
         var request: DownloadRequest
         var names: DestinationPaths
-        /// The saved request, if its secrets were not saved; otherwise `nil`.
+        /// The request as it was saved, if it had secrets, which are never saved; otherwise `nil`.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var file: FinishedFile?
@@ -100,7 +100,7 @@ extension RegistryEntry {
 }
 
 extension RegistryEntry.State {
-    /// Creates the state of a failed download; truncates the message, since it may quote a server.
+    /// Creates the state of a failed download; truncates the message, since it may contain a long text from a server.
     init(_ error: DownloadError) {
         self = .failed(
             code: error.code.description,
@@ -110,6 +110,9 @@ extension RegistryEntry.State {
     }
 
     /// Returns the state in which this process restores the download, and the finished file, if any.
+    ///
+    /// With `pausing`, an interrupted download is restored as paused. Without `files`, an interrupted renaming of a
+    /// finished file counts as not done.
     func restored(
         _ url: URL,
         bases: RegistryBaseDirectories,

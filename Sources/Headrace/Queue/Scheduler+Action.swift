@@ -27,13 +27,13 @@ extension Scheduler {
     enum Action: Sendable, Hashable {
         /// Start the transfer of a download, which counts as running from now on.
         case start(ID)
-        /// Stop a transfer, or change the reason for its stop; the caller reports its end with ``ended(_:_:at:)``.
+        /// Stop a transfer, or change the reason if it is being stopped; call ``ended(_:_:at:)`` once it has stopped.
         case stop(ID, StopSignal.Reason)
         /// The download has a free slot, but must wait because the network does not admit it.
         case hold(ID, NetworkBlocker)
         /// The download enters a phase other than `running`.
         ///
-        /// With `discardingBytes`, the partial file of a cancelled download must be deleted first.
+        /// With `discardingBytes`, the download was cancelled: delete its partial file before publishing the phase.
         case enter(ID, Phase, discardingBytes: Bool = false)
         /// The download leaves the queue.
         ///
@@ -50,7 +50,7 @@ extension Scheduler {
         var phase = Phase.waiting
         var notBefore: Duration?
         var need = NetworkRequirement()
-        /// The queue label from an earlier run, greater than the labels of all earlier items; `nil` to add at the end.
+        /// The label in an earlier run, reused if greater than all labels in the queue; `nil` for a new download.
         var label: QueueOrder.Label?
     }
 }

@@ -25,7 +25,9 @@ extension Scheduler {
 
     struct Entry {
         var priority: Int
-        /// A number that increases with each change of phase or requeuing; heap elements with a lower one are stale.
+        /// A number that increases with each change of phase and each insertion into a heap.
+        ///
+        /// Heap elements with a lower number are stale.
         var generation: UInt64 = 0
         var host: Hosts.Number
         var phase = Phase.waiting
@@ -37,7 +39,7 @@ extension Scheduler {
         }
     }
 
-    /// A waiting download in a heap; stale once its entry has another generation.
+    /// A waiting download as a heap element; stale once the generation of the download's ``Entry`` is higher.
     struct Candidate: Comparable {
         var priority: Int
         var label: QueueOrder.Label
@@ -65,7 +67,7 @@ extension Scheduler {
 
     /// The hosts of the downloads in the queue, each with its number of running downloads.
     struct Hosts: Sendable {
-        /// A compact host identifier; reused once the host has no download in the queue.
+        /// A compact host identifier; reused for another host once this host has no download in the queue.
         typealias Number = Int32
 
         private struct Host {
@@ -82,7 +84,7 @@ extension Scheduler {
 
         var count: Int { numbers.count }
 
-        /// Counts a download that was added to the queue; returns the number of its host.
+        /// Counts a download that was added to the queue; returns the identifier of its host.
         mutating func added(_ name: String) -> Number {
             let number = numbers[name] ?? newNumber(of: name)
             hosts[Int(number)].count += 1

@@ -1,5 +1,5 @@
 extension Scheduler {
-    /// Frees a slot for a waiting download by requeuing a running download of lower priority, if there is one.
+    /// Requeues a running download of lower priority, if a waiting download could start but finds no free slot.
     ///
     /// Chooses the running download with the lowest priority or, if several have it, the one that started last.
     mutating func preempt(for id: ID) -> [Action] {

@@ -16,7 +16,7 @@ struct Scheduler: Sendable {
     private(set) var hostLimit: Int?
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
-    /// The number of times that all downloads were relabeled.
+    /// The number of times that all downloads got new labels in ``order``.
     private(set) var relabellings = 0
     /// Whether several operations are combined into one decision: while this is `true`, no download starts.
     var isGathering = false
@@ -57,7 +57,7 @@ struct Scheduler: Sendable {
     var ids: [ID] { order.ids }
     var running: Set<ID> { Set(startNumbers.keys) }
 
-    /// The number of heap elements, including stale ones.
+    /// The number of waiting downloads in the heaps and in ``waitingForNetwork``, including stale elements.
     var candidateCount: Int {
         ready.count + delayed.count + waitingForNetwork.count + waitingForHost.values.reduce(0) { $0 + $1.count }
     }
@@ -132,9 +132,9 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Requeues a download, including one that failed or was cancelled; its position in the queue does not change.
+    /// Requeues a download unless it has finished, even if it was cancelled; its position in the queue does not change.
     ///
-    /// Replaces the download's start time with `notBefore`.
+    /// Replaces the download's start time with `notBefore`; with `nil`, the download may start at once.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
@@ -164,13 +164,14 @@ struct Scheduler: Sendable {
 
     // MARK: Limits, time and the network
 
-    /// Changes the limit of running downloads; if it is lowered, the newest running downloads are requeued.
+    /// Changes the limit of running downloads; if it is lowered, the downloads that started last are requeued.
     mutating func setLimit(_ limit: Int) -> [Action] {
         self.limit = max(1, limit)
         return demote(from: active, to: self.limit) + startNext()
     }
 
-    /// Changes the limit of running downloads per host (`nil` for none); if it is lowered, the newest are requeued.
+    /// Changes the limit of running downloads per host (`nil` for none); if it is lowered, the downloads of each host
+    /// that started last are requeued.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
         for host in Array(waitingForHost.keys) { release(host) }
@@ -316,7 +317,9 @@ struct Scheduler: Sendable {
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Puts a waiting download into the heap of delayed or of ready downloads; its earlier heap element becomes stale.
+    /// Puts a waiting download into ``delayed`` until its start time, or into ``ready`` if that has been reached.
+    ///
+    /// An element of the download that is already in a heap becomes stale.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
         lastGeneration += 1
@@ -385,7 +388,7 @@ struct Scheduler: Sendable {
         return actions
     }
 
-    /// Moves waiting downloads of a host to the heap of ready downloads, as many as the host's limit allows.
+    /// Moves downloads of a host from ``waitingForHost`` to ``ready``, as many as the host's limit allows.
     private mutating func release(_ host: Hosts.Number) {
         guard var waiting = waitingForHost[host] else { return }
         var room = (hostLimit ?? .max) - hosts[host]

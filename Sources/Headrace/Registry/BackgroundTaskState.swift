@@ -10,7 +10,8 @@ enum BackgroundTaskState: Sendable, Hashable {
 struct ResumeData: Sendable, Hashable {
     /// The maximum size of resume data, which usually has a few KiB; larger data is invalid and is not used.
     static let maxBytes = 128 << 10
-    /// A week in milliseconds: the system's own time limit for a download (`timeoutIntervalForResource`).
+    /// The maximum age of resume data in milliseconds: a week, the system's own time limit for a download
+    /// (`timeoutIntervalForResource`).
     static let maxAge: Int64 = 7 * 24 * 60 * 60 * 1000
 
     let bytes: [UInt8]

@@ -1,8 +1,8 @@
 /// The short numbers by which users refer to the downloads in a queue, like the job numbers of a shell.
 ///
 /// A download keeps its number until it is removed. The next number is one more than the highest in use. Therefore, a
-/// number is not reused while later downloads exist, and numbering restarts at 1 in an empty queue. Consecutive
-/// numbers are stored as one range.
+/// number is not reused while downloads with higher numbers exist, and numbering restarts at 1 in an empty queue.
+/// Consecutive numbers are stored as one range.
 struct DownloadNumbers: Sendable {
     /// The greatest number that a download can get; nine digits are short enough to type.
     static let greatest = 999_999_999
@@ -20,7 +20,7 @@ struct DownloadNumbers: Sendable {
         for number in numbers.sorted() { take(number) }
     }
 
-    /// The number for the next download.
+    /// The number for the next download: one more than the highest in use or, above ``greatest``, the lowest free one.
     var next: Int {
         guard highest.upperBound > Self.greatest else { return highest.upperBound }
         // The lowest free number.
@@ -55,7 +55,7 @@ struct DownloadNumbers: Sendable {
         if highest.isEmpty { mergeLower() }
     }
 
-    /// Restores that no number directly below the highest ones is in use.
+    /// Moves the last range of ``lower`` to ``highest`` if it is adjacent to that, or if ``highest`` is empty.
     private mutating func mergeLower() {
         guard highest.isEmpty || lower.contains(highest.lowerBound - 1) else { return }
         guard let last = lower.ranges.last else { return highest = 1..<1 }

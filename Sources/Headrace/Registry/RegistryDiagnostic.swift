@@ -6,7 +6,7 @@ enum RegistryDiagnostic: Sendable, Hashable {
     case unreadableLine(Int)
     /// A line adds this many downloads with invalid values; they are skipped.
     case invalidEntries(line: Int, count: Int)
-    /// A part of a line that a later release has written.
+    /// A part of a line that this release does not know, described by the text; it was skipped.
     case unknown(String, line: Int)
     /// Downloads that were changed but never added; only reported if other lines are damaged.
     case missing([UInt64])
@@ -67,7 +67,8 @@ struct RegistryDiagnostics: Sendable, Equatable {
         list.map(\.description) + (omittedCount > 0 ? ["Further problems were found: \(omittedCount)."] : [])
     }
 
-    /// The problems to report to a process that only reads: an incomplete last line may still be in progress.
+    /// The problems to report to a process that only reads the journal: all except an incomplete last line, which the
+    /// owner may still be writing.
     var ofReader: RegistryDiagnostics {
         var findings = self
         findings.list.removeAll { !$0.isLoss }

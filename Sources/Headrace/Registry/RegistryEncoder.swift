@@ -75,7 +75,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         self.pieceBytes = pieceBytes
     }
 
-    /// Returns the next lines, up to the first change that completes a piece; `nil` after the last line.
+    /// Returns the next lines, at least `pieceBytes` bytes or all remaining lines; `nil` after the last line.
     mutating func next() throws(RegistryEncoder.Failure) -> [UInt8]? {
         while bytes.count < pieceBytes, let change = rest.next() { try append(change) }
         defer { bytes = [] }
@@ -170,7 +170,7 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the common fields, then each option's name and value, as an array: it is read faster than an object.
+    /// Writes the common fields, then each option's name and value, as an array, which is read faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)
@@ -198,11 +198,11 @@ extension RegistryWriter {
         if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
     }
 
-    /// Writes the piece hashes if there is room.
+    /// Writes the piece hashes if they take at most `room` bytes.
     ///
     /// Without them, the file may have to be downloaded again after a restart.
     private mutating func write(_ pieces: PieceHashes, room: Int) {
-        // The syntax around them takes less than a hundred bytes.
+        // The syntax around the digests takes less than a hundred bytes.
         guard pieces.digests.count / 3 * 4 + 100 <= room else { return }
         write(RegistryOption.pieces.rawValue)
         beginList()

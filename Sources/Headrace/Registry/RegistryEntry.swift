@@ -14,7 +14,7 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         ///
         /// If the file at this path has this stamp, the rename had completed before the process ended.
         case finishing(RelocatablePath, FileStamp)
-        /// Finished, with the path of the file.
+        /// Finished, with the path and the stamp of the file.
         case finished(RelocatablePath, FileStamp)
         /// Finished because the file already existed.
         case skipped(RelocatablePath, FileStamp)

@@ -16,7 +16,7 @@ final class RegistryFile: Sendable {
     ///   - directory: The registry's directory; its parent must exist.
     ///   - syncs: Whether each change survives a power cut; otherwise only compactions are synced.
     ///   - isRun: Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
-    ///   - compaction: When the journal is rewritten.
+    ///   - compaction: The conditions under which the journal is rewritten.
     ///   - calls: The file system.
     /// - Returns: The registry's file, the queue as read, and the problems found. The caller maintains the queue.
     /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`,
@@ -134,7 +134,7 @@ extension FileSystem {
 struct RegistryReport: Sendable, Equatable {
     /// The problems in the journal.
     var findings = RegistryDiagnostics()
-    /// The path of a copy of the journal, made before the journal was rewritten, because parts of it could not be read;
-    /// otherwise `nil`.
+    /// The path of the copy that was made of a journal with unreadable parts, before the journal was rewritten; `nil`
+    /// if all parts were readable.
     var unreadCopy: String?
 }

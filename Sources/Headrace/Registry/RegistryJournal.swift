@@ -4,8 +4,8 @@
 ///
 ///     <CRC-32C of the payload, 8 hexadecimal digits> ["add",…]
 ///
-/// An empty line precedes each change: if the newline before it is corrupted, the change is still intact. The header
-/// has the same form in all versions.
+/// An empty line precedes each change: if the newline that ends the previous line is corrupted, the change is still
+/// intact. The header has the same form in all versions.
 enum RegistryJournal {
     static let version = 1
     /// The maximum length of a line, which limits the cost of reading a damaged one.

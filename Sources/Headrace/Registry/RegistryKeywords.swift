@@ -1,4 +1,4 @@
-/// The kinds of changes in a journal.
+/// The keywords for the kinds of changes in a journal.
 enum RegistryKind: String {
     case add
     case state
@@ -8,13 +8,13 @@ enum RegistryKind: String {
     case remove
 }
 
-/// The kinds of destinations.
+/// The keywords for the kinds of destinations.
 enum RegistryDestinationKind: String {
     case file
     case directory
 }
 
-/// The states of downloads.
+/// The keywords for the states of downloads.
 enum RegistryStateName: String {
     case waiting
     case requeued
@@ -27,7 +27,7 @@ enum RegistryStateName: String {
     case cancelled
 }
 
-/// The state of a background task.
+/// The keywords for the state of a background task.
 enum RegistryBackground: String {
     case started
     /// Followed by the time and the resume data in base64.
@@ -46,22 +46,22 @@ enum RegistryOption: String {
     case pieces
     case mismatch
     case refetch
-    /// The name and the value of each field, alternating.
+    /// The name and the value of each header field, alternating.
     case headers
-    /// The names of the fields that are not saved.
+    /// The names of the header fields whose values are not saved.
     case withheld
     /// Whether the URL's user and password are not saved.
     case withheldUser
     case group
     case rateLimit
     case title
-    /// The key and the value of each note, alternating.
+    /// The keys and values of the request's `userInfo`, alternating.
     case info
     case priority
     case notBefore
     case paused
     case network
-    /// The number of the download in its queue.
+    /// The short number by which users refer to the download.
     case number
     case background
     case state

@@ -100,7 +100,7 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
-    /// Returns the ID of the living process that runs a directory's queue, as recorded in the lock file.
+    /// Returns the process ID recorded in the lock file, if that process still runs the directory's queue.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),
@@ -109,9 +109,9 @@ struct RegistryLock: Sendable {
         return holder
     }
 
-    /// Whether the process has the file open; `true` if this process may not look.
+    /// Whether the process has the file open; also `true` if this process lacks the permission to find out.
     ///
-    /// A process that does not have the file open only reuses the ID of a former owner.
+    /// A process that does not have the file open only happens to have the ID of a former owner.
     private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
         #if os(Linux)
         guard let wanted = try? calls.status(path) else { return false }

@@ -166,9 +166,9 @@ extension RegistryScanner {
         }
     }
 
-    /// Reads piece hashes; returns `nil` if the hash function is unknown.
+    /// Reads piece hashes; returns `nil` if the hash function is unknown or the values are invalid.
     ///
-    /// Without them, bytes that nothing else can verify are downloaded again.
+    /// Without piece hashes, bytes that nothing else can verify are downloaded again.
     private mutating func pieces(_ unknown: inout [String]) throws(Failure) -> PieceHashes? {
         try beginList()
         let (length, name, text): (Int64, String, String) = (try integer(), try self.text(), try self.text())
@@ -184,7 +184,7 @@ extension RegistryScanner {
         return pieces
     }
 
-    /// Reads the state of a background task; returns `nil` if it is unknown, so that the download starts over.
+    /// Reads a background task's state; returns `nil` if it is unknown or invalid, so that the download starts over.
     private mutating func background(_ unknown: inout [String]) throws(Failure) -> BackgroundTaskState? {
         try beginList()
         let word = try text()
@@ -232,7 +232,7 @@ extension RegistryScanner {
         FileStamp(size: try integer(), modified: try integer(), inode: try integer())
     }
 
-    /// Reads an array of texts as pairs.
+    /// Reads an array of texts, two for each pair; throws if the number of texts is odd.
     private mutating func pairs() throws(Failure) -> [(String, String)] {
         let texts = try texts()
         guard texts.count.isMultiple(of: 2) else { throw Failure() }

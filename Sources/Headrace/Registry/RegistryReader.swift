@@ -42,7 +42,7 @@ struct RegistryReader {
         bytesRead += Int64(bytes.count)
     }
 
-    /// Finishes reading; the bytes after the last newline are a complete line without its newline, or a torn line.
+    /// Finishes reading; the bytes after the last newline are a line if their checksum is correct, and otherwise torn.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

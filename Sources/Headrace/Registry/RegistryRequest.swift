@@ -18,7 +18,7 @@ struct RegistryRequest: Sendable, Hashable {
     private(set) var withholdsUser: Bool
     /// The destination of the finished file.
     let destination: Destination
-    /// The policy if a file of that name exists.
+    /// The policy if a file with the name of the finished file already exists.
     var conflictPolicy: DownloadRequest.ConflictPolicy
     /// The header fields that are not secret, in order.
     private(set) var headers: [HeaderField] = []
@@ -30,7 +30,7 @@ struct RegistryRequest: Sendable, Hashable {
     var expectations = FileExpectations()
     /// The policy for a file with a wrong checksum.
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
-    /// Whether an existing file is downloaded again.
+    /// The condition for downloading a file that exists already.
     var refetchPolicy = DownloadRequest.RefetchPolicy.always
     /// The group of the download; `nil` if it is in none.
     var group: String?
@@ -42,7 +42,7 @@ struct RegistryRequest: Sendable, Hashable {
     var userInfo: [String: String] = [:]
     /// The priority; higher is more urgent.
     var priority = 0
-    /// The earliest start time, in milliseconds since 1970.
+    /// The earliest start time, in milliseconds since 1970; `nil` if the download may start at once.
     var earliestBegin: Int64?
     /// Whether the download is added as paused.
     var startsPaused = false
@@ -56,7 +56,7 @@ struct RegistryRequest: Sendable, Hashable {
     /// - Parameters:
     ///   - url: The URL to download; its user and password are dropped.
     ///   - destination: The destination of the finished file.
-    ///   - conflictPolicy: The policy if a file of that name exists.
+    ///   - conflictPolicy: The policy if a file with the name of the finished file already exists.
     ///   - headers: Header fields; the values of secret ones are dropped.
     ///   - resumePolicy: The condition for resuming from a partial file.
     init(
@@ -119,7 +119,7 @@ extension RegistryRequest {
         networkPolicy = request.networkPolicy
     }
 
-    /// The request without its secrets; `nil` if its URL is invalid or its base is unknown in this process.
+    /// The request without its secrets; `nil` if its URL is invalid, or the base of its destination is unknown here.
     func downloadRequest(in bases: RegistryBaseDirectories) -> DownloadRequest? {
         guard let url = URL(string: url), let path = destination.path.resolved(in: bases) else { return nil }
         let place: DownloadRequest.Destination =
@@ -149,7 +149,7 @@ extension RegistryRequest {
         return request
     }
 
-    /// Milliseconds since 1970; a time out of range is clamped.
+    /// Returns a time in milliseconds since 1970; a time that is out of range is clamped.
     private static func milliseconds(of time: Date) -> Int64 {
         let milliseconds = (time.timeIntervalSince1970 * 1000).rounded()
         return Int64(exactly: milliseconds) ?? (milliseconds > 0 ? .max : .min)
@@ -177,7 +177,7 @@ extension RegistryRequest.Destination {
 }
 
 extension HeaderField {
-    /// The field; a `Referer` without the user and password of its URL (RFC 9110, section 10.1.3).
+    /// The field; if it is a `Referer`, without the user and password of its URL (RFC 9110, section 10.1.3).
     fileprivate var withoutUserInfo: HeaderField {
         guard name.lowercased() == "referer" else { return self }
         return HeaderField(name: name, value: value.withoutUserInfo)

@@ -24,7 +24,7 @@ struct CommandSpool: Sendable {
     enum Reason: Sendable, Hashable {
         /// The contents are truncated or invalid, or have excess bytes.
         case damaged
-        /// The command was written by a later release.
+        /// The command was written by a later release; the text describes the part that this release does not know.
         case newer(String)
         /// The file is not a regular file, or cannot be read.
         case unreadable(SystemError)
@@ -127,7 +127,7 @@ struct CommandSpool: Sendable {
 
     /// Starts to watch for posted commands; returns `nil` if the system does not support it.
     func watch() -> FolderWatch? {
-        // Otherwise the first command would create the folder, unnoticed.
+        // Only an existing folder can be watched; posting the first command would create it unnoticed.
         try? calls.makeRegistryFolder(path)
         return FolderWatch(path)
     }
@@ -142,12 +142,12 @@ struct CommandSpool: Sendable {
     /// ``done(_:)``.
     ///
     /// Invalid commands, and those of later releases, are quarantined and returned as rejected.
-    /// - Parameter time: The wall-clock time in nanoseconds since 1970.
+    /// - Parameter time: The present wall-clock time in nanoseconds since 1970; old incomplete files are removed.
     /// - Returns: The commands and the rejected files; empty if there is no folder.
     /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
     func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
         var contents = Contents()
-        // Bytewise, which is the numerical order of hexadecimal digits.
+        // The names start with the time in hexadecimal digits, so that their bytewise order is the order of posting.
         for name in try names().sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             if name.hasSuffix(Self.suffix) {
                 read(name, into: &contents)
@@ -182,7 +182,7 @@ struct CommandSpool: Sendable {
         (try? calls.replace(path, path + Self.unreadSuffix)) == nil ? path : path + Self.unreadSuffix
     }
 
-    /// Returns the names of the files; empty if there is no folder.
+    /// Returns the names of all files in the folder of commands; empty if there is no such folder.
     private func names() throws(DownloadError) -> [String] {
         do throws(SystemError) {
             return try calls.names(path)

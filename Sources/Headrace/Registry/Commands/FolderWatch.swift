@@ -60,8 +60,9 @@ final class FolderWatch: Sendable {
         source.cancel()
     }
 
-    /// Returns after the first change since the last return, or when the task is cancelled; only one task may call it
-    /// at a time.
+    /// Waits until the folder changes or the task is cancelled; only one task may wait at a time.
+    ///
+    /// Returns at once if the folder has changed since the previous call returned.
     func change() async {
         let change = Latch()
         let hasChanged = core.state.withLock { state in

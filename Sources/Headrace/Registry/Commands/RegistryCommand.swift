@@ -73,7 +73,7 @@ extension RegistryCommand {
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
-    /// The command without piece hashes, which may be omitted if it is too large; `nil` if it has none.
+    /// The command without its piece hashes, for one that is too large with them; `nil` if it has no piece hashes.
     private var withoutPieces: RegistryCommand? {
         guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
             return nil
@@ -106,7 +106,7 @@ private enum PositionKind: String {
     case index
 }
 
-/// Whether the files of removed downloads are deleted.
+/// The keywords for whether the files of removed downloads are deleted.
 private enum FilesKind: String {
     case keep
     case delete
@@ -164,7 +164,7 @@ extension RegistryWriter {
 extension RegistryScanner {
     /// Reads a command.
     ///
-    /// If a part of it is unknown, returns `nil` and appends a description to `unknown`.
+    /// Appends a description of each unknown part to `unknown`; the command must not be executed if there is one.
     fileprivate mutating func command(_ unknown: inout [String]) throws(Failure) -> RegistryCommand? {
         try beginList()
         let word = try text()
