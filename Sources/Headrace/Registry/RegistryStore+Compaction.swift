@@ -1,9 +1,9 @@
 extension RegistryStore {
     /// Decides when the journal is compacted, that is, rewritten without its dead records.
     struct Compaction: Sendable {
-        /// The minimum size of a journal that is rewritten.
+        /// The size in bytes from which a journal may be rewritten.
         var minBytes: Int64 = 1 << 20
-        /// The minimum ratio of records in the journal to downloads in the queue at which the journal is rewritten.
+        /// The ratio of records in the journal to downloads in the queue from which the journal may be rewritten.
         var factor = 2
 
         /// Whether to rewrite a journal of `size` bytes with `records` records, if the queue has `live` downloads.
@@ -62,7 +62,8 @@ extension RegistryStore {
         recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
     }
 
-    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
+    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers; returns the path of a copy of
+    /// the damaged journal, or `nil` if it was not damaged.
     mutating func rewriteIfNeeded(
         _ snapshot: RegistrySnapshot,
         after findings: RegistryDiagnostics
