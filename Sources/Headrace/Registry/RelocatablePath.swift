@@ -53,8 +53,8 @@ struct RelocatablePath: Sendable, Hashable {
     /// The path components below the base, separated by slashes; empty for the base itself.
     let path: String
 
-    /// Makes an absolute path relative to the innermost base that contains it; without one, or with `..`, it stays
-    /// absolute.
+    /// Makes an absolute path relative to the innermost base that contains it; a path that is in no base or contains
+    /// `..` stays absolute.
     init(_ absolutePath: String, bases: RegistryBaseDirectories) {
         let path = Self.normalized(absolutePath)
         // A path with `..` may leave the base that it seems to be in.

@@ -32,7 +32,7 @@ struct CheckpointPolicy: Sendable {
 
     /// The minimum time before the first record and between records; a download that finishes earlier writes none.
     static let recordInterval = Duration.milliseconds(500)
-    /// The time after which the next sync is due, unless ``syncBytes`` bytes were written earlier.
+    /// The time after a sync at which the next one is due; it is due earlier if ``syncBytes`` bytes are unsynced.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20
 
@@ -124,8 +124,8 @@ struct CheckpointPolicy: Sendable {
         return finish(stop, at: now)
     }
 
-    /// Ignores all further writes, and returns the actions that are due; the stop is complete once these are done and
-    /// no sync is running.
+    /// Stops the policy, which then ignores writes, and returns the actions that are due; the stop is complete once
+    /// these are done and no sync is running.
     ///
     /// A second call does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {

@@ -14,8 +14,7 @@ extension FileSystem {
         }
     }
 
-    /// Locks a file; returns `false` if it is already locked, and `true` without a lock if the file system has no
-    /// locks.
+    /// Locks a file; returns `false` if it is already locked, but `true` if the file system does not support locks.
     func lockWherePossible(_ file: Int32) throws(SystemError) -> Bool {
         do throws(SystemError) {
             return try lock(file)

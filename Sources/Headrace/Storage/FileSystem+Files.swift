@@ -37,11 +37,11 @@ extension FileSystem {
         }
     }
 
-    /// Atomically replaces a file with a new one that contains these bytes; until the rename, the old file is
-    /// unchanged.
+    /// Atomically replaces a file with a new one that contains these bytes.
     ///
-    /// `newPath` is the temporary name of the new file. If `directory` is given, the bytes and then the directory are
-    /// synced, so that the file survives a power failure.
+    /// After an error, the file is the old one or, if only the rename could not be synced, the new one. `newPath` is
+    /// the temporary name of the new file. If `directory` is given, the bytes and then the directory are synced, so
+    /// that the file survives a power failure.
     func replaceFile(
         _ path: String,
         by newPath: String,

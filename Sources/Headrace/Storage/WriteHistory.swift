@@ -7,7 +7,8 @@ struct WriteHistory: Sendable {
     /// The smallest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 4 << 10
 
-    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes before.
+    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes when the file was
+    /// opened.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
 
@@ -31,7 +32,7 @@ struct WriteHistory: Sendable {
         }
     }
 
-    /// Records that an earlier run wrote to the file, whose known holes contain only zeros.
+    /// Records that an earlier run wrote to the file; `knownHoles` are the holes that stand for zeros.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         possibleHoles = knownHoles
