@@ -45,7 +45,8 @@ struct RegistryStore: Sendable {
     /// The record count at which to retry a failed compaction; 0 if none has failed.
     var postponedCount = 0
 
-    /// Opens or creates the journal of a locked directory, reads its queue into `snapshot`, and rewrites it if needed.
+    /// Opens or creates the journal of a locked directory, reads its queue into `snapshot`, and rewrites the journal if
+    /// needed.
     init(
         in directory: String,
         syncs: Bool,
@@ -69,7 +70,7 @@ struct RegistryStore: Sendable {
         }
     }
 
-    /// Syncs lines that have not been synced, and closes the file.
+    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced.
     mutating func close() {
         guard let file = file.take() else { return }
         if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }

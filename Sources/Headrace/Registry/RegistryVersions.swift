@@ -7,8 +7,8 @@ import HeadracePlatform
 /// registry. All calls block.
 final class RegistryVersions: Sendable {
     static let fileName = ReservedFileNames.registryVersions
-    /// The maximum size of the file; when it is reached, the older half is dropped, which removes most of the lines for
-    /// files that no longer exist.
+    /// The maximum size of the file in bytes; when it is reached, the older half of the lines is dropped, which removes
+    /// most of the lines for files that no longer exist.
     static let maxBytes = 1 << 20
 
     private let path: String

@@ -48,9 +48,9 @@ struct RelocatablePath: Sendable, Hashable {
         case temporary
     }
 
-    /// The directory that the path is relative to; `nil` for the root.
+    /// The directory that the path is relative to; `nil` if the path is absolute.
     let base: Base?
-    /// The path components below the base, separated by slashes; empty for the base itself.
+    /// The path components below the base or the root, separated by slashes; empty for the base itself.
     let path: String
 
     /// Makes an absolute path relative to the innermost base that contains it; a path that is in no base or contains

@@ -115,7 +115,7 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Records that the file system does not support sync, and returns the actions that are due.
+    /// Ends a sync that the file system did not support, and returns the actions that are due.
     ///
     /// The call is ignored if no sync is running.
     mutating func syncUnavailable(at now: Duration) -> [Action] {

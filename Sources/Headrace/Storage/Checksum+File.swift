@@ -3,11 +3,11 @@ public import HeadracePlatform
 extension Checksum {
     /// Computes the checksum of an existing file.
     ///
-    /// Reads on a thread of its own. If the task is cancelled, throws `CancellationError` before reading the next 512 KiB.
+    /// Reads on a separate thread. If the task is cancelled, throws `CancellationError` before reading another 512 KiB.
     /// - Parameters:
     ///   - algorithm: The hash function.
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Called on that thread with the number of bytes read and the file size; must return quickly.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must return quickly.
     /// - Returns: The checksum.
     /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
     ///   file cannot be read, is not a regular file, or was changed while it was read.
@@ -25,10 +25,10 @@ extension Checksum {
 extension PieceHashes {
     /// Compares an existing file with the checksums of its pieces.
     ///
-    /// Reads on a thread of its own. If the task is cancelled, throws `CancellationError` before reading the next 512 KiB.
+    /// Reads on a separate thread. If the task is cancelled, throws `CancellationError` before reading another 512 KiB.
     /// - Parameters:
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Called on that thread with the number of bytes read and the file size; must return quickly.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must return quickly.
     /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. If ``fileSize``
     ///   is `nil`, the length of the last piece is unknown, so only its first byte counts as missing.
     /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
@@ -73,7 +73,7 @@ private func withOpenFile<Value: Sendable>(
     return try result.get()
 }
 
-/// Opens a file and passes it to `body`; blocks the thread on which it runs.
+/// Opens a file, passes it to `body`, and throws if it was changed meanwhile; blocks the thread on which it runs.
 @concurrent
 private func open<Value: Sendable>(
     _ path: String,

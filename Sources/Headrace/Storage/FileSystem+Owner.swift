@@ -7,8 +7,9 @@ extension FileSystem {
     /// Whether a file belongs to a user other than this one, the folder's owner, and the owner that new files there
     /// get.
     ///
-    /// That user may have forged the file, since the names and formats of these files are public. The folder's owner is
-    /// trusted, since the owner can replace any file in it anyway. Throws if the owner cannot be determined.
+    /// That user may have forged the file, since the names and formats of partial files and resume records are public.
+    /// The folder's owner is trusted, since the owner can replace any file in it anyway. Throws if the owner cannot be
+    /// determined.
     func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.

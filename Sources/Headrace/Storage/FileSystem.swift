@@ -2,7 +2,8 @@ import HeadracePlatform
 
 /// The system calls that the storage layer uses, as closures, so that tests can inject failures and record calls.
 ///
-/// All closures block and throw the call's `errno`. The caller adds the meaning and the path.
+/// All closures block and throw the call's `errno`, to which the caller adds the meaning and the path. The `Int32`
+/// parameters without a name are file descriptors.
 package struct FileSystem: Sendable {
     /// Creates a new file with mode 0600 and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
@@ -44,7 +45,7 @@ package struct FileSystem: Sendable {
     package var move: @Sendable (_ path: String, _ newPath: String) throws(SystemError) -> Void
     /// Removes a directory entry.
     package var remove: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// Returns the status of a path, or `nil` if it does not exist; links are not followed.
+    /// Returns the status of a path, or `nil` if nothing exists there; links are not followed.
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
     /// Returns the status of an open file.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus

@@ -181,7 +181,7 @@ final class PartialFile: Sendable {
     /// Returns the parts of the written ranges that the file still contains.
     ///
     /// The ranges must have been written through this object or returned by ``found(_:durable:size:)``. Another program
-    /// may have truncated the file between two writes, or the disk may have lost some. Bytes that were overwritten in
+    /// may have truncated the file between two writes, or the disk may have lost bytes. Bytes that were overwritten in
     /// place are not detected.
     func intact(_ written: ByteRangeSet) throws(DownloadError) -> ByteRangeSet {
         let history = history.withLock { $0 }

@@ -2,7 +2,8 @@
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
-    /// The number of bytes that the record's longest file name adds to the partial file's name.
+    /// The number of bytes that the longest derived name, of the record's temporary file, adds to a partial file's
+    /// name.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
 
     enum Contents: Equatable {

@@ -2,7 +2,8 @@ import HeadracePlatform
 
 /// Tracks the writes to an open file, to distinguish holes that mean lost bytes from harmless ones.
 ///
-/// A hole in a written range means that bytes are lost, unless they are zeros, which some file systems store as a hole.
+/// A hole in a written range means that bytes are lost, unless all of them are zeros, which some file systems store as
+/// holes.
 struct WriteHistory: Sendable {
     /// The smallest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 4 << 10
