@@ -7,7 +7,7 @@ extension Checksum {
     /// - Parameters:
     ///   - algorithm: The hash function.
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must return quickly.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The checksum.
     /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
     ///   file cannot be read, is not a regular file, or was changed while it was read.
@@ -28,7 +28,7 @@ extension PieceHashes {
     /// Reads on a separate thread. If the task is cancelled, throws `CancellationError` before reading another 512 KiB.
     /// - Parameters:
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must return quickly.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. If ``fileSize``
     ///   is `nil`, the length of the last piece is unknown, so only its first byte counts as missing.
     /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the

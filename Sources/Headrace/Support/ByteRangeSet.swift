@@ -115,8 +115,8 @@ struct ByteRangeSet: Sendable, Hashable {
         return first..<max(first, index { $0.lowerBound >= range.upperBound })
     }
 
-    /// Returns the index of the first range that satisfies the condition, or `ranges.count`; searches in binary, so all
-    /// ranges after that one must satisfy the condition as well.
+    /// Returns the index of the first range that satisfies the condition, or `ranges.count`; uses a binary search, so
+    /// all ranges after that one must satisfy the condition as well.
     private func index(where condition: (Range<Int64>) -> Bool) -> Int {
         var candidates = 0..<ranges.count
         while !candidates.isEmpty {

@@ -13,8 +13,7 @@ package enum DescriptorLimit {
     /// lowest unused number first.
     private static let maxGap = 256
 
-    /// Raises the process's descriptor limit to 65,536, on Apple platforms 10,240, or to the hard limit if that is
-    /// lower.
+    /// Raises the process's descriptor limit to 65,536 (10,240 on Apple platforms), or as far as the hard limit allows.
     ///
     /// For programs only, since a library must not change the limits of its process.
     package static func raise() {
