@@ -1,8 +1,9 @@
-/// Reads the JSON (RFC 8259) of a line without whitespace; numbers must be integers, except in skipped values.
+/// Reads a line of JSON (RFC 8259) that contains no whitespace between values; numbers must be integers, except in
+/// skipped values.
 ///
 /// Several times faster than a general decoder: a long queue has to be read before any download starts.
 struct RegistryScanner {
-    /// A value is malformed, missing or of another type.
+    /// A value is malformed, missing or not of the expected type.
     struct Failure: Error, Hashable {}
 
     /// The maximum nesting of arrays and objects in a skipped value.
@@ -71,7 +72,7 @@ struct RegistryScanner {
         return path
     }
 
-    /// Reads an identity: exactly sixteen hexadecimal digits in lower case.
+    /// Reads the identity of a download: exactly sixteen hexadecimal digits in lower case.
     mutating func id() throws(Failure) -> UInt64 {
         guard let id = UInt64(hexadecimal: try quoted().content) else { throw Failure() }
         return id
@@ -121,7 +122,7 @@ struct RegistryScanner {
         return next &- UInt8(ascii: "0")
     }
 
-    /// Reads the comma before a value; if it is missing, reading the value fails.
+    /// Reads the comma before a value if one is needed; if that comma is missing, reading the value fails.
     private mutating func separate() {
         guard needsComma, next == UInt8(ascii: ",") else { return }
         index += 1
@@ -249,7 +250,7 @@ struct RegistryScanner {
         return bytes + rest
     }
 
-    /// Reads the scalar of one escape, or of a surrogate pair.
+    /// Reads the digits of a `\u` escape, and the whole next escape if both form a surrogate pair; returns the scalar.
     private static func scalar(_ rest: inout ArraySlice<UInt8>) throws(Failure) -> Unicode.Scalar {
         let unit = try codeUnit(&rest)
         if let scalar = Unicode.Scalar(unit) { return scalar }

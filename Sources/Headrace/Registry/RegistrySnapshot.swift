@@ -16,7 +16,8 @@ struct RegistrySnapshot: Sendable {
 
     /// Applies a change.
     ///
-    /// Changes are idempotent: applying one again, alone or followed by all later changes, results in the same queue.
+    /// Changes are idempotent: applying one a second time, alone or together with all changes after it, results in the
+    /// same queue.
     /// - Returns: The identities of downloads that the change refers to but the queue does not contain; empty for
     ///   additions and removals.
     @discardableResult
@@ -42,7 +43,7 @@ struct RegistrySnapshot: Sendable {
         }
     }
 
-    /// Assigns a number to each download that has none or a duplicate.
+    /// Assigns a number to each download that has none, or has the number of a download before it in queue order.
     ///
     /// The journals of earlier releases have no numbers. The result depends on the entries alone: all processes that
     /// read the same journal see the same numbers.

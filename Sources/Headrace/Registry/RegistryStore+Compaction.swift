@@ -1,12 +1,12 @@
 extension RegistryStore {
     /// Decides when the journal is compacted, that is, rewritten without its dead records.
     struct Compaction: Sendable {
-        /// The minimum size of a journal that is rewritten.
+        /// The minimum size in bytes of a journal that is compacted.
         var minBytes: Int64 = 1 << 20
-        /// The minimum ratio of records in the journal to downloads in the queue at which the journal is rewritten.
+        /// The minimum ratio of records in the journal to downloads in the queue at which the journal is compacted.
         var factor = 2
 
-        /// Whether to rewrite a journal of `size` bytes with `records` records, if the queue has `live` downloads.
+        /// Whether to compact a journal of `size` bytes with `records` records, if the queue has `live` downloads.
         func isDue(size: Int64, records: Int, live: Int) -> Bool { size >= minBytes && records / factor >= live }
     }
 
@@ -62,7 +62,8 @@ extension RegistryStore {
         recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
     }
 
-    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers.
+    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers; returns the path of a copy of
+    /// the damaged journal, or `nil` if none was made.
     mutating func rewriteIfNeeded(
         _ snapshot: RegistrySnapshot,
         after findings: RegistryDiagnostics

@@ -28,7 +28,7 @@ struct RegistryStore: Sendable {
     var file: Int32?
     /// The total length of the complete lines; the next line is written at this offset.
     var size: Int64 = 0
-    /// Whether a torn line follows the complete lines, which must be truncated before the next append.
+    /// Whether bytes of a failed append follow the complete lines; they must be truncated before the next append.
     var hasTornTail = false
     /// The number of records in the journal, including dead ones.
     var recordCount = 0
@@ -42,10 +42,11 @@ struct RegistryStore: Sendable {
     /// After a failed sync, the kernel may have dropped bytes or the file's name, and a later sync would not report
     /// that. The journal of an earlier release may lack the numbers of downloads.
     var needsRewrite = false
-    /// The record count at which to retry a failed compaction.
+    /// The record count at which to retry a failed compaction; 0 if none has failed.
     var postponedCount = 0
 
-    /// Opens the journal of a locked directory, or creates one.
+    /// Opens or creates the journal of a locked directory, reads its queue into `snapshot`, and rewrites the journal if
+    /// needed.
     init(
         in directory: String,
         syncs: Bool,
@@ -69,7 +70,7 @@ struct RegistryStore: Sendable {
         }
     }
 
-    /// Syncs lines that have not been synced, and closes the file.
+    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced.
     mutating func close() {
         guard let file = file.take() else { return }
         if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }
@@ -80,7 +81,8 @@ struct RegistryStore: Sendable {
 
     /// Appends changes; if it throws, none of them is in the journal.
     ///
-    /// If `syncing` is set, and the queue syncs or `always` is set, one sync covers these and all earlier changes.
+    /// With `syncing`, the file is then synced once, for these and all earlier changes; if this queue does not sync its
+    /// changes, `always` is needed as well.
     mutating func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool,
@@ -134,7 +136,7 @@ struct RegistryStore: Sendable {
         return try writeAll(&lines, to: file, at: size)
     }
 
-    /// Truncates incomplete lines, so that a later run does not read changes whose recording failed.
+    /// Truncates the lines of a failed append, so that a later run does not read changes that were not recorded.
     private mutating func cutTail(of file: Int32) {
         if (try? calls.truncate(file, size)) != nil { hasTornTail = false }
     }
@@ -189,7 +191,7 @@ struct RegistryStore: Sendable {
         return (reader.snapshot, reader.findings)
     }
 
-    /// Copies a journal before it is replaced, because parts of it could not be read; returns the path of the copy.
+    /// Copies the journal, parts of which could not be read, before it is replaced; returns the path of the copy.
     func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
         let copy: Int32
@@ -222,7 +224,7 @@ struct RegistryStore: Sendable {
         return copyPath
     }
 
-    /// Passes the journal to `body` in pieces, from its start; returns its length.
+    /// Passes the journal to `body` in pieces, from its start; returns the journal's length in bytes.
     private func forEachPiece(_ body: ([UInt8]) throws(DownloadError) -> Void) throws(DownloadError) -> Int64 {
         guard let file else { return 0 }
         var offset: Int64 = 0

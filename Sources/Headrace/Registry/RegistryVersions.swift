@@ -2,12 +2,13 @@ import HeadracePlatform
 
 /// The validators of finished files on file systems without extended attributes, saved in the registry's directory.
 ///
-/// The lines have the form `PATH-HASH INODE VERSION`; for each path, the last line applies. Invalid lines, as left by a
-/// crash, are skipped. The file belongs to the manager that owns the registry. All calls block.
+/// The lines have the form `PATH-HASH INODE VERSION`; VERSION is an encoded ``SavedValidator``. For each path, the last
+/// line applies. Invalid lines, as left by a crash, are skipped. The file belongs to the manager that owns the
+/// registry. All calls block.
 final class RegistryVersions: Sendable {
     static let fileName = ReservedFileNames.registryVersions
-    /// The maximum size of the file; when it is reached, the older half is dropped, which removes most of the lines for
-    /// files that no longer exist.
+    /// The maximum size of the file in bytes; when it is reached, the older half of the lines is dropped, which removes
+    /// most of the lines for files that no longer exist.
     static let maxBytes = 1 << 20
 
     private let path: String
@@ -96,7 +97,7 @@ struct VersionIndex: Sendable {
         }
     }
 
-    /// Drops the oldest lines until the remaining lines have at most this many bytes.
+    /// Drops the oldest lines until the remaining lines have at most `maxBytes` bytes in total.
     mutating func keepNewest(maxBytes: Int) {
         var size = 0
         let kept = entries.sorted { $0.value.sequence > $1.value.sequence }.prefix { key, entry in

@@ -1,4 +1,4 @@
-/// Writes the JSON (RFC 8259) of a line, in the form that ``RegistryScanner`` reads fastest.
+/// Writes a line of JSON (RFC 8259), without whitespace, as ``RegistryScanner`` requires.
 struct RegistryWriter {
     private(set) var bytes: [UInt8] = []
     /// Whether the innermost array or object has a value, so that a comma precedes the next one.
@@ -42,7 +42,7 @@ struct RegistryWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Writes an object of names and numbers, in order.
+    /// Writes an object of names and numbers, in the given order.
     mutating func write(_ numbers: some Sequence<(name: String, number: Int64)>) {
         begin("{")
         for (name, number) in numbers {

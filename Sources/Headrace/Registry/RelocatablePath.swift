@@ -6,7 +6,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
     /// The bases that new paths may be relative to.
     fileprivate let used: [RelocatablePath.Base]
 
-    /// Creates bases from absolute paths; an empty path or the root is not a base.
+    /// Creates bases from absolute paths; if a path is empty or the root, that base is unknown.
     /// - Parameters:
     ///   - home: The user's home directory.
     ///   - registry: The parent of the registry's directory.
@@ -48,12 +48,13 @@ struct RelocatablePath: Sendable, Hashable {
         case temporary
     }
 
-    /// The directory that the path is relative to; `nil` for the root.
+    /// The directory that the path is relative to; `nil` if the path is absolute.
     let base: Base?
-    /// The path components below the base, separated by slashes; empty for the base itself.
+    /// The path components below the base or the root, separated by slashes; empty for the base itself.
     let path: String
 
-    /// Makes an absolute path relative to the innermost base that contains it.
+    /// Makes an absolute path relative to the innermost base that contains it; a path that is in no base or contains
+    /// `..` stays absolute.
     init(_ absolutePath: String, bases: RegistryBaseDirectories) {
         let path = Self.normalized(absolutePath)
         // A path with `..` may leave the base that it seems to be in.
@@ -92,7 +93,7 @@ struct RelocatablePath: Sendable, Hashable {
     }
 }
 
-/// In a journal: the name of the base, a colon and the path; or an absolute path.
+/// Represents a path as text in a journal: the name of the base, a colon and the path, or an absolute path.
 extension RelocatablePath: LosslessStringConvertible {
     /// The path as it is written in a journal.
     var description: String { base.map { "\($0.rawValue):\(path)" } ?? "/" + path }
@@ -113,7 +114,7 @@ extension RelocatablePath: LosslessStringConvertible {
         guard path.isEmpty || Self.isPlain(path, allowsUp: base == nil) else { return nil }
     }
 
-    /// Whether no component of a path is empty, is `.` or contains NUL; `..` is valid only if `allowsUp` is `true`.
+    /// Whether each component of a path is a name without NUL; `.` is not a name, `..` only if `allowsUp` is `true`.
     private static func isPlain(_ path: String, allowsUp: Bool) -> Bool {
         var rest = path.utf8[...]
         while true {

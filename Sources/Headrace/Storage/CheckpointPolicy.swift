@@ -32,7 +32,7 @@ struct CheckpointPolicy: Sendable {
 
     /// The minimum time before the first record and between records; a download that finishes earlier writes none.
     static let recordInterval = Duration.milliseconds(500)
-    /// A sync is due after this much time or this many bytes, whichever comes first.
+    /// The time after a sync at which the next one is due; it is due earlier if ``syncBytes`` bytes are unsynced.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20
 
@@ -50,7 +50,7 @@ struct CheckpointPolicy: Sendable {
     /// The ranges that the running sync makes durable: those written before it started; `nil` if no sync is running.
     private var claim: ByteRangeSet?
     private var hasSyncFailed = false
-    /// Whether the file system does not support sync, so that the last bytes are recorded without it.
+    /// Whether the file system does not support sync, so that the last bytes are recorded without a sync.
     private var isWithoutSync = false
     private var lastSync: Duration
     private var unsyncedBytes: Int64
@@ -79,7 +79,7 @@ struct CheckpointPolicy: Sendable {
 
     /// Records that bytes were written, and returns the actions that are due; ignored after a stop or a failed sync.
     ///
-    /// With `isLast`, no record is due, because a stop follows.
+    /// With `isLast`, no action is due, because a stop follows.
     mutating func wrote(_ range: Range<Int64>, isLast: Bool = false, at now: Duration) -> [Action] {
         guard case .running = phase, !hasSyncFailed, !range.isEmpty else { return [] }
         written.insert(range)
@@ -115,7 +115,7 @@ struct CheckpointPolicy: Sendable {
         }
     }
 
-    /// Records that the file system does not support sync, and returns the actions that are due.
+    /// Ends a sync that the file system did not support, and returns the actions that are due.
     ///
     /// The call is ignored if no sync is running.
     mutating func syncUnavailable(at now: Duration) -> [Action] {
@@ -124,8 +124,8 @@ struct CheckpointPolicy: Sendable {
         return finish(stop, at: now)
     }
 
-    /// Stops the policy and returns the remaining actions; the stop is complete once they are done and no sync is
-    /// running.
+    /// Stops the policy, which then ignores writes, and returns the actions that are due; the stop is complete once
+    /// these are done and no sync is running.
     ///
     /// A second call does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {

@@ -3,13 +3,13 @@ public import HeadracePlatform
 extension Checksum {
     /// Computes the checksum of an existing file.
     ///
-    /// Reads on a thread of its own. If the task is cancelled, throws `CancellationError` before the next 512 KiB.
+    /// Reads on a separate thread. If the task is cancelled, throws `CancellationError` before reading another 512 KiB.
     /// - Parameters:
     ///   - algorithm: The hash function.
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The checksum.
-    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the
+    /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
     ///   file cannot be read, is not a regular file, or was changed while it was read.
     public static func compute(
         _ algorithm: Algorithm,
@@ -25,13 +25,13 @@ extension Checksum {
 extension PieceHashes {
     /// Compares an existing file with the checksums of its pieces.
     ///
-    /// Reads on a thread of its own. If the task is cancelled, throws `CancellationError` before the next 512 KiB.
+    /// Reads on a separate thread. If the task is cancelled, throws `CancellationError` before reading another 512 KiB.
     /// - Parameters:
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Receives the number of bytes read and the size of the file, on that thread; must return at once.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. If ``fileSize``
     ///   is `nil`, the length of the last piece is unknown, so only its first byte counts as missing.
-    /// - Throws: `digestUnavailable` if the system does not support the function, `permission` or `fileSystem` if the
+    /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
     ///   file cannot be read, is not a regular file, or was changed while it was read.
     public func wrongRanges(
         ofFileAt file: URL,
@@ -73,7 +73,7 @@ private func withOpenFile<Value: Sendable>(
     return try result.get()
 }
 
-/// Opens a file and passes it to `body`; blocks the thread on which it runs.
+/// Opens a file, passes it to `body`, and throws if it was changed meanwhile; blocks the thread on which it runs.
 @concurrent
 private func open<Value: Sendable>(
     _ path: String,

@@ -8,7 +8,8 @@ extension ControlRecord {
     static let version = 1
     /// The maximum size of an encoded record, which limits the cost of reading an invalid one.
     static let maxBytes = 1 << 20
-    /// The maximum number of `written` ranges and of `durable` ranges, which keeps a record below `maxBytes`.
+    /// The maximum number of `written` ranges, and of `durable` ranges, in an encoded record; it keeps a record below
+    /// `maxBytes`.
     static let maxRanges = 8192
 
     enum DecodingFailure: Error, Hashable {
@@ -42,7 +43,7 @@ extension ControlRecord {
 
     /// Returns the encoded record, or `nil` if it would exceed the maximum size.
     ///
-    /// Ranges beyond `maxRanges` are dropped: a record may always claim less than was written.
+    /// Ranges after the first `maxRanges` are dropped: a record may always claim less than was written.
     func encoded() -> [UInt8]? {
         var record = self
         record.written = ByteRangeSet(written.ranges.prefix(Self.maxRanges))
@@ -115,7 +116,7 @@ private struct Fields: Codable {
     var boot: String
     var device: UInt64
     var inode: UInt64
-    /// The final name; set when the file is about to be renamed.
+    /// The final name; `nil` until the file is about to be renamed.
     var finalName: String?
     /// The digest of each piece of a file of `total` bytes; 0 stands for a piece without a digest.
     var pieces: [UInt64]?

@@ -15,14 +15,14 @@ struct ControlRecord: Sendable, Equatable {
     var totalBytes: Int64?
     /// The ranges whose write calls returned; they are valid until the kernel restarts.
     var written = ByteRangeSet()
-    /// The ranges that a later sync covered completely; they are valid after a power failure as well.
+    /// The ranges that were synced after all their bytes were written; they are valid after a power failure as well.
     var durable = ByteRangeSet()
     /// The boot in which ``written`` is valid; if empty, the boot is unknown and ``written`` is not trusted.
     var bootID: String
     /// The partial file that contains the ranges.
     var file: FileIdentity
     var state = State.receiving
-    /// Digests of the received pieces, if a checksum of the complete file is expected.
+    /// The digests of the received pieces; `nil` unless a checksum of the complete file is expected.
     var pieces: ReceivedPieces?
 
     /// Creates the record of an empty partial file.
@@ -44,7 +44,7 @@ struct ControlRecord: Sendable, Equatable {
 
     /// Returns the ranges that do not have to be downloaded again.
     /// - Parameters:
-    ///   - bootID: The current boot; empty if unknown.
+    ///   - bootID: The identifier of the current boot; empty if unknown.
     ///   - fileSize: The size of the partial file; ranges beyond it are removed. The size alone does not
     ///     validate the remaining ranges, because the file may contain zeros.
     ///   - file: The identity of the partial file that was found.

@@ -41,7 +41,8 @@ struct DestinationPaths: Sendable {
     /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path that follows from the request; it applies unless the server proposes a name or redirects.
+    /// The final path that follows from the request; it does not apply if the caller chose no name and the server
+    /// proposes one or redirects.
     var plannedPath: String {
         guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
         return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
@@ -49,7 +50,7 @@ struct DestinationPaths: Sendable {
 
     /// Returns the final path for a response.
     ///
-    /// The name is chosen by the caller, else proposed by the server, else derived from the URLs.
+    /// Its name is the one that the caller chose, else one that the server proposes, else derived from the URLs.
     func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
 
     /// Returns the final path for a response; `nil` if nothing in the response can change ``plannedPath``.
@@ -60,13 +61,13 @@ struct DestinationPaths: Sendable {
         return directory + "/" + SafeFileName.forDownload(proposals, finalURL: head.url, requestURL: requestURL)
     }
 
-    /// Returns the last component of a path in the directory.
+    /// Returns the last component of a path in the destination directory.
     func name(of path: String) -> String {
         // Uses bytes, since a name that begins with a combining mark forms one character with the slash before it.
         String(decoding: path.utf8.dropFirst(directoryLength + 1), as: UTF8.self)
     }
 
-    /// Whether a path is a direct child of the directory.
+    /// Whether a path is directly in the destination directory.
     func contains(_ path: String) -> Bool {
         let (folder, slash) = (partialPath.utf8.prefix(directoryLength), UInt8(ascii: "/"))
         return path.utf8.starts(with: folder) && path.utf8.dropFirst(directoryLength).first == slash

@@ -5,7 +5,7 @@ extension FileSystem {
     /// The mode of private files: partial files, resume records and queues.
     package static let privateMode: UInt32 = 0o600
 
-    /// Sets the mode of an open file, unless its file system does not support that.
+    /// Sets the mode of an open file if its file system supports that.
     func setModeWherePossible(_ file: Int32, _ mode: UInt32) throws(SystemError) {
         do throws(SystemError) {
             try setMode(file, mode)
@@ -14,7 +14,7 @@ extension FileSystem {
         }
     }
 
-    /// Locks a file and returns `false` if it is already locked; succeeds if the file system does not support locks.
+    /// Locks a file; returns `false` if it is already locked, but `true` if the file system does not support locks.
     func lockWherePossible(_ file: Int32) throws(SystemError) -> Bool {
         do throws(SystemError) {
             return try lock(file)

@@ -5,7 +5,7 @@ extension FileSystem {
     /// Whether nothing exists at a path; `false` if that cannot be determined.
     func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
 
-    /// Whether a path refers to the open file.
+    /// Whether a path refers to the open file that has the status `opened`.
     func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
         try status(path)?.identity == opened.identity
     }
@@ -37,10 +37,11 @@ extension FileSystem {
         }
     }
 
-    /// Atomically replaces a file with a new one that contains these bytes; if that fails, the old file is unchanged.
+    /// Atomically replaces a file with a new one that contains these bytes.
     ///
-    /// `newPath` is the temporary name. If `directory` is given, the bytes and then the directory are synced, so that
-    /// the file survives a power failure.
+    /// After an error, the file is the old one or, if only the rename could not be synced, the new one. `newPath` is
+    /// the temporary name of the new file. If `directory` is given, the bytes and then the directory are synced, so
+    /// that the file survives a power failure.
     func replaceFile(
         _ path: String,
         by newPath: String,
@@ -76,7 +77,7 @@ extension FileSystem {
         }
     }
 
-    /// Creates a directory and its missing parents; syncs their names if `syncs` is set.
+    /// Creates a directory and its missing parents; syncs the names of the new directories if `syncs` is set.
     func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
         let parent = Self.parent(of: path)
         if try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }

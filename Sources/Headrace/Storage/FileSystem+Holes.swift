@@ -18,8 +18,8 @@ extension FileSystem {
         }
     }
 
-    /// Returns the parts of the written ranges that an open file still contains; for durable ranges, only the size of
-    /// the file is checked.
+    /// Returns the parts of the written ranges that an open file still contains, and syncs the file first if some seem
+    /// lost; for durable ranges, only the size of the file is checked.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -45,8 +45,8 @@ extension FileSystem {
         }
     }
 
-    /// Returns the first range of data at or after an offset, using two seek calls that return `nil` if they find
-    /// nothing.
+    /// Returns the first range of data at or after an offset, or `nil` if there is none; the seek calls `data` and
+    /// `hole` return `nil` if they find nothing.
     ///
     /// On APFS, `data` called within data skips that data, so it is called only within holes; `hole` returns `nil` if
     /// the rest of the file is data.
@@ -68,14 +68,14 @@ extension FileSystem {
 }
 
 extension ByteRangeSet {
-    /// The largest common block size.
+    /// The largest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 64 << 10
 
     /// Returns the ranges that survived in a file to which these ranges were written.
     /// - Parameters:
     ///   - data: The ranges of the file that are not holes.
     ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.
-    /// - Returns: All ranges if none is lost; else the durable ranges, and the surviving data without its edge blocks.
+    /// - Returns: All ranges if none is lost; else the durable ranges, and the other data without a block at each edge.
     func found(in data: ByteRangeSet, durable: ByteRangeSet) -> ByteRangeSet {
         let unsynced = ByteRangeSet(ranges.lazy.flatMap(durable.gaps))
         let found = unsynced.intersection(data)

@@ -4,10 +4,12 @@ extension FileSystem {
     /// The owner that Linux reports for users that are not mapped in the process's user namespace.
     private static let unknownOwner: UInt32 = 65_534
 
-    /// Whether a file belongs to an untrusted user.
+    /// Whether a file belongs to a user other than this one, the folder's owner, and the owner that new files there
+    /// get.
     ///
-    /// Such a user may have forged the file, since the names and formats of these files are public. The folder's owner
-    /// is trusted, since that user can replace any file in it anyway. Throws if the owner cannot be determined.
+    /// That user may have forged the file, since the names and formats of partial files and resume records are public.
+    /// The folder's owner is trusted, since the owner can replace any file in it anyway. Throws if the owner cannot be
+    /// determined.
     func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.
@@ -16,9 +18,10 @@ extension FileSystem {
         return try ownerOfNew(at: path) != owner
     }
 
-    /// Returns the owner that a new file in this folder gets; `nil` for this user, or if no file can be created.
+    /// Creates a file beside `path`, removes it, and returns its owner; `nil` for this user, or if creating it is
+    /// denied.
     ///
-    /// A file server that maps users, as NFS does with root, assigns another owner.
+    /// The owner is another user if a file server maps users, as NFS does with root.
     private func ownerOfNew(at path: String) throws(SystemError) -> UInt32? {
         let trial = Self.parent(of: path) + "/.headrace-\(UInt64.random(in: .min ... .max).hexadecimal)"
         let file: Int32

@@ -39,7 +39,7 @@ func currentMask() -> mode_t {
 /// Syncs the entries of a directory; the call is the same as for the data of a file.
 func syncEntries(_ directory: Int32) -> Int32 { syncData(directory) }
 
-/// Returns the block size, the number of blocks and the number of blocks that this process may use.
+/// Returns the block size, the number of blocks and the number of free blocks that ordinary users may use.
 ///
 /// Calls `fstatfs`, because the numbers of `fstatvfs` have only 32 bits.
 func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
@@ -89,7 +89,7 @@ func syncData(_ file: Int32) -> Int32 {
     fdatasync(file)
 }
 
-/// Returns the umask as the system reports it; `umask()` would briefly change it for all threads.
+/// Returns the umask that `/proc` reports, or else 022; calling `umask()` would briefly change it for all threads.
 func currentMask() -> mode_t {
     guard let file = fopen("/proc/self/status", "re") else { return 0o022 }
     defer { fclose(file) }
@@ -103,14 +103,14 @@ func currentMask() -> mode_t {
 
 func syncEntries(_ directory: Int32) -> Int32 { fsync(directory) }
 
-/// Returns the block size, the number of blocks and the number of free blocks.
+/// Returns the block size, the number of blocks and the number of free blocks that ordinary users may use.
 func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: UInt64, free: UInt64) {
     var status = statvfs()
     _ = try checked { fstatvfs(file, &status) }
     return (UInt64(status.f_frsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
 }
 
-/// Returns 0: nothing is purged on demand.
+/// Returns 0, since Linux purges nothing on demand.
 func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 { 0 }
 
 func volumeComparison(of directory: String) -> NameComparison { .bytes }

@@ -2,7 +2,8 @@ import HeadracePlatform
 
 /// The system calls that the storage layer uses, as closures, so that tests can inject failures and record calls.
 ///
-/// All closures block and throw the call's `errno`. The caller adds the meaning and the path.
+/// All closures block and throw the call's `errno`, to which the caller adds the meaning and the path. The `Int32`
+/// parameters without a name are file descriptors.
 package struct FileSystem: Sendable {
     /// Creates a new file with mode 0600 and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
@@ -38,13 +39,13 @@ package struct FileSystem: Sendable {
     package var attribute: @Sendable (_ path: String, _ name: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
     /// Closes a file.
     package var close: @Sendable (Int32) throws(SystemError) -> Void
-    /// Renames a file and replaces an existing one.
+    /// Renames a file; a file that already has the new name is replaced.
     package var replace: @Sendable (_ path: String, _ newPath: String) throws(SystemError) -> Void
     /// Renames a file; fails if the new name exists.
     package var move: @Sendable (_ path: String, _ newPath: String) throws(SystemError) -> Void
     /// Removes a directory entry.
     package var remove: @Sendable (_ path: String) throws(SystemError) -> Void
-    /// Returns the status of a path, or `nil` if it does not exist; links are not followed.
+    /// Returns the status of a path, or `nil` if nothing exists there; links are not followed.
     package var status: @Sendable (_ path: String) throws(SystemError) -> FileStatus?
     /// Returns the status of an open file.
     package var openStatus: @Sendable (Int32) throws(SystemError) -> FileStatus
@@ -56,7 +57,7 @@ package struct FileSystem: Sendable {
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Returns the number of bytes that this user can still write to the file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
-    /// Returns the free space that remains if the system purges what it can; slower than ``freeSpace``.
+    /// Like ``freeSpace``, but includes space that the system purges on demand; slower, and 0 if it purges nothing.
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
@@ -64,7 +65,7 @@ package struct FileSystem: Sendable {
     package var bootID: @Sendable () throws(SystemError) -> String
 }
 
-/// The status of a file.
+/// The properties of a file that `stat` reports.
 package struct FileStatus: Sendable, Hashable {
     /// A kind of file.
     package enum Kind: Sendable {
@@ -297,7 +298,7 @@ private func readAll(_ file: Int32, _ offset: Int64, _ maxBytes: Int) throws(Sys
     return bytes
 }
 
-/// Repeats a call that a signal interrupted; throws the `errno` of other failures.
+/// Performs a call, and repeats it if a signal interrupts it; throws the `errno` of any other failure.
 func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) -> Result {
     while true {
         let result = call()

@@ -1,10 +1,10 @@
 /// How a file system decides whether two names are equal.
 package enum NameComparison: Sendable, Hashable {
-    /// Names are equal if their bytes are, as on most file systems of Linux.
+    /// Names are equal if their bytes are equal, as on most file systems of Linux.
     case bytes
-    /// Names are equal if their texts are, in any Unicode normal form.
+    /// Names that differ only in their Unicode normal form are equal.
     case normalForms
-    /// Names are equal if their texts are, regardless of case, as on APFS by default.
+    /// Names that differ only in case or Unicode normal form are equal, as on APFS by default.
     case ignoringCase
 
     /// A key for comparing paths: two paths that name the same file have equal keys.

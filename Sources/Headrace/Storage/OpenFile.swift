@@ -46,7 +46,8 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// Throws `fileSystem` if the file has changed since it was opened, or has more bytes than its file system reports.
+    /// Throws `fileSystem` if the file has changed since it was opened, or has more bytes than the size that its file
+    /// system reports.
     func checkUnchanged() throws(DownloadError) {
         let (now, surplus) = try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
             let surplus = try calls.readAt(descriptor, status.size, 1)

@@ -5,7 +5,7 @@ import HeadracePlatform
 /// Only ``move(to:)`` and ``replace(_:)`` give it its final name. All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
-    /// The maximum size of an extended attribute on Linux.
+    /// The maximum size of an access control list: that of any extended attribute on Linux, in bytes.
     private static let maxListBytes = 65_536
 
     let path: String
@@ -23,10 +23,11 @@ final class PartialFile: Sendable {
         shared = calls
     }
 
-    /// Opens the partial file of an earlier attempt, or returns `nil` if there is none.
+    /// Opens and locks the partial file of an earlier attempt; returns `nil` if there is none.
     ///
-    /// Throws `busy` if another process or download is writing to it. A file that is not regular or belongs to an
-    /// untrusted user causes an error and is not modified.
+    /// Throws `busy` if another process or download is writing to it. If the file already has its final name as well,
+    /// removes the name `path` and returns `nil`. A file that is not regular or belongs to an untrusted user causes an
+    /// error and is not modified.
     static func existing(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
@@ -66,7 +67,8 @@ final class PartialFile: Sendable {
 
     /// Creates the partial file.
     ///
-    /// If another process created it first and has exited, its file is reused and truncated.
+    /// If another process created the file first, it is truncated and reused; throws `busy` if that process still uses
+    /// it.
     static func create(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile {
         while true {
             if let created = try createNew(path, calls: shared) { return created }
@@ -161,7 +163,8 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Returns the written ranges that the file still contains; see ``FileSystem/found(_:durable:in:size:)``.
+    /// Returns the written ranges of an earlier run that the file still contains, and records the holes among its
+    /// durable ranges for ``intact(_:)``; see ``FileSystem/found(_:durable:in:size:)``.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
         try DownloadError.storage("\(path) could not be checked for lost data") { () throws(SystemError) in
             let found = try shared.calls.found(written, durable: durable, in: file, size: size)
@@ -178,7 +181,7 @@ final class PartialFile: Sendable {
     /// Returns the parts of the written ranges that the file still contains.
     ///
     /// The ranges must have been written through this object or returned by ``found(_:durable:size:)``. Another program
-    /// may have truncated the file between two writes, or the disk may have lost some. Bytes that were overwritten in
+    /// may have truncated the file between two writes, or the disk may have lost bytes. Bytes that were overwritten in
     /// place are not detected.
     func intact(_ written: ByteRangeSet) throws(DownloadError) -> ByteRangeSet {
         let history = history.withLock { $0 }
@@ -212,7 +215,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// The error of the most recent failed sync.
+    /// The error of the most recent failed sync; `nil` if none has failed.
     var syncFailure: SystemError? { failedSync.withLock { $0 } }
 
     /// Sets the modification time, in seconds since 1970.
@@ -225,7 +228,7 @@ final class PartialFile: Sendable {
         try shared.calls.setAttribute(file, name, bytes)
     }
 
-    /// Renames the file to a new name; returns `false` if the name exists.
+    /// Renames the file and sets its mode; returns `false` if another file has the new name.
     func move(to newPath: String, mode: UInt32 = FileSystem.newFileMode) throws(SystemError) -> Bool {
         do throws(SystemError) {
             try name(mode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
@@ -235,7 +238,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Renames the file and replaces an existing one, but not a device, a pipe or a socket.
+    /// Renames the file; a file that already has the new name is replaced, unless it is a device, a pipe or a socket.
     func replace(_ newPath: String) throws(SystemError) {
         // A special file may have been created since the last check, and a rename would replace it.
         let old = try shared.calls.status(newPath)
@@ -244,8 +247,8 @@ final class PartialFile: Sendable {
         try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
-    /// Returns the mode for the file that replaces `old`, without permissions that `old` did not grant; also sets the
-    /// group of `old`.
+    /// Copies the access control list and the group of the replaced file, if possible, and returns the mode to set,
+    /// which grants other users nothing that `old` did not grant them.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
         var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)

@@ -2,7 +2,8 @@
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
-    /// The number of bytes that the record's longest file name adds to the partial file's name.
+    /// The number of bytes that the longest derived name, of the record's temporary file, adds to a partial file's
+    /// name.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
 
     enum Contents: Equatable {
@@ -22,8 +23,8 @@ struct RecordFile: Sendable {
 
     /// Reads the record.
     ///
-    /// Throws if the file cannot be read, or was written by a later release and must not be modified. Ignores the file
-    /// of an untrusted user.
+    /// Throws if the file cannot be read, or was written by a later release and must not be modified. Returns `none` if
+    /// the file belongs to an untrusted user.
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
@@ -50,10 +51,10 @@ struct RecordFile: Sendable {
         }
     }
 
-    /// Atomically replaces the record; if that fails, the old record is unchanged.
+    /// Atomically replaces the record; does nothing if the new record is too large to be encoded.
     ///
-    /// If `directory` is given, the record and then the directory are synced, so that the record survives a power
-    /// failure.
+    /// After an error, the file is the old record or, if only the rename could not be synced, the new one. If
+    /// `directory` is given, the record and then the directory are synced, so that the record survives a power failure.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)

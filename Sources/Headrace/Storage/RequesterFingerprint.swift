@@ -1,4 +1,4 @@
-/// A salted hash of the requester of a finished file, that is, of the credentials used; saved with the file.
+/// A salted hash of the credentials with which a finished file was requested; saved with the file.
 ///
 /// Each file has a random salt. Therefore, files of the same requester have different hashes, and an attacker who
 /// guesses a token has to hash each guess again for each file.
@@ -16,7 +16,7 @@ struct RequesterFingerprint: Sendable, Hashable {
         (self.salt, self.hash) = (salt, hash)
     }
 
-    /// Parses the value of ``text``.
+    /// Parses a value of ``text``; returns `nil` if it is malformed.
     init?(parsing text: String) {
         let digits = text.utf8
         guard digits.count == 2 * Self.length, UInt64(hexadecimal: digits.prefix(Self.length)) != nil,

@@ -2,12 +2,12 @@ import HeadracePlatform
 
 /// The validator of a finished file, saved in an extended attribute of the file.
 ///
-/// The attribute is one line, `1 HASH VALIDATOR`. The validator is an entity tag, or a modification date after the
-/// fingerprint of the URL that sent it. The hash covers the source URL, size and modification time, so the attribute
-/// stays valid when the file is moved. The attribute is untrusted input: an archive may have created it. If the bytes
-/// were not synced first, the line is `2 HASH VALIDATOR` and expires at the next boot. If the server could identify the
-/// requester, the lines are `3 HASH REQUESTER VALIDATOR` and `4 HASH REQUESTER VALIDATOR`; releases that do not know
-/// these lines download the file again.
+/// The attribute is one line, `1 HASH VALIDATOR`. The validator is an entity tag, or a modification date preceded by
+/// the fingerprint of the URL that sent the date. The hash covers the source URL, size and modification time, so the
+/// attribute stays valid when the file is moved. The attribute is untrusted input: an archive may have created it. If
+/// the file was not synced before its validator was saved, the line is `2 HASH VALIDATOR` and expires at the next boot.
+/// If the server could identify the requester, the hash is followed by a ``RequesterFingerprint``, and the number is 3
+/// instead of 1, or 4 instead of 2; releases that do not know these numbers download the file again.
 struct SavedValidator: Sendable, Hashable {
     /// The name of the extended attribute, which is short so that ext4 can store the attribute in the inode.
     static let attribute = "user.headrace.version"
@@ -102,7 +102,7 @@ struct SavedValidator: Sendable, Hashable {
             && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
     }
 
-    /// Returns a hash of the complete URL, whose query may select the content, and of the file's properties.
+    /// Returns a hash of the complete URL, whose query may select the content, and of all other parameters.
     private static func hash(
         of source: URL,
         _ variant: String,

@@ -2,12 +2,14 @@ import HeadracePlatform
 
 /// Tracks the writes to an open file, to distinguish holes that mean lost bytes from harmless ones.
 ///
-/// A hole in a written range means that bytes are lost, unless they are zeros, which some file systems store as a hole.
+/// A hole in a written range means that bytes are lost, unless all of them are zeros, which some file systems store as
+/// holes.
 struct WriteHistory: Sendable {
     /// The smallest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 4 << 10
 
-    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes before.
+    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes when the file was
+    /// opened.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
 
@@ -31,7 +33,7 @@ struct WriteHistory: Sendable {
         }
     }
 
-    /// Records that an earlier run wrote to the file, whose known holes contain only zeros.
+    /// Records that an earlier run wrote to the file; `knownHoles` are the holes that stand for zeros.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         possibleHoles = knownHoles

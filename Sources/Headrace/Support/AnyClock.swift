@@ -2,7 +2,7 @@
 struct AnyClock: Sendable {
     /// Returns the time elapsed since this clock was created.
     let now: @Sendable () -> Duration
-    /// Suspends until the given time; throws `CancellationError` if the task is cancelled first.
+    /// Suspends until ``now`` reaches the given time; throws `CancellationError` if the task is cancelled first.
     let sleep: @Sendable (_ until: Duration) async throws -> Void
 
     /// The latest time to sleep until; some clocks cannot represent later times.

@@ -5,7 +5,7 @@ import Dispatch
 /// The cooperative pool has one thread per core; a thread that is blocked in a slow write could not run any other task
 /// of the process.
 final class BlockingExecutor: TaskExecutor {
-    /// If no thread takes a queued job within this time in milliseconds, another thread is added.
+    /// The time in milliseconds after which one more thread runs jobs if no thread has taken a queued job meanwhile.
     private static let idleMilliseconds = 4
 
     private struct State {
@@ -24,7 +24,7 @@ final class BlockingExecutor: TaskExecutor {
             self.name = name
         }
 
-        /// Wakes or starts another thread if one is needed.
+        /// Wakes or starts another thread if `threadRequest` says so.
         func perform(
             _ threadRequest: ThreadPoolState<UnownedJob>.ThreadRequest,
             _ state: inout State,

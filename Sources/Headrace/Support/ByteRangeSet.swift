@@ -48,7 +48,7 @@ struct ByteRangeSet: Sendable, Hashable {
         ranges.replaceSubrange(touched, with: rest)
     }
 
-    /// Removes all bytes from an offset on, like truncating a file to that length.
+    /// Removes all offsets from `length` on, as truncating a file to that length does.
     mutating func truncate(to length: Int64) {
         remove(max(0, length)..<Int64.max)
     }
@@ -115,8 +115,8 @@ struct ByteRangeSet: Sendable, Hashable {
         return first..<max(first, index { $0.lowerBound >= range.upperBound })
     }
 
-    /// Returns the first index whose range satisfies the condition, by a binary search; all later ranges must satisfy
-    /// it too.
+    /// Returns the index of the first range that satisfies the condition, or `ranges.count`; uses a binary search, so
+    /// all ranges after that one must satisfy the condition as well.
     private func index(where condition: (Range<Int64>) -> Bool) -> Int {
         var candidates = 0..<ranges.count
         while !candidates.isEmpty {

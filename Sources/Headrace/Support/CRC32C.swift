@@ -20,8 +20,8 @@ enum CRC32C {
         }
     }
 
-    /// The remainder of each byte; the bits of the polynomial are reversed, because the lowest bit is transmitted
-    /// first.
+    /// The remainder of each of the 256 byte values; the bits of the polynomial are reversed, because the lowest bit is
+    /// transmitted first.
     private static let table: [UInt32] = (0..<256).map { byte in
         (0..<8).reduce(UInt32(byte)) { remainder, _ in
             remainder & 1 == 1 ? (remainder >> 1) ^ 0x82f6_3b78 : remainder >> 1

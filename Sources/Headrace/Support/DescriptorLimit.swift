@@ -9,10 +9,11 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of consecutive unused descriptors after which the search stops; the system assigns the lowest first.
+    /// The number of consecutive unused descriptors after which the search for used ones stops; the system assigns the
+    /// lowest unused number first.
     private static let maxGap = 256
 
-    /// Raises the process's descriptor limit as far as the system allows.
+    /// Raises the process's descriptor limit to 65,536 (10,240 on Apple platforms), or as far as the hard limit allows.
     ///
     /// For programs only, since a library must not change the limits of its process.
     package static func raise() {
@@ -23,7 +24,7 @@ package enum DescriptorLimit {
 
     /// Returns the number of descriptors that the process may still open.
     ///
-    /// Opens no descriptor, and checks only slightly more numbers than are in use, which takes about 20 microseconds.
+    /// Opens no descriptor, and checks few numbers beyond those in use, which takes about 20 microseconds.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A hash of a URL and a destination, used in the name of a partial file so that a later run finds it again.
+/// A 64-bit hash that is the same in every run, such as that of a URL and a destination in a partial file's name.
 ///
 /// A fingerprint only distinguishes names; the resume record identifies the download that the bytes belong to.
 struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
@@ -10,7 +10,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         self.init(url: url) { $0.add(name) }
     }
 
-    /// Hashes a URL and a name that is added in parts.
+    /// Hashes a URL, followed by the texts that `addName` adds.
     init(url: URL, _ addName: (inout Hash) -> Void) {
         var hash = Hash()
         hash.add(url.identity.absoluteString)
@@ -50,7 +50,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The suffix that is appended to the name of a partial file.
+    /// The suffix of a partial file's name, such as `.0123456789abcdef.part`.
     var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
     /// Whether a lower-case file name ends like the name of a partial file.

@@ -1,4 +1,4 @@
-/// A time in one of the three formats of HTTP (RFC 9110, section 5.6.7).
+/// A time in whole seconds, as sent in one of the three date formats of HTTP (RFC 9110, section 5.6.7).
 struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970.
     let seconds: Int64

@@ -1,5 +1,5 @@
 extension Int64 {
-    /// Parses digits only, as in the sizes and positions of HTTP; `Int64(_:)` would also accept a sign.
+    /// Parses decimal digits; returns `nil` for any other text, even for a sign, which `Int64(_:)` would accept.
     init?(digits text: some StringProtocol) {
         guard text.isDigits, let number = Int64(text) else { return nil }
         self = number

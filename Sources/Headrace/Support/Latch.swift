@@ -8,7 +8,7 @@ final class Latch: Sendable {
 
     private let state = Locked(State.closed)
 
-    /// Resumes the waiting task; does nothing if the latch is already open.
+    /// Opens the latch and resumes the task that waits for it, if any; does nothing if the latch is already open.
     func open() {
         let waiting: CheckedContinuation<Void, Never>? = state.withLock { state in
             defer { state = .open }
@@ -17,7 +17,7 @@ final class Latch: Sendable {
         waiting?.resume()
     }
 
-    /// Suspends until the latch is open or, unless `evenIfCancelled` is `true`, the task is cancelled.
+    /// Suspends until the latch is open; cancelling the task opens the latch, unless `evenIfCancelled` is `true`.
     ///
     /// Must be called only once.
     func wait(evenIfCancelled: Bool) async {

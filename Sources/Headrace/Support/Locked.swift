@@ -3,8 +3,8 @@ import Synchronization
 
 /// A `Mutex` that the thread sanitizer recognizes.
 ///
-/// On Linux, the mutex of the standard library is a futex in code without instrumentation, so the sanitizer reports each access
-/// under it as a race.
+/// On Linux, the mutex of the standard library is a futex in code without instrumentation, so the sanitizer reports
+/// each access under that mutex as a race.
 package struct Locked<Value>: ~Copyable, Sendable {
     /// Provides an address that identifies the lock to the sanitizer.
     private final class Identity: Sendable {

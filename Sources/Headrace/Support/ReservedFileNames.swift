@@ -1,20 +1,20 @@
 /// The names of the files that the library creates next to downloads and in a registry's directory.
 ///
-/// They are collected here because no download may have a name that ends like one of them; see ``SafeFileName``.
+/// They are collected here so that no download gets one of these names or suffixes; see ``SafeFileName``.
 enum ReservedFileNames {
     static let registry = "registry.journal"
     static let registryLock = "registry.lock"
     static let registryVersions = "registry.versions"
     /// The suffix of a file's next version while it is being written; the complete version then replaces the file.
     static let newSuffix = ".new"
-    /// The suffix of a file that could not be read and was quarantined.
+    /// The suffix of a file that could not be read and was renamed or copied for a later inspection.
     static let unreadSuffix = ".unread"
     /// The suffix of a partial file.
     static let partialSuffix = ".part"
-    /// The suffixes of a partial file's resume record and of its next version.
+    /// The suffixes of a partial file's resume record and of the record's next version while it is being written.
     static let recordSuffixes = [".record", ".record" + newSuffix]
 
-    /// The files in a registry's directory.
+    /// The names of the files in a registry's directory.
     static let ofRegistry = [registry, registry + newSuffix, registry + unreadSuffix, registryLock, registryVersions]
 
     static let all = ofRegistry + [partialSuffix] + recordSuffixes

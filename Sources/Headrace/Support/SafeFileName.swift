@@ -8,7 +8,7 @@ import HeadracePlatform
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// The maximum length of a name in bytes on common file systems.
     static let maxBytes = 255
-    /// The maximum length of an extension in bytes; a longer text after the last dot does not count as one.
+    /// The maximum length of an extension with its dot, in bytes; a longer text after a dot is not an extension.
     private static let maxExtensionBytes = 32
 
     /// The last four bytes of each reserved name, packed by ``letters(_:)``.
@@ -60,7 +60,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
             && !bytes.contains { $0 == 0 || $0 == UInt8(ascii: "/") } && bytes.count <= maxBytes
     }
 
-    /// Shortens a name to `maxBytes` bytes between characters, and preserves its extension.
+    /// Appends `suffix` to a name; if both exceed `maxBytes` bytes together, shortens the name before its extension.
     static func truncated(_ name: String, to maxBytes: Int, suffix: String = "") -> String {
         guard name.utf8.count + suffix.utf8.count > maxBytes else { return name + suffix }
         let (stem, ext) = splitExtension(name)
@@ -77,7 +77,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         return text[..<(text.unicodeScalars.indices.prefix(while: fits).last ?? text.startIndex)]
     }
 
-    /// Returns `name (1).ext`: the counter precedes the extension.
+    /// Returns the name with a number before its extension, such as `name (1).ext`, shortened if it would be too long.
     static func numbered(_ name: String, _ number: Int) -> String {
         let (stem, ext) = splitExtension(name)
         let counted = " (\(number))" + ext

@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension String {
-    /// Calls `body` with the contiguous UTF-8 bytes of the text, which is several times faster than iterating over `utf8`.
+    /// Calls `body` with the contiguous UTF-8 bytes of the text; several times faster than iterating over `utf8`.
     func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
     }

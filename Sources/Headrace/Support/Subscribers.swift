@@ -1,7 +1,7 @@
 /// The open streams of a broadcast, each with its own buffer.
 ///
-/// A value type that its owner locks. `AsyncStream` calls `onTermination` from `finish`, so the owner must release the lock
-/// before it finishes the continuations that ``removeAll()`` returns.
+/// A value type that its owner protects with a lock. `AsyncStream` calls `onTermination` from `finish`, so the owner
+/// must release the lock before it finishes the continuations that ``removeAll()`` returns.
 struct Subscribers<Element: Sendable> {
     private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
     private var last = 0

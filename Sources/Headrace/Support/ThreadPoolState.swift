@@ -1,8 +1,8 @@
 /// Decides for each thread of a pool whether it runs jobs, waits for jobs, or checks whether the running threads are
 /// stuck.
 ///
-/// Up to `maxWorking` threads run jobs. If jobs are queued and no thread takes one for a while, the running threads are
-/// stuck, and one more thread runs jobs until one of them returns.
+/// Up to `maxWorking` threads run jobs. If jobs are queued and no thread takes one for a while, the running jobs are
+/// stuck, and one more thread runs jobs until one of the stuck jobs returns.
 struct ThreadPoolState<Job> {
     /// The step that a thread has just finished.
     enum PreviousStep {
@@ -13,7 +13,7 @@ struct ThreadPoolState<Job> {
         case watch(takenCount: Int)
     }
 
-    /// The caller's task to provide another thread, if one is needed.
+    /// Whether the caller must wake an idle thread or start a new one.
     enum ThreadRequest {
         case none
         case wake
@@ -22,10 +22,10 @@ struct ThreadPoolState<Job> {
 
     /// The next step of a thread.
     enum Step {
-        /// Run a job with this number.
+        /// Perform the request for another thread, then run the job, and report its number when it has returned.
         case run(Job, number: Int, ThreadRequest)
         case wait
-        /// Wait for a limited time, to check whether any job was taken meanwhile.
+        /// Wait for a limited time, then report `takenCount`, which shows whether any job was taken meanwhile.
         case watch(takenCount: Int)
         case end
     }
@@ -48,7 +48,8 @@ struct ThreadPoolState<Job> {
     private var idleCount = 0
     /// The number of jobs that have been taken and have not returned.
     private var runningCount = 0
-    /// Whether a woken thread has not checked for jobs yet; it will find all jobs that are queued until it does.
+    /// Whether a thread that was woken or started has not checked for jobs yet; its check will find all jobs queued
+    /// until then.
     private var isWaking = true
     private var isWatched = false
     private var isStopping = false
@@ -79,7 +80,7 @@ struct ThreadPoolState<Job> {
     /// Rejects further jobs; those already queued still run.
     mutating func stop() { isStopping = true }
 
-    /// Returns the next step of a thread that has finished `previous`.
+    /// Records that a thread has finished `previous`, and returns its next step; a job to run is taken from the queue.
     mutating func step(after previous: PreviousStep) -> Step {
         var isOverdue = false
         switch previous {
@@ -113,7 +114,7 @@ struct ThreadPoolState<Job> {
         return .watch(takenCount: takenCount)
     }
 
-    /// Returns whether the caller must start or wake a thread; never more than one.
+    /// Returns whether the caller must start or wake a thread, and counts that thread as waking.
     ///
     /// That thread requests the next one if jobs remain, so a burst of short jobs does not wake all threads.
     private mutating func threadRequest() -> ThreadRequest {
