@@ -13,7 +13,7 @@ extension URL {
         return URL(string: bare) ?? URL(filePath: "/")
     }
 
-    /// The URL without user, password, query and fragment, which may contain signatures, for messages that are stored.
+    /// The URL as text that may be stored: without user, password, query and fragment, which may contain secrets.
     var withoutQuery: String {
         let text = withoutCredentials.absoluteString
         return String(text.prefix { $0 != "?" && $0 != "#" }.prefix(2000)).printable
@@ -57,7 +57,7 @@ extension String {
         return String(self[..<start] + self[utf8.index(after: at)...])
     }
 
-    /// A URL as typed, with the text before its last `@` hidden, since the end of a password is ambiguous.
+    /// The text of a typed URL with `***` between the scheme and the last `@`, since a password may contain `@` too.
     package var withoutCredentials: String {
         guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
         let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""

@@ -1,7 +1,7 @@
 import HeadracePlatform
 
-/// The wall clock, for values that are stored or compared with a date, such as start times, cookies and the order of commands;
-/// ``LocalTime`` serves rate schedules.
+/// The wall clock, for values that are stored or compared with a date, such as start times, cookies and the order of
+/// commands; rate schedules use ``LocalTime``.
 enum WallTime {
     /// The time from now until a date; zero if the date has passed, and at most about a hundred years.
     static func duration(until time: Date) -> Duration {

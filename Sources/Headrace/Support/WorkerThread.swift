@@ -12,8 +12,8 @@ final class WorkerThread: Sendable {
         var waiters: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// The system's thread handle, which is a pointer on some platforms; only the code that removes the handle from the
-    /// state uses it.
+    /// The system's thread handle, a pointer on some platforms; `Sendable`, because only the code that removes it from
+    /// the state uses it.
     private struct Handle: @unchecked Sendable {
         let thread: pthread_t
 

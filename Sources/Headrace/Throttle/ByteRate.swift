@@ -15,7 +15,7 @@ package struct ByteRate: Sendable, Hashable {
     /// The maximum number of fraction digits; with more, the calculation for the largest unit could overflow.
     private static let maxFractionDigits = 9
 
-    /// Parses `500`, `64K`, `2m` or `1.5M`.
+    /// Parses a rate such as `500`, `64K`, `2m` or `1.5M`.
     /// - Parameter text: The text; a fraction of a byte is dropped.
     /// - Throws: ``Failure`` for anything else, for zero and for a rate that overflows an `Int64`.
     package init(parsing text: String) throws(Failure) {
@@ -53,7 +53,7 @@ package struct ByteRate: Sendable, Hashable {
 }
 
 extension ByteRate: CustomStringConvertible {
-    /// The shortest text that is parsed as exactly this rate.
+    /// The rate as text that is parsed as exactly this rate: a whole number of the largest unit that divides it.
     package var description: String {
         let unit = Self.units.indices.last { bytesPerSecond % Self.factor($0) == 0 }
         return String(bytesPerSecond / Self.factor(unit)) + (unit.map { Self.units[$0] } ?? "")

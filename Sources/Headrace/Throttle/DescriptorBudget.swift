@@ -5,15 +5,15 @@ import HeadracePlatform
 /// This type makes no system calls. It reserves the maximum number of descriptors for each transfer: counting the open
 /// ones at each start would cost more than downloading a small file.
 struct DescriptorBudget: Sendable {
-    /// The maximum number of descriptors of a transfer: a name lookup uses up to five; later a socket, the partial
-    /// file, its resume record and the folder are open.
+    /// The maximum number of descriptors of a transfer: up to five during a name lookup; after it, a socket, the
+    /// partial file, its resume record and the folder.
     static let perTransfer = 6
-    /// The number of descriptors of an additional connection, which may be attempted over IPv4 and IPv6 at the same
-    /// time.
+    /// The maximum number of descriptors of a connection beyond a transfer's first: two while IPv4 and IPv6 are
+    /// attempted at the same time.
     static let perConnection = 2
-    /// The number of descriptors reserved for the rest of the process; on Linux, Dispatch traps if it gets none.
+    /// The number of descriptors reserved for code other than transfers; on Linux, Dispatch traps if it gets none.
     static let reserve = 2
-    /// The minimum number of free descriptors that a single download and Dispatch need.
+    /// The number of free descriptors that a single download needs, including one for Dispatch.
     static let minimum = perTransfer + 1
     /// The maximum number of idle connections that a transport retains for later transfers.
     static let maxIdleConnections = 64
@@ -31,12 +31,14 @@ struct DescriptorBudget: Sendable {
         capacity = free - Self.reserve - Self.idleConnections(free: free)
     }
 
-    /// Returns how many idle connections a transport may retain: a quarter of the spare descriptors.
+    /// Returns how many idle connections a transport may retain: a quarter of the free descriptors that exceed
+    /// ``minimum``, but at least one and at most ``maxIdleConnections``.
     static func idleConnections(free: Int) -> Int {
         max(1, min(maxIdleConnections, (free - minimum) / 4))
     }
 
-    /// Updates the capacity from a count of free descriptors; running transfers may be about to open some of them.
+    /// Updates the capacity from a count of free descriptors; only raises it while transfers run, since the count omits
+    /// the descriptors that they have open.
     mutating func measured(free: Int) {
         let found = DescriptorBudget(free: free).capacity
         capacity = transfers == 0 ? found : max(capacity, found)
@@ -52,14 +54,14 @@ struct DescriptorBudget: Sendable {
         return true
     }
 
-    /// Whether ``admit(isOnly:)`` would refuse another transfer.
+    /// Whether ``admit(isOnly:)`` would refuse a transfer that is not its manager's only one.
     var isFull: Bool { isScarce || used + Self.perTransfer > capacity }
 
     mutating func transferEnded() {
         transfers = max(0, transfers - 1)
     }
 
-    /// Returns how many connections a download may have, including its first.
+    /// Reserves up to `wanted` connections for a download; returns how many it may have, including its first.
     ///
     /// The connections stay reserved until the next call with this download or until ``releaseConnections(of:)``.
     mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
@@ -112,10 +114,11 @@ final class DescriptorShare: Sendable {
         state = Locked(State(budget: DescriptorBudget(free: countFree())))
     }
 
-    /// Whether no further transfer would be admitted.
+    /// Whether ``admit(isOnly:)`` would refuse a transfer that is not its manager's only one.
     var isFull: Bool { state.withLock { $0.budget.isFull } }
 
-    /// Admits a transfer until ``transferEnded()``; returns whether it was admitted.
+    /// Admits a transfer if enough descriptors are available, and reserves them until ``transferEnded()``; returns
+    /// whether it was admitted.
     ///
     /// `isOnly` is `true` if the manager runs no other transfer.
     func admit(isOnly: Bool) -> Bool {
@@ -133,7 +136,7 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.transferEnded() }
     }
 
-    /// Returns how many connections a download may have, including its first.
+    /// Reserves up to `wanted` connections for a download; returns how many it may have, including its first.
     ///
     /// The connections stay reserved until the next call with this download.
     func share(of id: DownloadID, wanting wanted: Int) -> Int {
@@ -144,7 +147,8 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.releaseConnections(of: id) }
     }
 
-    /// Returns whether a transfer that could not open a descriptor should wait until other transfers release theirs.
+    /// Records that a transfer failed to open a descriptor; returns whether it should wait for others to release
+    /// theirs.
     func ranOut() -> Bool {
         state.withLock { $0.budget.ranOut() }
     }

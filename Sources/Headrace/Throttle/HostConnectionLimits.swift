@@ -1,9 +1,8 @@
 /// Divides the connections that each host allows among the downloads from that host.
 ///
 /// This type performs no I/O. A host's limit is lowered by one when the host refuses a connection, and raised by one
-/// every ``raiseInterval``. While the host requests a delay, no download gets additional connections. The scheduler
-/// admits every download's first connection, so there are more connections than the limit if there are more downloads
-/// than that.
+/// every ``raiseInterval``. While the host requests a delay, no download gets additional connections. Every download
+/// gets at least one connection, so the limit is exceeded if a host has more downloads than connections allowed.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
@@ -13,7 +12,7 @@ struct HostConnectionLimits: Sendable {
         var downloads: [(id: DownloadID, wanted: Int, granted: Int)] = []
     }
 
-    /// The time without a refusal after which a host gets one more connection.
+    /// The time after a refusal, or after the last raise, at which a host's lowered limit is raised by one.
     static let raiseInterval = Duration.seconds(30)
     /// The number of tracked hosts above which idle ones are removed.
     private static let sweepThreshold = 64
@@ -31,12 +30,12 @@ struct HostConnectionLimits: Sendable {
     /// Returns the time until which a host has requested a delay; `nil` if it has requested none.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
 
-    /// Returns how many connections a download may have to a host.
+    /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have.
     ///
-    /// The connections stay reserved until the next call for this download or ``left(_:_:at:)``.
+    /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``.
     ///
-    /// The shares of all downloads together do not exceed the limit, provided that each download closes surplus
-    /// connections at once.
+    /// The connections of all downloads together stay within the host's limit if there are no more downloads than the
+    /// limit, and if each download closes surplus connections at once.
     mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
@@ -50,7 +49,7 @@ struct HostConnectionLimits: Sendable {
         return state.downloads[index].granted
     }
 
-    /// Records a refused connection, a 429 or a 503; returns whether the host is serving another download.
+    /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether the host has another download.
     @discardableResult
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)

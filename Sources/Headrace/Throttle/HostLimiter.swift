@@ -32,14 +32,14 @@ final class HostLimiter: Sendable {
         limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
     }
 
-    /// Returns how many connections a download may have to the host of a URL.
+    /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have.
     ///
     /// The connections stay reserved until the next call for this download.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
-    /// Records a refused connection, a 429 or a 503; returns whether the host is serving another download.
+    /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether the host has another download.
     @discardableResult
     func refused(_ id: DownloadID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }

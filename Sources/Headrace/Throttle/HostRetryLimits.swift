@@ -6,7 +6,7 @@ struct HostRetryLimits: Sendable {
     /// The number of tracked hosts above which expired ones are removed.
     private static let sweepThreshold = 64
 
-    /// The time by which a retry may begin ahead of the even pace.
+    /// How much earlier than at the even pace a retry may begin.
     private let burst: Duration
     private let interval: Duration
     private var due: [String: Duration] = [:]

@@ -38,8 +38,8 @@ struct RateLimiter: Sendable {
         case wait(until: Duration)
     }
 
-    /// The time for which unused tokens are kept; the average rate over five seconds exceeds the limit by at most 2.4
-    /// %.
+    /// The maximum time for which unused tokens accumulate; the average rate over five seconds thus exceeds the limit
+    /// by 2.4 % at most.
     static let burst = Duration.milliseconds(120)
     /// The minimum interval between requests of a waiting connection.
     static let shortestWait = Duration.milliseconds(50)
@@ -123,7 +123,7 @@ struct RateLimiter: Sendable {
         return .bytes(granted)
     }
 
-    /// Returns the time at which all waiting connections request again together, so that they wake the machine only
+    /// Returns the next time at which all waiting connections request bytes together, so that the machine wakes only
     /// once.
     private func nextTurn(after now: Duration) -> Duration {
         let wait = min(max(Self.shortestWait, Self.waitPerWaiter * waiters), Self.longestWait)
@@ -228,7 +228,7 @@ struct RateLimiter: Sendable {
         nodes[slot].waits = waits
     }
 
-    /// Returns the slot of a limit; adds the limit if it is missing.
+    /// Returns the index of a limit's node in ``nodes``; adds the node if it is missing.
     private mutating func slot(of scope: Scope, below parent: Scope) -> Int {
         if let slot = slots[scope] { return slot }
         var node = Node(scope: scope)
@@ -272,9 +272,11 @@ private struct Node: Sendable {
     var waits = false
     var lastUse = Duration.zero
 
-    /// The demand of the subtree, the tokens that its connections hold, and the number of equal shares it receives.
+    /// The demand of the subtree: the number of tokens that its waiting connections may still get within its limits.
     var room = 0.0
+    /// The number of tokens that the connections of the subtree hold.
     var held = 0.0
+    /// The number of equal shares into which the node's tokens are divided; a group also receives that many shares.
     var claims = 0.0
 
     init(scope: RateLimiter.Scope? = nil, connection: Int? = nil) {

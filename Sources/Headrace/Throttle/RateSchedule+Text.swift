@@ -6,8 +6,9 @@ extension RateSchedule: LosslessStringConvertible {
 
     /// Parses a schedule such as `Mon-Fri 08:00-18:00 1M, else none`.
     ///
-    /// Entries are separated by commas. Each consists of days or ranges of days (every day if omitted), hours (all day if
-    /// omitted), and `none` or a rate such as `1.5M`, in powers of 1024. The last entry may begin with `else`.
+    /// Entries are separated by commas. Each consists of days or ranges of days (every day if omitted), hours (all day
+    /// if omitted), and `none` or a rate such as `1.5M`, in powers of 1024. The last entry may be `else` and the rate
+    /// that applies at all other times.
     /// - Parameter text: The text, which is case-insensitive.
     /// - Throws: `invalidRequest` with the reason.
     public init(parsing text: String) throws(DownloadError) {
@@ -77,14 +78,14 @@ extension RateSchedule: LosslessStringConvertible {
         }
     }
 
-    /// Parses `08:00-18:00`.
+    /// Parses hours such as `08:00-18:00` to minutes since midnight; returns `nil` for other text.
     private static func hours(_ word: Substring) -> (Int, Int)? {
         let times = word.split(separator: "-", omittingEmptySubsequences: false).map(minute)
         guard times.count == 2, let start = times[0], let end = times[1] else { return nil }
         return (start, end)
     }
 
-    /// Parses `8:00`, `08:00`, or `24:00` for the end of the day.
+    /// Parses a time such as `8:00` or `08:00`, up to `24:00`, to minutes since midnight; returns `nil` for other text.
     private static func minute(_ time: Substring) -> Int? {
         let parts = time.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, (1...2).contains(parts[0].utf8.count), parts[1].utf8.count == 2,

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// The schedule is consulted when bytes are requested, at most once a minute, so no timer is needed.
 final class ThrottleController: Sendable {
-    /// The size of a connection's buffer, as the time in seconds in which the rate limit lets its bytes through.
+    /// The size of a connection's buffer, as the number of seconds that its bytes take at the rate limit.
     private static let bufferedTime = 0.25
     static let leastBuffer = 16 << 10
 
@@ -15,7 +15,7 @@ final class ThrottleController: Sendable {
         var schedule: RateSchedule?
         /// The time at which the schedule must be consulted again.
         var nextScheduleCheck = Duration.zero
-        /// For each scope, the number of handles to which its limit applies.
+        /// For each scope, the number of open ``ThrottleHandle``s to which the scope's limit applies.
         var handles: [RateLimiter.Scope: Int] = [:]
     }
 
@@ -68,7 +68,7 @@ final class ThrottleController: Sendable {
         change { state, _ in state.schedule = schedule }
     }
 
-    /// Applies a running download's changed limit; for other downloads, the first handle applies the limit.
+    /// Applies the changed limit of a download that has open handles; otherwise, its first handle applies the limit.
     func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
             guard state.handles[.download(record.id)] != nil else { return }
@@ -90,7 +90,8 @@ final class ThrottleController: Sendable {
         hasLimits.store(state.limiter.hasLimits || state.schedule != nil, ordering: .relaxed)
     }
 
-    /// Applies the schedule's limit for the current minute.
+    /// Sets the limit for all downloads to the lower of the user's and the schedule's, if the schedule must be
+    /// consulted.
     private func follow(_ state: inout State, at now: Duration) {
         guard now >= state.nextScheduleCheck else { return }
         var limits = [state.limit]
@@ -152,7 +153,7 @@ final class ThrottleController: Sendable {
         rates.min().map { max(Self.leastBuffer, Int(min($0 * Self.bufferedTime, 0x1p40))) }
     }
 
-    /// Returns the share of one handle in each scope's limit, if `moreHandles` handles are added.
+    /// Returns one handle's share of each scope's limit in bytes per second, as if `moreHandles` more were open.
     private func rates(_ scopes: [RateLimiter.Scope], moreHandles: Int) -> [Double] {
         let now = clock.now()
         return state.withLock { state in
@@ -164,7 +165,8 @@ final class ThrottleController: Sendable {
         }
     }
 
-    /// Requests bytes from the limiter; adds the connection to the limiter if it is `nil`.
+    /// Requests up to `wanted` bytes from the limiter; if `connection` is `nil`, first adds a connection and stores it
+    /// there.
     func take(
         _ wanted: Int,
         _ connection: inout RateLimiter.Connection?,

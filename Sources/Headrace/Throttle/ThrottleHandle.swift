@@ -1,6 +1,6 @@
 /// Applies the rate limits to one connection.
 ///
-/// When the last reference is released, unused tokens return to the limits.
+/// When the last reference to the handle is released, its unused tokens return to the limits.
 final class ThrottleHandle: Sendable {
     private let rates: ThrottleController
     private let clock: AnyClock

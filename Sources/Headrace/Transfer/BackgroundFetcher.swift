@@ -4,7 +4,7 @@
 protocol BackgroundFetcher: Sendable {
     /// Starts to receive the events that the system reports for the background session.
     func connect()
-    /// Releases the session, so that another manager can use it; later calls have no effect.
+    /// Releases the session, so that another manager can use it; a second call has no effect.
     func release()
     /// Records that this download's transfer no longer needs the system's background session and is about to finish.
     func runLeft(_ id: DownloadID)

@@ -1,7 +1,7 @@
 /// Divides the chunks of a body into bytes to skip, to compare with received bytes, and to write.
 ///
 /// Performs no I/O. A body starts with the bytes to skip, then come the bytes to compare and the bytes to write. Any
-/// bytes after that are skipped too.
+/// bytes after the ones to write are skipped too.
 struct BodySlicer: Sendable {
     /// The bytes of one chunk to compare and to write.
     struct Piece: Sendable, Hashable {
@@ -26,10 +26,10 @@ struct BodySlicer: Sendable {
     /// Whether no further bytes of the body are needed.
     var isDone: Bool { rest == 0 && overlap == 0 }
 
-    /// Whether all remaining bytes of the body are written, without skipping or comparing any.
+    /// Whether no bytes to skip or compare remain, but bytes to write do.
     var isWriting: Bool { skip == 0 && overlap == 0 && rest > 0 }
 
-    /// Whether all bytes to compare have been returned.
+    /// Whether ``slice(_:)`` has returned all bytes to compare.
     var hasCompared: Bool { overlap == 0 }
 
     mutating func slice(_ count: Int) -> Piece {

@@ -21,7 +21,7 @@ final class Checkpointer: Sendable {
         }
     }
 
-    /// Removes and returns whether the last sync succeeded; `nil` if no result is stored.
+    /// Removes and returns the result of the last sync: whether it succeeded; `nil` if no result is stored.
     func takeSyncResult() -> Bool? {
         state.withLock { $0.syncResult.take() }
     }

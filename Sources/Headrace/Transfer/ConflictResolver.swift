@@ -3,7 +3,7 @@ import HeadracePlatform
 /// Checks a download's destination directory, and decides what happens if the file name is taken.
 struct ConflictResolver: Sendable {
     let names: DestinationPaths
-    /// Stored, since each step of a transfer needs the path.
+    /// The path planned from the request alone; stored, since each step of a transfer needs it.
     let plannedPath: String
     private let policy: DownloadRequest.ConflictPolicy
     private let environment: TransferEnvironment
@@ -31,11 +31,11 @@ struct ConflictResolver: Sendable {
         }
     }
 
-    /// The final path for a response, as in ``DestinationPaths/path(for:)``.
+    /// Returns the final path for a response, like ``DestinationPaths/path(for:)``.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// Returns whether the file that exists at the path is the result, so that nothing is downloaded; throws if the
-    /// file or directory at the path prevents the download.
+    /// Returns whether a file exists at the path and is the result under the `skip` policy, so that nothing is
+    /// downloaded; throws if the file or directory at the path prevents the download.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // With `rename`, a free name is found when the file is renamed. But if the caller named an existing directory, the file
         // belongs inside it, not beside it under a numbered name.

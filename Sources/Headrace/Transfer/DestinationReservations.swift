@@ -1,4 +1,4 @@
-/// Reserves the names of files that are kept up to date.
+/// Reserves the names of files that downloads may replace with newer versions.
 ///
 /// Without a reservation, two downloads with one name would each take the other's file for an older version and replace
 /// it.
@@ -12,7 +12,7 @@ final class DestinationReservations: Sendable {
         var name: Name
         /// The download that made the reservation.
         ///
-        /// A later download may take over its partial file; the earlier one must then not release the reservation.
+        /// If a later download takes over its partial file, this download must no longer release the reservation.
         var download: DownloadID
     }
 
@@ -25,7 +25,8 @@ final class DestinationReservations: Sendable {
 
     private let state = Locked(State())
 
-    /// Reserves a name for a download and releases its previous name; returns `false` if another download has it.
+    /// Reserves a path for a download and releases the download's previous one; returns `false` if another has the
+    /// path.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in

@@ -17,7 +17,7 @@ extension DownloadError {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
-    /// This error, with a message that says that the end of the received bytes could not be verified.
+    /// The error to report if the request to verify the end of the received bytes failed with this error.
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self

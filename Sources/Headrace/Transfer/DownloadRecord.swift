@@ -4,7 +4,8 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// The stored request of an earlier run, if any; an array, because an empty one takes only one word.
+        /// The stored request of an earlier run while its secrets are missing; an array, because an empty one takes
+        /// only one word.
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
@@ -140,12 +141,12 @@ final class DownloadRecord: Sendable {
     /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// Records the file of a finished transfer, in case the download is started again.
+    /// Records the file of a finished transfer for a restart of the download, unless the file had existed before.
     func finished(with file: FinishedFile) {
         if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
     }
 
-    /// Removes the earliest start time of the download.
+    /// Removes the request's earliest start time, so that the download need not wait for it.
     func removeStartTime() {
         state.withLock { state in
             state.request.earliestBegin = nil

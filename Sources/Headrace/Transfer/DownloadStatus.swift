@@ -3,7 +3,7 @@
 /// Transfers update the status and callers read it without waiting for the manager. Streams of states and of progress
 /// buffer one value each; a terminal state finishes all streams.
 final class DownloadStatus: Sendable {
-    /// The maximum length of the history and of each stream's buffer; the oldest events are dropped.
+    /// The maximum number of events in the history and in the buffer of each event stream; the oldest are dropped.
     static let eventCapacity = 256
 
     /// The history, progress and observers of a download; allocated when the download starts or is observed.
@@ -45,7 +45,7 @@ final class DownloadStatus: Sendable {
 
     private struct Storage {
         var state: DownloadState
-        /// The turn (sequence number) of ``state``: a state that arrives with a lower turn is ignored.
+        /// The sequence number of ``state``; a state that arrives with the same or a lower number is ignored.
         var sequence: UInt64 = 0
         /// `nil` until the download starts or is observed, as for most downloads of a long queue.
         var activity: Activity?
@@ -82,10 +82,10 @@ final class DownloadStatus: Sendable {
 
     /// Publishes an event and sets the state.
     ///
-    /// A state is ignored if one with a higher sequence number was set already; `nil` leaves the state unchanged.
+    /// A state is ignored if its sequence number is not higher than the present one; `nil` leaves the state unchanged.
     ///
-    /// A finished, failed or cancelled download may enter another state: later observers then see it continue.
-    /// - Parameters:
+    /// A finished, failed or cancelled download may enter another state; only streams created afterwards show it. -
+    /// Parameters:
     ///   - state: The state.
     ///   - event: The event.
     ///   - sequence: The sequence number of the state: the highest one wins, in whatever order the states arrive.
@@ -148,8 +148,8 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended or entered a later turn than `sequence`; if the task is cancelled, returns at
-    /// once unless `evenIfCancelled` is `true`.
+    /// Waits until the download has ended or a state with a higher sequence number is set; if the task is cancelled,
+    /// returns at once unless `evenIfCancelled` is `true`.
     func waitForEnd(orStateAfter sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > sequence }
     }

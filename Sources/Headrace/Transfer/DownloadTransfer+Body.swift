@@ -169,7 +169,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Writes the body to the disk, and passes due checkpoint actions to the concurrent task.
+    /// Writes the body to the disk, and passes due actions to `checkpoint`; returns `true` if it stopped early for a
+    /// reader.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -230,8 +231,8 @@ extension DownloadTransfer {
         return chunk
     }
 
-    /// Compares bytes that the server sent again with those received before, and accepts new bytes once all of them
-    /// match; throws a ``RestartReason`` if they differ.
+    /// Compares bytes that the server sent again with those received before, and accepts the rest of the body once all
+    /// repeated bytes match; throws a ``RestartReason`` if any differ.
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
         _ piece: BodySlicer.Piece,

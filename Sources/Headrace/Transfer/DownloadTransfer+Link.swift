@@ -4,7 +4,7 @@ import HeadracePlatform
 extension DownloadTransfer {
     /// Requests a new link from the provider if the present link has expired.
     ///
-    /// If the provider returns none, the present link is used nevertheless, since the local clock may be wrong.
+    /// If the provider fails, the present link is used nevertheless, since the local clock may be wrong.
     func renewExpiredLink(_ attempts: inout TransferState) async throws {
         guard let provider = record.requested({ $0.linkProvider }), let end = attempts.sources.expires,
             WallTime.duration(until: end) == .zero, attempts.mayRenewLink()

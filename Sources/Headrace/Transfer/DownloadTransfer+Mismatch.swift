@@ -10,7 +10,7 @@ struct Mismatch {
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
     /// Whether the bytes were correct when received and changed on the disk, so that no source is at fault.
     private(set) var isDiskFailure = false
-    /// Whether the file has all bytes that the source announced; `false` if the response body was cut off.
+    /// Whether the file has all bytes that the source sends; `false` if reading stopped beyond the expected size.
     var isWhole = true
 
     init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {
@@ -68,7 +68,7 @@ extension DownloadTransfer {
         if next == .otherSource { throw mismatch.error }
     }
 
-    /// Saves a wrong file under another name, or deletes it; returns the mismatch's error with the saved path.
+    /// Saves a wrong file under another name, or deletes it; returns the mismatch's error, extended by what was done.
     private func save(
         _ mismatch: Mismatch,
         _ session: inout PartialDownload,

@@ -5,8 +5,8 @@ extension DownloadTransfer {
     /// Returns the reason why the received bytes must be downloaded again, whatever the server responds; `nil` if they
     /// may be resumed.
     ///
-    /// The reasons are: nothing will verify the complete file, another requester downloaded the bytes, or they exceed
-    /// or contradict the expected size.
+    /// The reasons are: the bytes are unverified and nothing will verify the complete file, another requester
+    /// downloaded the bytes, or they exceed or contradict the expected size.
     func restartReason(_ session: PartialDownload, _ attempts: TransferState) -> RestartReason? {
         if session.representation?.isUnverified == true, !attempts.verification.isNeeded { return .unverified }
         if let known = session.representation,
@@ -48,7 +48,8 @@ extension DownloadTransfer {
         attempts.sources.join(mirrors)
     }
 
-    /// Returns whether a response helps to verify the end of bytes that ended with an HTTP/2 stream.
+    /// Returns whether a response helps to verify that the received bytes are the whole file; their HTTP/2 body had no
+    /// length.
     ///
     /// If it does not, the next request uses the other version of HTTP; throws if both versions have been tried.
     func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
@@ -117,7 +118,7 @@ extension DownloadTransfer {
         return false
     }
 
-    /// Compares the file with the expected size and checksums; returns `nil` if it matches.
+    /// Compares the file with the expected size and checksums; returns the mismatch, or `nil` if there is none.
     private func mismatch(
         _ session: PartialDownload,
         _ attempts: inout TransferState,
@@ -176,7 +177,7 @@ extension DownloadTransfer {
     /// Copies the correct pieces of an existing file into the partial file, so that only the other pieces are
     /// downloaded.
     ///
-    /// Returns `true` if all pieces match and the request has no other checksum.
+    /// Returns `true` if the existing file is the result: all pieces match, and the request has no other checksum.
     func takeOver(
         _ path: String,
         _ session: inout PartialDownload,

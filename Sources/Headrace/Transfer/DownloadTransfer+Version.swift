@@ -16,8 +16,8 @@ extension DownloadTransfer {
     ///
     /// Prefers the newest file that this requester downloaded.
     ///
-    /// If no file is known to be this requester's, returns the newest one, provided that the server's login challenge
-    /// or a redirect may still identify the requester as the same.
+    /// If no file is known to be this requester's, returns the newest one, but only if the manager has credentials or
+    /// cookies: a login challenge or a redirect may then show that the file is this requester's.
     func existingFile(_ attempts: TransferState, named path: String) -> ExistingFile? {
         guard attempts.resume.sendsCondition else { return nil }
         let kept = existingFiles(named: path, from: attempts.sources.current)
@@ -158,7 +158,7 @@ extension DownloadTransfer {
     /// Returns the path of an existing file that matches the request's checksum or piece hashes; `nil` if there is
     /// none.
     ///
-    /// Reads each file with this name or a numbered variant completely, if the file has the given size.
+    /// Reads each file with this name or a numbered variant completely, unless its size differs from a given `size`.
     func verifiedFile(named name: String, _ attempts: inout TransferState, size: Int64? = nil) async throws -> String? {
         guard record.requested({ $0.comparesExistingFile }) else { return nil }
         for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
@@ -248,7 +248,7 @@ extension DownloadTransfer {
 extension DownloadRequest {
     /// Whether an existing file is compared with the request's checksums before a request is sent.
     ///
-    /// With `ifChanged`, piece hashes are not compared then: they serve to copy the correct pieces of the existing
+    /// With `ifChanged`, only checksums are compared: piece hashes serve to copy the correct pieces of the existing
     /// file.
     fileprivate var comparesExistingFile: Bool {
         switch refetchPolicy {

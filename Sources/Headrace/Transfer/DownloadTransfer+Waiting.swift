@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Decides how long a transfer waits before the next request, and whether it keeps its slot meanwhile.
 extension DownloadTransfer {
-    /// Returns the delay before the next request to the same source; `nil` if the transfer must abandon the source.
+    /// Counts a failure; returns the delay before the next request to the same source, or `nil` to abandon the source.
     ///
     /// Throws if the download must fail.
     func delay(
@@ -46,7 +46,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns at once if a retry may begin now; throws ``Retry`` if too many retries are due at its host.
+    /// Applies the source host's limit on retries if the next request is a retry; throws ``Retry`` if the retry must
+    /// wait.
     func waitForPace(_ attempts: inout TransferState) throws {
         guard let failure = attempts.unpacedFailure.take() else { return }
         let now = environment.clock.now()

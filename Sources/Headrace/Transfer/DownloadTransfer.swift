@@ -313,7 +313,8 @@ final class DownloadTransfer: Sendable {
         }
     }
 
-    /// Records that the received bytes are unusable; they are kept until the transfer accepts a replacement.
+    /// Records that the received bytes are unusable, and keeps them until the transfer accepts a replacement; throws if
+    /// that happened too often.
     private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
         attempts.resume.mustRestart(reason)
         // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Sets file attributes; a failure to set one does not fail the download.
 extension PartialDownload {
-    /// Sets the modification time that the server sent; called before the last sync, which then covers it too.
+    /// Sets the modification time that the server sent; called before the last sync, so that the time is synced too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
         let now = HTTPDate(seconds: WallTime.seconds())

@@ -7,7 +7,7 @@ extension PartialDownload {
 
     /// Updates the resume record, so that a later attempt finds the received bytes.
     ///
-    /// With `leaving`, a later attempt finds them even after a reboot.
+    /// With `leaving`, a later attempt finds the received bytes even after a reboot.
     ///
     /// If the update fails, the previous record remains, which lists fewer bytes.
     mutating func keep(leaving: Bool) {

@@ -51,8 +51,8 @@ extension PartialDownload {
 
     /// Resumes the written ranges that the file still contains; discards the file if none are left.
     ///
-    /// `count` is the number of bytes to report if all are lost. `isSame` is `true` if readers may have read these
-    /// bytes already, so that they can continue.
+    /// `count` is the number of bytes to report if all are lost. `isSame` is `true` if this process received the bytes,
+    /// so that present readers can continue.
     private mutating func resumeBytes(
         with written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -122,7 +122,7 @@ extension PartialDownload {
         return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
-    /// Returns the state if the partial file is missing: `.discarded` if its resume record claims received bytes.
+    /// Returns the state for a missing partial file: `.discarded` if its resume record claims bytes, else `.nothing`.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
             record.url == url.identity, !record.written.isEmpty, !isSetAside(record)

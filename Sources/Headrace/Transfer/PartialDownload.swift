@@ -37,14 +37,14 @@ struct PartialDownload {
     var requester: Requester?
     /// The readers of the file; notified of new bytes after the write, and of lost bytes before their removal.
     let readers: FileReaders
-    /// The open file, which several connections may write at once; `nil` before ``begin(_:for:)``.
+    /// The open file, which several connections may write at once; `nil` until one is found or created.
     var partial: PartialFile?
     var policy: CheckpointPolicy
     /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
     var representation: RepresentationMetadata?
     private(set) var composition = Composition.oneResponse
     private(set) var state = ControlRecord.State.receiving
-    /// The final path, as determined by the last accepted response; `nil` before it.
+    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before the first.
     var finalPath: String?
     /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
     var pieces: ReceivedPieces?
@@ -72,7 +72,7 @@ struct PartialDownload {
     /// The number of received bytes before the first gap.
     var heldBytes: Int64 { held.prefixCount }
 
-    /// Whether bytes were received beyond a gap.
+    /// Whether received bytes follow a gap, which is a range of missing bytes.
     var hasGaps: Bool { held.end > heldBytes }
 
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
@@ -143,7 +143,7 @@ struct PartialDownload {
 
     /// Writes a resume record.
     ///
-    /// If that fails, the download continues and the record is written later.
+    /// If that fails while bytes are received, the download continues, and the record is written again later.
     func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
         let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
         try recordFile.write(record, syncing: directory)
@@ -189,8 +189,8 @@ struct PartialDownload {
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
-    /// Starts to store the digests of received pieces, if that is wanted and the file size is known; else discards
-    /// them.
+    /// Starts to store the digests of received pieces if `isWanted` is `true` and the file size is known; else discards
+    /// the digests.
     mutating func keepPieces(_ isWanted: Bool) {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
@@ -342,8 +342,8 @@ struct PartialDownload {
         return (candidate, stamp)
     }
 
-    /// Returns the error for a complete file that could not be renamed; the file is kept, so that it need not be
-    /// downloaded again.
+    /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
+    /// again; returns the error.
     private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
         _ = work(for: .writeRecord)()
         // An empty partial file is not worth mentioning.

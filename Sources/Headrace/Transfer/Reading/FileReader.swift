@@ -63,7 +63,7 @@ final class FileReader: Sendable {
         }
     }
 
-    /// Withdraws the reader's demand and closes its read-only descriptor, which does not wait for the disk.
+    /// Withdraws the reader's demand and closes its descriptor; closing a read-only one does not wait for the disk.
     private func close() {
         readers.leave(id)
         if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
