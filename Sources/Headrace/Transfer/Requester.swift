@@ -9,8 +9,8 @@ import HeadracePlatform
 /// ``DownloadRequest/RefetchPolicy/ifChanged``, the caller relies on the server's entity tag.
 ///
 /// A requester consists of what the caller supplies, not of what a server adds:
-/// - The user of a login counts, but not the password: the server checks it, and it cannot be guessed from the saved
-///   hash.
+/// - The user of a login counts, but not the password: the server checks the password, and a saved hash could be used
+///   to guess it.
 /// - Cookies from the caller's files count, even expired ones, but not cookies set by servers.
 /// - A token counts as a whole, so a new token is another requester.
 struct Requester: Sendable, Hashable {

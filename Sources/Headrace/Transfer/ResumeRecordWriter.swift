@@ -18,9 +18,9 @@ final class ResumeRecordWriter: Sendable {
 
     private struct State {
         var work: Work?
-        /// The ranges that another thread recorded as written, and the ranges that the last record claims to be
-        /// durable.
+        /// The ranges that another thread last recorded as written.
         var written = ByteRangeSet()
+        /// The synced ranges according to the last record or, before the first record, according to the transfer.
         var durable = ByteRangeSet()
         /// The pieces of the last record; `nil` before the first record that has any.
         var pieces: ReceivedPieces?
@@ -45,7 +45,8 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Stops other threads from writing the record; returns whether any of them wrote one since the last call.
+    /// Stops other threads from writing the record; returns whether any of them wrote one since this method was last
+    /// called.
     @discardableResult
     func ended() -> Bool {
         state.withLock { state in

@@ -8,8 +8,8 @@ struct ResumeStrategy: Sendable {
     private(set) var isVerifiedAtEnd: Bool
     /// Whether received bytes were combined without a matching validator, so that only the checksum can verify them.
     private(set) var isUnverified = false
-    /// Whether the received bytes are from another source; only an entity tag can validate them, as many files share a
-    /// date.
+    /// Whether the received bytes are from another source than the current one; only an entity tag can validate such
+    /// bytes, as many files share a date.
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true

@@ -2,7 +2,7 @@
 struct SizeLimit: Sendable, Hashable {
     let maxBytes: Int64?
 
-    /// Throws `fileTooLarge` if a file of at least `bytes` bytes exceeds the limit.
+    /// Throws `fileTooLarge` if `bytes`, the smallest possible size of a file, exceeds the limit.
     func check(_ bytes: Int64) throws(DownloadError) {
         guard let maxBytes, bytes > maxBytes else { return }
         throw DownloadError(

@@ -51,7 +51,7 @@ struct SourceList: Sendable, Equatable {
     /// Whether a source was advertised by a response and is not in the request.
     func isAdvertised(_ source: URL) -> Bool { advertised.contains(source) }
 
-    /// Removes the untried sources that were advertised by a response and are not in the request.
+    /// Removes the untried and postponed sources that were advertised by a response and are not in the request.
     mutating func forgetAdvertised() {
         guard !advertised.isEmpty else { return }
         untried.removeAll(where: advertised.contains)
@@ -73,7 +73,7 @@ struct SourceList: Sendable, Equatable {
     /// Whether there is another source to try.
     var hasNext: Bool { !untried.isEmpty || !postponed.isEmpty }
 
-    /// The other sources that may have the file.
+    /// The untried sources, followed by the sources to try again.
     var others: [URL] { untried + postponed }
 
     /// Switches to an untried source while the current one requires a wait; returns the new source, or `nil` if none is

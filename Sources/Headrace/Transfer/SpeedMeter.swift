@@ -7,8 +7,9 @@ struct SpeedMeter: Sendable {
     /// The age at which a byte counts only half.
     static let halfLife = Duration.seconds(2)
 
-    /// The weighted number of received bytes, and of elapsed seconds, up to `time`.
+    /// The number of bytes received until ``time``, each weighted by its age.
     private var bytes = 0.0
+    /// The number of seconds from the start to ``time``, weighted in the same way.
     private var seconds = 0.0
     private var time: Duration
 

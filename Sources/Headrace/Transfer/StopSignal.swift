@@ -1,4 +1,4 @@
-/// A request to one run of a download to stop, with the reason.
+/// A signal that requests one run of a download, or one of its connections, to stop, with the reason.
 ///
 /// If there are several requests, the first reason applies, except that cancellation overrides any other.
 final class StopSignal: Sendable {
@@ -7,7 +7,7 @@ final class StopSignal: Sendable {
         case paused
         /// The download must wait for a slot again: a limit was lowered, or a more urgent download needs the slot.
         case demoted
-        /// The connections do not work on the present network.
+        /// The network has changed, and the download's connections do not work on the present one.
         case networkChanged
         case shutDown
         case timedOut(after: Duration)
@@ -33,9 +33,9 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Sets a handler that is called with the reason to stop; called at once if the download has already been stopped.
+    /// Sets a handler that each request to stop calls with the reason that applies; `nil` removes the handler.
     ///
-    /// The handler must not call this object.
+    /// The handler is called at once if a stop was already requested. It must not call this object.
     func follow(_ publish: (@Sendable (Reason) -> Void)?) {
         state.withLock { state in
             state.publish = publish
@@ -43,9 +43,9 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Runs `body`, and cancels the task of `body` when the download must stop.
+    /// Runs `body` in the current task, and cancels this task if a stop is requested before `body` returns.
     ///
-    /// Uses one task per download; a task group would need two more, for `body` and for waiting for the signal.
+    /// Creates no task; a task group would need two, for `body` and for waiting for the signal.
     func cancellingTask<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
         await withUnsafeCurrentTask { task in
             // Valid until the closure returns, and cancelling is allowed from any thread.

@@ -3,7 +3,7 @@ final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
     let files: FileSystem
-    /// The same file system as a class instance, which all partial files share.
+    /// The file system ``files`` as a class instance, which all partial files share.
     let sharedFiles: SharedFileSystem
     let clock: AnyClock
     let network: NetworkMonitor
@@ -83,8 +83,8 @@ final class TransferEnvironment: Sendable {
         pathChange.withLock { $0 = now }
     }
 
-    /// Whether a failure may be due to the network alone, because it is unavailable for the request or has just
-    /// changed.
+    /// Whether a request's failure may be due to the network alone, which is unavailable for the request or has just
+    /// changed; `false` for requests to this machine.
     func isNetworkUnsettled(for request: DownloadRequest) -> Bool {
         let need = NetworkRequirement(request)
         guard !need.isLoopback, gate.blocker(for: need) == nil else { return !need.isLoopback }

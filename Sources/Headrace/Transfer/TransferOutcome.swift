@@ -5,7 +5,7 @@ struct FinishedFile: Sendable {
     let url: URL
     /// The stamp of the file when the transfer finished; `nil` if it could not be read.
     let stamp: FileStamp?
-    /// Whether the file existed already, so that the transfer downloaded nothing.
+    /// Whether the file existed before the download; `false` if this download fetched it, even in an earlier run.
     var wasThere = false
 }
 
@@ -13,13 +13,14 @@ struct FinishedFile: Sendable {
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)
-    /// The transfer was requested to stop; `keptBytes` is `true` if a partial file, or a resume record without one,
-    /// remains.
+    /// The transfer stopped as requested; `keptBytes` is `true` if a partial file, or a resume record without a partial
+    /// file, remains.
     case stopped(keptBytes: Bool)
     /// The download must run again with this state, at the given time or later.
     case retry(TransferState, at: Duration)
 
-    /// Runs a transfer until it finishes or exceeds the time limit of the download.
+    /// Runs a transfer until it ends or exceeds the time limit of the download, and creates the outcome from its
+    /// result.
     init(of transfer: DownloadTransfer) async {
         guard let limit = transfer.environment.configuration.timeLimit else {
             self = await TransferOutcome(ofUnlimited: transfer)
@@ -45,7 +46,7 @@ enum TransferOutcome: Sendable {
         }
     }
 
-    /// Runs a transfer and converts its result or error; does not enforce the time limit.
+    /// Runs a transfer and creates the outcome from its result or error; does not enforce the time limit.
     private init(ofUnlimited transfer: DownloadTransfer) async {
         do {
             self = .finished(try await transfer.run())

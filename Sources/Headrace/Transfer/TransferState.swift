@@ -39,7 +39,8 @@ struct TransferState: Sendable {
     private(set) var isHastened = false
     /// The error of the last attempt in this run; `nil` if it did not fail.
     var lastFailure: DownloadError?
-    /// A failure that will be retried; `nil` once the host's limit on retries has been applied to it.
+    /// A failure that will be retried, if the host's limit on retries was not yet applied to the retry; otherwise
+    /// `nil`.
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy
@@ -47,7 +48,8 @@ struct TransferState: Sendable {
     var verification: Verification
     /// The final path and the URL that were last published for a response.
     var reportedFile: (path: String, url: URL)?
-    /// The final path according to the origin's response; responses of mirrors do not change it.
+    /// The final path according to the origin's response, if the response advertised mirrors; their responses do not
+    /// change the path.
     var originPath: String?
     var sources: SourceList
     /// The number of body bytes received from the network, including unusable ones.
@@ -126,7 +128,8 @@ struct TransferState: Sendable {
         return next
     }
 
-    /// Switches from a source whose host requires a wait to an untried one; returns `nil` if there is none.
+    /// Switches from the current source, whose host requires a wait, to an untried source and returns that source;
+    /// `nil` if none is left.
     mutating func postponeSource() -> URL? {
         guard let next = sources.postpone() else { return nil }
         beginSource()
@@ -146,7 +149,7 @@ struct TransferState: Sendable {
 
     /// Replaces the link of the current source.
     ///
-    /// The new link may support ranges, even if the expired link no longer did.
+    /// Ranges are requested again, since the new link may support them even if the expired link no longer did.
     mutating func renewSource(_ link: DownloadRequest.Link) {
         if link.url.host() != sources.current.host() { resume.sourceChanged() }
         sources.renew(link)
@@ -191,8 +194,8 @@ struct TransferState: Sendable {
 
     /// Decides whether a complete file that failed verification is downloaded again, and from which source.
     ///
-    /// In each run, the same source is used again at most once, and only if something else may be at fault. Each other
-    /// source is used once. Repairs of disk failures are counted separately.
+    /// In each run, the same source is used again at most once, and only if it may still deliver the correct file. Each
+    /// other source is used once. Repairs of disk failures are counted separately.
     /// - Parameters:
     ///   - composition: How many responses and sources the file came from.
     ///   - keepsBytes: Whether some bytes are known to be correct, so that only the other bytes are downloaded.

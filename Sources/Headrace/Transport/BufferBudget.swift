@@ -1,8 +1,9 @@
-/// Divides the memory for received bytes, which the transfers have not yet read, among the running transfers.
+/// Divides the memory for bytes that were received but not yet read among the running transfers.
 final class BufferBudget: Sendable {
     /// The total memory in bytes, enough for about 60 transfers; each further transfer gets the minimum share.
     private static let bytes = 32 << 20
-    /// The possible shares in bytes; powers of two, so that the chunks of one transfer can be reused by another.
+    /// The shares in bytes that are larger than ``minShare``; few sizes, so that transfers can reuse each other's
+    /// chunks.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
     private static let minShare = 64 << 10
 

@@ -15,7 +15,7 @@ package struct Chunk: Sendable {
     var capacity: Int { storage.count }
     var isFull: Bool { filled.upperBound == storage.count }
 
-    /// Copies as many bytes as fit and returns their number.
+    /// Appends as many of the given bytes as fit, and returns their number.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Int {
         let taken = min(bytes.count, storage.count - filled.upperBound)
         guard taken > 0, let source = bytes.baseAddress else { return 0 }
@@ -46,7 +46,7 @@ package struct Chunk: Sendable {
 
 /// A pool of unused buffers, so that a transfer does not allocate a buffer for each chunk.
 package final class ChunkPool: Sendable {
-    /// The maximum total size of unused buffers, in bytes; further ones are freed.
+    /// The maximum total size of unused buffers, in bytes; a buffer that would exceed it is freed.
     private static let maxIdleBytes = 4 << 20
 
     private struct Idle {

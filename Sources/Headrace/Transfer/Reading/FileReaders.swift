@@ -32,12 +32,13 @@ final class FileReaders: Sendable {
     /// The ranges still to be delivered to readers, the most urgent first.
     var demands: [Range<Int64>] { state.withLock { $0.file.demands } }
 
-    /// Sets a handler that is called when ``demands`` change; `nil` removes it.
+    /// Sets a handler that is called when a reader joins or leaves, which changes ``demands``; `nil` removes the
+    /// handler.
     func follow(_ onDemand: (@Sendable () -> Void)?) {
         state.withLock { $0.onDemand = onDemand }
     }
 
-    /// Changes the state of the file, and wakes the readers that can continue.
+    /// Applies a change to the ``ReadableFile``, and wakes the waiting readers that can continue after it.
     func change(_ verb: (inout ReadableFile) -> Void) {
         let ready: [Latch] = state.withLock { state in
             verb(&state.file)

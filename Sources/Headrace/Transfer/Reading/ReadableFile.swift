@@ -24,7 +24,7 @@ struct ReadableFile: Sendable {
         case session
         /// No transfer has the file open; it is unchanged as long as it has this stamp.
         case stamp(FileStamp)
-        /// The file has its final name.
+        /// The file has its final name, and must have the stamp of the finished file if the stamp is known.
         case final
     }
 
@@ -57,10 +57,10 @@ struct ReadableFile: Sendable {
 
     private(set) var held = ByteRangeSet()
     private var generation = 0
-    /// The path of the file; `nil` while no bytes were received.
+    /// The path of the file; `nil` while there is no file that can be read.
     private var path: String?
     private var proof = Proof.session
-    /// The size of the complete file, if it is known; it cannot change once the file is complete.
+    /// The size of the complete file; `nil` until it is known, at the latest from a short read of the finished file.
     private var totalBytes: Int64?
     private var isFinished = false
     private var failure: DownloadError?

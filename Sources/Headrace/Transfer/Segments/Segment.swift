@@ -14,8 +14,8 @@ struct Segment: Sendable {
     let limit: Int64
     /// The planned end; when the connection has received the bytes before it, the planner extends or stops it.
     var end: Int64
-    /// The following segment, if this segment has taken over its range before any of its bytes arrived; otherwise
-    /// `nil`.
+    /// The following segment whose range this segment has borrowed, because none of that segment's bytes had arrived;
+    /// `nil` if there is none.
     var borrowed: SegmentID?
     /// The position in the file of the next byte to be received.
     private(set) var position: Int64

@@ -1,7 +1,7 @@
 /// Hedging: a second connection also fetches the last bytes of a slow one, and the first copy of each byte is used.
 extension SegmentPart {
-    /// The minimum ratio of the connection's remaining time to that of a new one, for a part to be fetched a second
-    /// time.
+    /// The minimum ratio of a part's remaining time over its connection to that over a new connection, for the new
+    /// connection to fetch the part as well.
     private static let hedgeFactor = 2.0
 
     /// Whether a new connection should fetch this part too, because it is too small to divide and its connection is

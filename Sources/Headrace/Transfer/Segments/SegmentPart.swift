@@ -17,7 +17,7 @@ struct SegmentPart: Comparable {
     var holder: Int?
     /// The connections that share the range: the holder's connection, if there is a holder, and the ones that join it.
     var workers: [Worker] = []
-    /// The connection that fetches the whole range a second time.
+    /// The new connection that fetches the whole range a second time; `nil` if none does.
     var hedge: Worker?
 
     private var bytes: Double { Double(range.upperBound - range.lowerBound) }

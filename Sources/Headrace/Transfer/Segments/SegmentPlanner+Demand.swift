@@ -1,13 +1,14 @@
 /// Opens connections for the bytes that a reader waits for, before any other bytes.
 extension SegmentPlanner {
-    /// The maximum delay of demanded bytes over an open connection, unless a new one would need longer to respond.
+    /// The maximum expected delay at which demanded bytes are left to an open connection; a longer delay is accepted if
+    /// a new connection would take as long to respond.
     static let maxDemandDelay = Duration.milliseconds(500)
 
-    /// Sets the demanded ranges, the most urgent first; they apply until the next call.
+    /// Sets the demanded ranges, the most urgent first, until the next call; returns the resulting actions.
     ///
     /// The first missing byte of each range should arrive soon. If no segment will reach it soon enough, a new segment
     /// begins there, even if another connection would otherwise not be worthwhile. At the maximum number of
-    /// connections, it replaces the connection whose bytes are needed last. The new segment ends at the next byte
+    /// connections, its connection replaces the one whose bytes are needed last. The new segment ends at the next byte
     /// already received or assigned; the remaining ranges are rebalanced as usual.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges

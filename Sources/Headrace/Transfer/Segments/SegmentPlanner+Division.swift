@@ -24,7 +24,8 @@ extension SegmentPlanner {
         segments[index].borrowed = next.id
     }
 
-    /// Takes the range of a segment, which now receives bytes itself, back from the segments that had borrowed it.
+    /// Ends the segments that borrowed the range of the segment `id`, because that segment's own connection now
+    /// delivers it.
     mutating func returnBorrowed(to id: SegmentID) {
         for index in segments.indices where segments[index].borrowed == id {
             segments[index].end = min(segments[index].position, segments[index].end)
@@ -32,13 +33,13 @@ extension SegmentPlanner {
         }
     }
 
-    /// Whether another segment fetches the same bytes.
+    /// Whether another segment fetches some of the remaining bytes of this segment.
     func isShared(_ index: Int) -> Bool {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Opens segments where a connection helps most: first to sources without one, then up to the number of connections
-    /// that the controller wants.
+    /// Opens segments where a connection helps most: first to sources without a connection, then up to the number of
+    /// connections that the controller wants.
     mutating func divide(at now: Duration) -> [Action] {
         let mayTry = isWorthJoining(at: now)
         let free = controller.maximum - segments.count
@@ -157,7 +158,8 @@ extension SegmentPlanner {
 }
 
 extension [Double] {
-    /// Returns a quantile of the values, rounded up to one of them; `nil` if there are no values.
+    /// Returns the quantile for a fraction between 0 and 1, rounded up to one of the values; `nil` if there are no
+    /// values.
     func quantile(_ part: Double) -> Double? {
         isEmpty ? nil : sorted()[Swift.min(count - 1, Int(Double(count) * part))]
     }

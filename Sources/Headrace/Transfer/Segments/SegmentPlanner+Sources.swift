@@ -9,7 +9,7 @@ extension SegmentPlanner {
     static let trial = Duration.milliseconds(750)
     /// The fraction of the main source's speed below which another source is inferior; see ``isInferior(_:_:)``.
     private static let minSpeed = 0.8
-    /// The minimum time to wait for the first byte of an extra connection that keeps another one from being opened.
+    /// The minimum wait for the first byte of an extra connection before it is stopped to make room for a wanted one.
     private static let firstByteWait = Duration.seconds(1)
 
     /// The maximum number of extra connections, in addition to the number that the controller wants.
@@ -50,7 +50,8 @@ extension SegmentPlanner {
         for index in segments.indices { segments[index].isExtra = seen.insert(segments[index].source).inserted }
     }
 
-    /// Whether a connection to the main source would be faster than one to this source.
+    /// Whether the speed of a source is less than ``minSpeed`` of the main source's; `false` if either speed is
+    /// unknown.
     func isInferior(_ source: Int, _ rates: [Double?]) -> Bool {
         guard source != mainSource, let rate = rates[source], let main = rates[mainSource] else { return false }
         return rate < main * Self.minSpeed
@@ -89,7 +90,7 @@ extension SegmentPlanner {
         return actions
     }
 
-    /// Whether no further connection to the main source may be opened unless another one is closed.
+    /// Whether a connection must be closed before another one to the main source may be opened.
     private func needsRoom(at now: Duration) -> Bool {
         segments.count >= controller.maximum || !mayOpen(mainSource, beside: segments.map(\.source), at: now)
     }

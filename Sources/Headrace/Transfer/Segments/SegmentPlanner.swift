@@ -26,14 +26,15 @@ struct SegmentPlanner: Sendable {
         case open(SegmentID, Range<Int64>, source: Int)
         /// Close a connection that is no longer needed; the caller need not report its end.
         case stop(SegmentID)
-        /// Like ``stop(_:)``, but for a useful connection, to make room for one that fetches demanded bytes.
+        /// Close a useful connection, to make room for one that fetches demanded bytes; otherwise like ``stop(_:)``.
         case displace(SegmentID)
         /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
         case wasted(Int64)
         /// All missing bytes were handed out for writing; the file is complete once they are written.
         case finished
-        /// Bytes are missing and no connection may be opened; the caller handles this like a failed request.
+        /// Bytes are missing, and no connection is open or may be opened; the caller handles this like a failed
+        /// request.
         case exhausted
     }
 
@@ -64,7 +65,7 @@ struct SegmentPlanner: Sendable {
     static let tickInterval = Duration.milliseconds(50)
     /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile.
     static let minShareBytes: Int64 = 1 << 20
-    /// The minimum remaining time in seconds; with less, another connection is not worthwhile.
+    /// The minimum remaining time of the download in seconds; with less, another connection is not worthwhile.
     static let minTimeLeft = 1.0
     /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)
@@ -72,7 +73,7 @@ struct SegmentPlanner: Sendable {
     private static let transitTime = Duration.milliseconds(200)
 
     let totalBytes: Int64
-    /// The ranges received before, and the ranges handed out for writing.
+    /// The ranges received before the plan began, and the ranges handed out for writing since then.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
     var sources: [SourceStats]
@@ -85,7 +86,7 @@ struct SegmentPlanner: Sendable {
     private(set) var controller: ConcurrencyController
     /// The highest number of connections so far at which each would have ``minShareBytes`` of the missing bytes.
     private var joined = 1
-    /// The number of new bytes received over all but the extra connections; see ``Segment/isExtra``.
+    /// The number of new bytes received over all connections except the extra ones; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
     private var lastByte = Duration.zero
     private var nextNumber = 0
@@ -96,7 +97,7 @@ struct SegmentPlanner: Sendable {
 
     /// - Parameters:
     ///   - totalBytes: The size of the file.
-    ///   - held: The ranges received before.
+    ///   - held: The ranges that were already received.
     ///   - allowances: The maximum number of connections to the host of each source; the first request uses the first
     ///     source.
     ///   - hosts: For each source, the index of the first source with the same host; by default, all hosts differ.
@@ -144,7 +145,8 @@ struct SegmentPlanner: Sendable {
         return plan(at: now)
     }
 
-    /// Returns which of the next `count` bytes of a segment the caller must write; no byte is handed out twice.
+    /// Records that the next `count` bytes of a segment have arrived; returns which of them the caller must write, each
+    /// byte only once.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
         guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
         if segments[index].lastByte == nil { returnBorrowed(to: id) }
@@ -273,7 +275,7 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Extends a segment that has reached its planned end, if no other connection is known to deliver the following
-    /// bytes; returns whether it did.
+    /// bytes; returns whether the segment was extended.
     private mutating func extendIfPossible(_ index: Int) -> Bool {
         let end = segments[index].end
         guard segments[index].limit > end else { return false }
@@ -282,7 +284,7 @@ struct SegmentPlanner: Sendable {
         return segments[index].end > end
     }
 
-    /// Adds unassigned bytes to the segment before them, if the request of that segment covers them.
+    /// Adds unassigned bytes to the preceding segment, as far as the request of that segment covers the bytes.
     mutating func reclaimUnassigned() {
         for gap in unassigned {
             guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
@@ -305,14 +307,16 @@ struct SegmentPlanner: Sendable {
         return actions
     }
 
-    /// Whether a connection is silent but others are not; if all are silent, the network may be at fault instead.
+    /// Whether a connection has been silent for too long while others were not; if all are silent, the network may be
+    /// at fault.
     private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
         let silence = segment.silence(at: now)
         let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
         return silence >= timeout && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether a connection has long been slower than a third of the others' median speed, and of a new connection's.
+    /// Whether, for at least ``timeout``, a connection has been slower than a third of the other connections' median
+    /// speed and than a third of the expected speed of a new connection.
     private mutating func isSlow(_ segment: Segment, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }
@@ -340,7 +344,7 @@ struct SegmentPlanner: Sendable {
         return id
     }
 
-    /// Counts a lost connection as a failure of its source, if it has delivered too few bytes.
+    /// Counts a failure of the source if the lost connection has delivered too few bytes.
     mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1

@@ -199,19 +199,23 @@ extension SegmentedFetch {
 }
 
 extension SegmentedFetch.Cause {
-    /// The error code for this reason; `stalled` if the connection was too slow.
+    /// The code of the error with which a connection was lost; `stalled` for any other cause.
     var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
     var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {
-    /// Records that the file contains bytes of another connection than the first.
+    /// Records that the file contains bytes of a connection, and so of several responses or sources unless it is the
+    /// first.
     mutating func compose(_ connection: SegmentedFetch.Connection) {
         guard connection.id != .first else { return }
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
-    /// Records a lost connection; if it was the last one, to the only source, fails the attempt and returns `false`.
+    /// Records a lost connection; returns `true` if the planner must handle the loss.
+    ///
+    /// If the last connection to the only source is lost after it has delivered enough bytes, fails the attempt and
+    /// returns `false`.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
@@ -228,10 +232,10 @@ extension SegmentedFetch.State {
 extension SegmentedFetch {
     /// The reason why the planner stopped a connection.
     enum Cause {
-        /// No fault: other connections have delivered the connection's bytes. Reported only if bytes were wasted.
+        /// Other connections have delivered the connection's bytes. Reported only if bytes were wasted.
         case none
         case slow
-        /// A connection to another source is faster.
+        /// The connection's source is slower than another source.
         case slowSource
         case hostLimit
         case demand

@@ -64,7 +64,7 @@ final class SegmentedFetch: Sendable {
     let sources: [DownloadSource]
     let file: PartialFile
     private let readers: FileReaders
-    /// Syncs and writes resume records in the background.
+    /// Syncs the file and writes resume records in the background.
     let side = Checkpointer()
     let state: Locked<State>
     /// The accepted body of the first response.
@@ -129,7 +129,8 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether the missing bytes can be fetched with range requests, and are numerous or lie between received ranges.
+    /// Whether range requests can fetch the missing bytes, and either many bytes are missing or received ranges follow
+    /// a gap.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,
@@ -199,7 +200,7 @@ final class SegmentedFetch: Sendable {
         return failure
     }
 
-    /// Updates the plan and the host limits at each interval.
+    /// Updates the plan and the host limits every ``SegmentPlanner/tickInterval``, until the task is cancelled.
     private func tick() async {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in

@@ -88,10 +88,10 @@ struct SourceStats: Sendable {
 
     /// Records the failure of a connection that has delivered too few bytes.
     ///
-    /// After the first failure, a connection may be opened at once, and later ones cause growing delays. Connections
-    /// that fail together count as one failure. One unusable response is tolerated, since it may come from a single
-    /// faulty node of the host. A source that fails before it has delivered anything is abandoned, unless it only
-    /// requests that the client slow down.
+    /// After the first failure, a new connection may be opened at once; each further failure causes a longer delay.
+    /// Connections that fail together count as one failure. A source that has delivered bytes may send one unusable
+    /// response, which may come from a single faulty node of the host. A source that has delivered nothing is abandoned
+    /// at its first failure or, if its host only requests that the client slow down, at the second.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,

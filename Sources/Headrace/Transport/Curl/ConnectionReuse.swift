@@ -23,7 +23,7 @@ struct ConnectionReuse: Sendable {
     /// The connections that a request may reuse.
     enum Rule: Sendable, Hashable {
         case any
-        /// Connections that were used within this number of seconds; at least 1.
+        /// Connections that were used within the last `atMostSeconds` seconds, which is at least 1.
         case idle(atMostSeconds: Int)
         /// No connections: the request opens a new one.
         case none
@@ -31,15 +31,15 @@ struct ConnectionReuse: Sendable {
 
     /// libcurl's own limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
     static let longestIdleTime: Duration = .seconds(118)
-    /// The number of seconds subtracted from the time since a stall, since libcurl counts idle time in whole seconds of
-    /// its own clock.
+    /// The number of seconds by which the permitted idle time is shorter than the time since a suspicion, because
+    /// libcurl counts idle time in whole seconds of its own clock.
     private static let margin = 2
 
     /// The time at which each server was last suspected to have dropped idle connections.
     ///
     /// Uses a suspending clock, because libcurl's idle time also stops while the machine sleeps.
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
-    /// Connections to any server that were last used before this time are not reused.
+    /// The time of last use before which no connection to any server is reused; `nil` if no connection has stalled.
     private var otherServersCutoff: SuspendingClock.Instant?
 
     /// Marks all currently idle connections to a server as suspect.

@@ -1,7 +1,7 @@
 #if os(Linux)
 import CHeadrace
 
-/// The time at which the loop last waited for events; all events of one wait share it.
+/// The current time that all transfers use, read after each wait for events and before each command.
 final class CurlTime {
     fileprivate(set) var now = SuspendingClock.now
 }
@@ -27,11 +27,12 @@ final class CurlDriver {
     private var delivered: [CurlTransfer] = []
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
-    /// The time at which libcurl must be called even without an event.
+    /// The time at which libcurl must be called even without an event; `nil` if libcurl has requested none.
     fileprivate var timer: SuspendingClock.Instant?
-    /// The earliest time at which a transfer may be stalled.
+    /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
     private var stallCheck: SuspendingClock.Instant?
-    /// The time until which idle connections must not be reused.
+    /// The time until which new transfers reuse neither idle connections nor cached addresses; `nil` if they always
+    /// may.
     private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
@@ -172,8 +173,8 @@ final class CurlDriver {
         }
     }
 
-    /// Closes the connection of a transfer, and prevents the reuse of the currently idle connections to the same
-    /// server.
+    /// Makes libcurl close a transfer's connection when the transfer is removed, and prevents the reuse of the
+    /// currently idle connections to the same server.
     private func suspect(_ transfer: CurlTransfer) {
         // Over HTTP/2, libcurl would only close the stream and reuse the connection.
         transfer.forbidReuse()

@@ -12,11 +12,12 @@ struct CurlFailure {
     var hasHead: Bool
     /// Whether the response indicated that the remaining bytes can be requested with a range.
     var isResumable = false
-    /// Whether the connection had served another request before.
+    /// Whether the connection had already served an earlier request.
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The IP address that the configuration's `allowsAddress` refused; `nil` if another address was tried.
+    /// The last IP address that the configuration's `allowsAddress` refused; `nil` if it refused none or allowed
+    /// another.
     var refusedAddress: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
@@ -136,15 +137,15 @@ struct CurlFailure {
         }
     }
 
-    /// Whether the server rejected the TLS connection because the client sent no certificate; with TLS 1.3, its alert
-    /// arrives only after the handshake.
+    /// Whether the server rejected the TLS connection because the client sent no certificate; with TLS 1.3, the
+    /// server's alert arrives only after the handshake.
     private var requiresCertificate: Bool { detailMentions(of: "certificate required") }
 
     /// Whether the peer responded to the handshake with something other than TLS.
     private var isPlain: Bool { detailMentions(of: "wrong version number", "unexpected tls packet") }
 
-    /// Whether the certificate may be valid but its authority is unknown; libcurl has one code for all certificate
-    /// errors.
+    /// Whether the error message says that the certificate's authority is unknown; libcurl has one code for all
+    /// certificate errors.
     private var hasUnknownAuthority: Bool {
         detailMentions(
             of: "self-signed",

@@ -18,7 +18,7 @@ final class CurlLoop: Sendable {
     private struct Shared {
         var commands: [Command] = []
         var isStopping = false
-        /// Whether the thread is about to wait for events and has to be woken for a command.
+        /// Whether the thread waits for events, or is about to, so that a new command must wake it.
         var isWaiting = false
     }
 
@@ -54,7 +54,8 @@ final class CurlLoop: Sendable {
             wake()
         }
 
-        /// Makes the next command wake the thread; returns `false` if a pending command or a stop forbids waiting.
+        /// Prepares a wait, so that the next command wakes the thread; returns `false` if a pending command or a stop
+        /// forbids waiting.
         func beginWaiting() -> Bool {
             shared.withLock { shared in
                 shared.isWaiting = shared.commands.isEmpty && !shared.isStopping

@@ -22,7 +22,7 @@ final class CurlTransfer {
     private var finalHead: ResponseHead?
     /// Whether the body is complete and trailers are being received.
     private var isReceivingTrailers = false
-    /// A protocol violation in the response that libcurl does not detect.
+    /// The protocol violation that Headrace, not libcurl, detected in the response; `nil` if there is none.
     private var violation: String?
     /// Whether libcurl has repeated the request on its own, as it does after HTTP_1_1_REQUIRED, even in the middle of a
     /// body.
@@ -40,7 +40,7 @@ final class CurlTransfer {
     /// The last address that `allowsAddress` refused.
     private var refusedAddress: String?
     private var hasTriedAddress = false
-    /// The `errno` of the last attempt to create a socket, which libcurl does not report.
+    /// The `errno` of the last attempt to create a socket, which libcurl does not report; 0 if it succeeded.
     private var socketError: Int32 = 0
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: HR_ERROR_SIZE)
 
@@ -69,7 +69,7 @@ final class CurlTransfer {
         errorText.deallocate()
     }
 
-    /// Sets all options; throws if libcurl rejects an option that the request depends on.
+    /// Sets all options of the handle; throws if libcurl rejects an option that the request depends on.
     ///
     /// If `isFresh` is set, the transfer reuses neither connections nor cached addresses.
     func configure(
@@ -149,7 +149,7 @@ final class CurlTransfer {
         if code != HR_E_NOT_BUILT_IN, code != HR_E_UNKNOWN_OPTION { try require(code) }
     }
 
-    /// Configures the proxy; empty strings prevent libcurl from reading the environment.
+    /// Sets the proxy or, if the request has none, prevents libcurl from using a proxy from the environment.
     private func configureProxy(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
         try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
@@ -188,7 +188,7 @@ final class CurlTransfer {
         stream.flush()
     }
 
-    /// The `errno` of the last call that failed; 0 if none did.
+    /// The `errno` that libcurl reports for its last failed system call; 0 if there was none.
     var osError: Int {
         var osError = 0
         _ = hr_easy_get_long(handle, HR_INFO_OS_ERRNO, &osError)
@@ -268,7 +268,7 @@ final class CurlTransfer {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
-    /// Records that another transfer from the same server has stalled.
+    /// Records that another transfer from the same server has stalled, which shortens the timeout of a current silence.
     func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)
@@ -342,7 +342,7 @@ final class CurlTransfer {
         return line.count
     }
 
-    /// The major HTTP version according to ALPN; `nil` if the TLS library does not report it.
+    /// The major HTTP version according to ALPN; 1 if HTTP/2 was not offered, `nil` if the TLS library reports none.
     private var negotiatedVersion: Int? {
         guard request.url.isHTTPS, !request.avoidsHTTP2 else { return 1 }
         let version = Int(hr_easy_negotiated_version(handle))

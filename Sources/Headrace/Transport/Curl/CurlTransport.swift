@@ -51,7 +51,7 @@ package final class CurlTransport: Transport {
         await loop.shutdown()
     }
 
-    /// Loads libcurl and the thirty libraries that it depends on, on a separate thread.
+    /// Loads libcurl and the thirty libraries that it depends on, on a separate thread, and waits for that thread.
     ///
     /// Ignores failures: creating a transport throws if libcurl cannot be loaded.
     static func load() async {
