@@ -3,7 +3,7 @@ enum Glyphs: Sendable, Equatable {
     case ascii
     case unicode
 
-    /// Chooses Unicode if `LC_ALL`, `LC_CTYPE` or `LANG` specifies a locale with UTF-8 (POSIX, 8.2), otherwise ASCII.
+    /// Chooses Unicode if the first nonempty one of `LC_ALL`, `LC_CTYPE` and `LANG` specifies UTF-8, otherwise ASCII.
     init(_ environment: (String) -> String?) {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         let encoding = locale.split(separator: ".").last?.prefix { $0 != "@" }.lowercased()
