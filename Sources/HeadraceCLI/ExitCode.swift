@@ -48,7 +48,7 @@ extension ExitCode {
         self = Self.table[code] ?? .other
     }
 
-    /// Creates the exit status of a run: `success` without failures, their common status if there is one, or `other`.
+    /// Creates the exit status of a run: `success` without failures, their status if all are equal, otherwise `other`.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success

@@ -62,7 +62,7 @@ enum Invocation {
     case version
     case verb(Verb, ParsedArguments)
 
-    /// Names that other tools use for these commands.
+    /// Commands as other tools name them, with the words of this tool that replace them.
     private static let aliases: [(words: [String], replacement: [String])] = [
         (["version"], ["--version"]), (["queue", "ls"], ["queue", "list"]), (["queue", "rm"], ["queue", "remove"]),
     ]

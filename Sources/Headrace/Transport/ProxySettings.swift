@@ -8,7 +8,7 @@ struct ProxySettings: Sendable, Hashable {
     private var https: ProxyServer?
     private var exceptions = ProxyExceptions()
 
-    /// Whether any proxy is set, regardless of the exceptions.
+    /// Whether a proxy is set for `http` or `https` URLs, even if the exceptions exclude hosts from its use.
     var hasProxy: Bool { http != nil || https != nil }
 
     /// Creates settings without a proxy.

@@ -72,7 +72,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Copies the bytes and returns whether the producer should continue.
+    /// Copies the bytes, and returns whether the producer must deliver more, pause or stop.
     package func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
         let (demand, waiter) = storage.withLock { storage in
             let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
@@ -180,7 +180,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Applies `verb` to the storage under the lock; if it returns `true`, wakes the reader afterwards.
+    /// Calls `verb` with the storage under the lock, and wakes the reader afterwards if `verb` returned `true`.
     private func update(_ verb: (inout Storage) -> Bool) {
         let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
         waiter?.resume()

@@ -26,7 +26,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         case stop
     }
 
-    /// The next item for the reader.
+    /// The result of the reader's request for the head or for the next chunk.
     enum Next: Equatable {
         case wait
         case chunk
@@ -121,7 +121,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return phase == .streaming
     }
 
-    /// Records that the reader waits for the head or for a chunk; returns `false` if the reader need not wait.
+    /// Records that the reader waits for the head or a chunk; returns `false` if the result is already available.
     mutating func wait(forHead: Bool) -> Bool {
         guard (forHead ? nextHead() : nextChunk()) == .wait else { return false }
         isReaderWaiting = true

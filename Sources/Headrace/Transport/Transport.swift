@@ -16,7 +16,7 @@ package protocol Transport: Sendable {
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result
 
-    /// Makes all further requests open new connections instead of reusing idle ones.
+    /// Makes later requests open new connections instead of reusing the connections that are open now.
     func dropIdleConnections()
 
     /// Cancels all transfers and closes all connections; returns when that is done.
@@ -84,7 +84,7 @@ package struct ResponseBody: Sendable {
         stream.close()
     }
 
-    /// Waits for bytes and returns the number of buffered ones, or 0 at the end; throws like ``next()``.
+    /// Waits for bytes and returns the number of buffered bytes, or 0 at the end of the body; throws like ``next()``.
     ///
     /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the transport's own limit.
     mutating func arrived(buffering maximum: Int?) async throws -> Int {

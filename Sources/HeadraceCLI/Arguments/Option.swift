@@ -61,7 +61,7 @@ enum Option: String, CaseIterable, Sendable {
         .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies,
     ]
 
-    /// Options that need a queue on disk.
+    /// Options that only the commands for a queue on disk accept.
     static let queueOnly: Set<Option> = [
         .registry, .title, .group, .priority, .paused, .begin, .state, .files, .watch, .background,
     ]

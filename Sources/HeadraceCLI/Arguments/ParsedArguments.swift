@@ -29,7 +29,7 @@ struct ParsedArguments: Sendable, Equatable {
     /// Returns all arguments given to a repeatable option.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
-    /// Returns the options as words of a command line, without `excluded` and with the arguments changed by `change`.
+    /// Returns the given options, except `excluded`, as words of a command line; `change` converts their arguments.
     func words(leavingOut excluded: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
         Option.table.filter { !excluded.contains($0.option) }.flatMap { entry in
             all(entry.option).map { value in

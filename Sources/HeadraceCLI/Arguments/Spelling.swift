@@ -21,7 +21,7 @@ enum Spelling {
         (suggestion.map { "did you mean \($0)?" } ?? advice).map { "; \($0)" } ?? ""
     }
 
-    /// Returns the optimal string alignment distance: the number of letters to replace, delete, insert or swap.
+    /// Returns the optimal string alignment distance: the minimum number of letters to replace, delete, insert or swap.
     static func distance(_ first: [Character], _ second: [Character]) -> Int {
         var rows = [Array(0...second.count)]
         for (row, letter) in first.enumerated() {

@@ -29,7 +29,7 @@ enum Completions {
         verbs.map { $0.words[0] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// Returns the description of the first word of a command.
+    /// Returns the summary of the command, or of the group of commands, that the word names.
     static func summary(of word: String, _ verbs: [Verb]) -> String {
         Verb.group(word, in: verbs).isEmpty
             ? verbs.first { $0.name == word }?.summary ?? "" : "manage the download queue"

@@ -26,7 +26,7 @@ enum ArgumentCheck {
         return .seconds(seconds)
     }
 
-    /// Parses a rate in bytes per second, or `nil` for no limit; K, M and G are powers of 1024.
+    /// Parses a rate in bytes per second, such as `500K`, with powers of 1024; returns `nil` for `none`, no limit.
     static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64? {
         guard text.lowercased() != "none" else { return nil }
         do {
@@ -41,7 +41,7 @@ enum ArgumentCheck {
         }
     }
 
-    /// Parses a schedule of rates; an error has the library's message.
+    /// Parses a schedule of rates; throws with the library's message if the text is invalid.
     static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
         do {
             return try RateSchedule(parsing: text)

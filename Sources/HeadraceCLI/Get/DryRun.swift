@@ -98,7 +98,7 @@ private struct DryRun: Sendable {
         }
     }
 
-    /// Returns the URL of the first free numbered name for an existing file.
+    /// Returns the first numbered variant of the URL at which no file exists.
     private func firstFreeName(for target: URL) -> URL {
         var number = 1
         while Files.exists(target.numbered(number).plainPath) { number += 1 }

@@ -19,7 +19,7 @@ func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
 }
 
-/// Downloads the files that the finished Metalink documents describe, and returns the combined status.
+/// Downloads the files of finished Metalink documents; returns `status` combined with the status of these downloads.
 private func follow(
     documentsAmong finished: [String],
     _ options: GetOptions,
@@ -124,7 +124,7 @@ extension GetOptions {
         "--metalink: \(file.name): \(file.problem ?? "it has no http or https source")"
     }
 
-    /// Prints the messages about files rejected from Metalink documents, and returns the status combined with theirs.
+    /// Prints why files of Metalink documents were rejected; returns `status` combined with a usage error if any were.
     func status(after status: ExitCode) -> ExitCode {
         guard !rejectedFiles.isEmpty else { return status }
         for message in rejectedFiles { _ = report(message, code: .invalidRequest, .usage, writesJSON: writesJSON) }

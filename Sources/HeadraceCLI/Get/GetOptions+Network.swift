@@ -3,7 +3,7 @@ import HeadracePlatform
 
 /// The options for proxies, TLS, logins and cookies.
 extension GetOptions {
-    /// Files that are read before the first download starts.
+    /// The paths of the files that are read before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
         /// The netrc file, and the option that named it.
         struct Netrc: Sendable, Equatable {

@@ -5,7 +5,7 @@ import HeadracePlatform
 struct GetOptions: Sendable {
     var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
-    /// When to download an existing file again; by default, repeating an interrupted command resumes it.
+    /// When to download an existing file again; by default, unless the file is up to date.
     var refetchPolicy = DownloadRequest.RefetchPolicy.unlessCurrent
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var networkPolicy = DownloadRequest.NetworkPolicy.any

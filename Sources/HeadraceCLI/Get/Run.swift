@@ -4,7 +4,7 @@ import Headrace
 struct Run {
     /// Whether other processes can change the queue during the run.
     enum Mode {
-        /// All downloads are known when the run starts.
+        /// No other process can change the queue.
         case alone
         /// Other processes can send commands to the queue in this directory; if `watches` is `true`, only a signal ends
         /// the run.
@@ -123,14 +123,14 @@ struct Run {
         }
     }
 
-    /// Follows ended downloads whose queue events were dropped because they were read too slowly.
+    /// Follows ended downloads whose queue events were dropped because the run read the events too slowly.
     private func followMissed(in group: inout DiscardingTaskGroup) async {
         for download in await printer.endedButNotFollowed(among: manager.downloads) {
             follow(download, download.state, in: &group)
         }
     }
 
-    /// Follows a download in this state, if there is anything to report about it.
+    /// Starts following a download, if there is anything to report about a download in this state.
     private func follow(_ download: Download, _ state: DownloadState, in group: inout DiscardingTaskGroup) {
         guard !printer.isQuiet else { return }
         switch state {
@@ -148,8 +148,8 @@ struct Run {
         return await manager.downloads.contains(where: \.isOpen)
     }
 
-    /// Shuts the manager down at the first stop signal, and returns the interrupted downloads; `nil` if the stream of
-    /// signals ends first.
+    /// Waits for the first stop signal, shuts the manager down, and returns the interrupted downloads; returns `nil` if
+    /// the stream of signals ends before a stop signal.
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
@@ -235,7 +235,7 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// Returns the message, preceded by the directory of the queue.
+    /// Returns the message, preceded by the directory of a shared queue.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }

@@ -52,15 +52,16 @@ extension GetOptions {
         }
     }
 
-    /// Returns the unsupported hash function in the file's name, if its checksums could be mistaken for SHA-2 because
-    /// of their length.
+    /// Returns the unsupported hash function, BLAKE2 or BLAKE3, that the file's name contains; `nil` for other names.
+    ///
+    /// The checksums of these functions have the lengths of SHA-2 checksums, and could be mistaken for SHA-2.
     private static func otherFunction(of path: String) -> String? {
         let name = (path.split(separator: "/").last ?? "").lowercased()
         return [("b2sum", "BLAKE2"), ("blake2", "BLAKE2"), ("b3sum", "BLAKE3"), ("blake3", "BLAKE3")]
             .first { name.contains($0.0) }?.1
     }
 
-    /// Downloads a small file, with the settings of the other downloads, and returns its content.
+    /// Downloads a checksum file with the command's settings, and returns the content.
     private func fetch(_ text: String) async throws -> [UInt8] {
         guard let url = URL(string: text) else {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")

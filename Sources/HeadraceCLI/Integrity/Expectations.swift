@@ -17,7 +17,7 @@ struct Expectations: Sendable, Equatable {
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 
-    /// The files to verify: those given, or else all files in the checksum file and the documents.
+    /// The files to verify: the operands, or if there are none, all files in the checksum file and the documents.
     let files: [File]
 
     init(_ options: GetOptions, _ list: ChecksumList?, _ documents: [Metalink.File]) throws(UsageError) {
@@ -57,7 +57,7 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file with this name, or else the only file that the documents describe; `nil` if there are several.
+    /// Returns the file with this name, or else the only file that the documents describe; otherwise returns `nil`.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }

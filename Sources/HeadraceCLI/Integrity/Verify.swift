@@ -58,7 +58,7 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
 
 /// Verifies one file and reports the result.
 private struct Comparison: Sendable {
-    /// The progress display: its drawn lines, and the time of the last update.
+    /// The state of the progress display: the drawn lines, and the time of the last update.
     private struct Display {
         var area = StatusArea()
         var last = ContinuousClock.now

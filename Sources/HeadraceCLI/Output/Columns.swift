@@ -36,7 +36,7 @@ struct Columns: Sendable, Equatable {
         self.name = name
     }
 
-    /// Formats one line.
+    /// Formats the progress line of a file, or the line of the totals.
     func line(name: String, fraction: Double?, size: String, speed: String, time: String) -> String {
         var parts = [name.fitted(to: self.name)]
         if bar > 0 { parts.append(glyphs.bar(fraction, width: bar)) }

@@ -6,12 +6,12 @@ struct DisplayedDownload: Sendable, Equatable {
     let id: String
     /// The URL without user name and password.
     let url: String
-    /// The best known name of the file: from the URL, then from the response.
+    /// The name of the file: from the request until the server has responded, then from the response.
     var name: String
     /// The path of the destination, once the server has responded.
     var plannedPath: String?
     var progress = DownloadProgress()
-    /// The number of bytes that a resumed download had already received; `nil` again once the response is reported.
+    /// The number of bytes already received when the download was resumed; `nil` once the response has been reported.
     var bytesKept: Int64?
     /// The result of a successful verification as shown in messages, such as `sha256 verified`.
     var proof: String?

@@ -3,14 +3,14 @@ enum Glyphs: Sendable, Equatable {
     case ascii
     case unicode
 
-    /// Chooses Unicode if the locale, from `LC_ALL`, `LC_CTYPE` or `LANG`, uses UTF-8 (POSIX, 8.2), or else ASCII.
+    /// Chooses Unicode if the first nonempty one of `LC_ALL`, `LC_CTYPE` and `LANG` specifies UTF-8, otherwise ASCII.
     init(_ environment: (String) -> String?) {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].lazy.compactMap(environment).first { !$0.isEmpty } ?? ""
         let encoding = locale.split(separator: ".").last?.prefix { $0 != "@" }.lowercased()
         self = encoding == "utf-8" || encoding == "utf8" ? .unicode : .ascii
     }
 
-    /// Returns a progress bar in brackets, `width` columns wide; empty if the fraction is unknown.
+    /// Returns a progress bar in brackets, `width` columns wide; no column is filled if the fraction is unknown.
     func bar(_ fraction: Double?, width: Int) -> String {
         let inner = width - 2
         let fraction = min(1, max(0, fraction ?? 0))

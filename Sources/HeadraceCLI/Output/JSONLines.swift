@@ -3,7 +3,7 @@ import HeadracePlatform
 
 /// Formats events as JSON lines for programs.
 ///
-/// Each line after the first one has `event`, `id` and `url`.
+/// Each line about a download has `event`, `id` and `url`.
 ///
 /// The documentation page "JSON lines" is the schema; an incompatible change needs a new version number.
 ///

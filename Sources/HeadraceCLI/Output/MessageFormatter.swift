@@ -4,7 +4,7 @@ import HeadracePlatform
 /// Formats events as lines for people, on standard error.
 struct MessageFormatter: Sendable {
     let verbosity: GetOptions.Verbosity
-    /// Whether downloads have progress lines, which make a line for the start unnecessary.
+    /// Whether downloads have progress lines, so that no message about their start is necessary.
     let isLive: Bool
     /// The `--registry` option to add to a suggested queue command; empty for the default queue.
     var queueWords = ""
@@ -115,7 +115,7 @@ struct MessageFormatter: Sendable {
 }
 
 extension NetworkBlocker {
-    /// The network that a download waits for.
+    /// The description, for messages, of the network that a download waits for.
     var remedy: String {
         switch self {
         case .offline: "a network connection"

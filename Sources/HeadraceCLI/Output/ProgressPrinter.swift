@@ -16,13 +16,13 @@ actor ProgressPrinter {
     private var warnings: Set<String> = []
     /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
-    /// The number of events that were recorded for each download, and are skipped when it is followed again.
+    /// The number of recorded events of each download, which are skipped if the download is followed again.
     private var seen: [Download.ID: Int] = [:]
     /// In a quiet run, the failed and cancelled downloads that have been reported.
     private var reported: Set<Download.ID> = []
     /// Whether only failures are printed.
     ///
-    /// In that case downloads are not followed, since that is costly for thousands of small files.
+    /// In that case downloads are not followed, because following thousands of small files is costly.
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
@@ -113,7 +113,7 @@ actor ProgressPrinter {
         print([.error("headrace: \(message)".printable)])
     }
 
-    /// Prints why the queue cannot be read or written, once per error code: each attempt may fail on another file.
+    /// Prints why the queue cannot be read or written, unless an error with the same code was printed before.
     func warn(_ error: DownloadError) {
         guard warnings.insert(error.code.description).inserted else { return }
         warn(error.message)

@@ -6,9 +6,9 @@ struct RunTotals: Sendable, Equatable {
     var open: Int
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
-    /// The bytes that were downloaded for the finished files in this run.
+    /// The number of bytes that this run downloaded for the finished files.
     private(set) var fetchedBytes: Int64 = 0
-    /// The number of downloads that failed before the run, which does not retry them.
+    /// The number of downloads that failed before the run; the run does not retry these downloads.
     var failedEarlier = 0
     /// The number of paused downloads.
     var paused = 0

@@ -11,7 +11,7 @@ struct StatusArea: Sendable {
 
     private var drawn: [String] = []
 
-    /// Returns the text that replaces the drawn area with `permanent` and `live` below; `nil` if nothing would change.
+    /// Returns the text that replaces the drawn area with `permanent`, and `live` below it; `nil` if nothing changes.
     mutating func frame(permanent: [String], live: [String], width: Int) -> String? {
         guard !permanent.isEmpty || live != drawn else { return nil }
         // A terminal that became narrower has wrapped the lines.

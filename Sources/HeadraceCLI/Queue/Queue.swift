@@ -77,7 +77,7 @@ extension Verb {
             ),
         ] + queueProcess
 
-    /// Creates a command that applies to downloads in the queue; `then` reports the results.
+    /// Creates a verb for `command`, which changes downloads in the queue; `then` reports the results.
     private static func command(
         _ name: String,
         _ summary: String,

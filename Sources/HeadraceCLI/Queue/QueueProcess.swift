@@ -36,7 +36,7 @@ extension Verb {
     ]
 }
 
-/// The size in bytes at which the log of earlier runs is replaced by a new one.
+/// The maximum size, in bytes, of an existing log to which a new run appends; a larger log is deleted.
 private let maxLogBytes = 1 << 20
 
 /// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has exited.

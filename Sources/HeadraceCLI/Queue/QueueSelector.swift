@@ -84,7 +84,7 @@ struct QueueSelector: Sendable, Equatable {
         }
     }
 
-    /// Whether each download is named individually.
+    /// Whether the operands name each download individually, instead of selecting by `all`, `--group` or `--state`.
     var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
 
     static func state(_ text: String) throws(UsageError) -> DownloadState.Kind {

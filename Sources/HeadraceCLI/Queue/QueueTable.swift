@@ -59,7 +59,7 @@ struct QueueTable: Sendable {
         }
     }
 
-    /// Returns the number of leading digits that makes each id unique.
+    /// Returns the number of leading digits, at least ``minDigits``, that makes each shortened id unique.
     static func digits(of ids: [String]) -> Int {
         let ids = ids.sorted()
         return zip(ids, ids.dropFirst()).reduce(minDigits) { digits, pair in

@@ -25,7 +25,7 @@ struct SystemdUnit: Sendable, Equatable {
         """
     }
 
-    /// Quotes the text as one word; escapes `%`, and also `$` if `variables` is set, which only arguments need.
+    /// Quotes the text as one word; escapes `%`, and also `$` if `variables` is set, for arguments of the executable.
     static func quoted(_ text: String, variables: Bool = false) -> String {
         var quoted = ""
         for scalar in text.unicodeScalars {

@@ -14,7 +14,7 @@ enum Files {
         }
     }
 
-    /// Reads the file, or standard input for `-`; stops soon after `maxBytes`.
+    /// Reads the file, or standard input for `-`; stops after reading more than `maxBytes` bytes.
     static func read(_ path: String, maxBytes: Int = .max) throws(Failure) -> [UInt8] {
         let file = path == "-" ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw Failure(errno) }

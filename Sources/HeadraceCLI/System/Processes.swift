@@ -7,7 +7,7 @@ import Foundation
 
 /// Starts this tool in the background, and examines other processes.
 enum Processes {
-    /// Starts this tool in its own session, so that closing the terminal does not end the process.
+    /// Starts this tool in a new session, so that it survives the closing of the terminal; returns the process id.
     ///
     /// The process has no input, and appends its output to `log`.
     static func startDetached(_ arguments: [String], log: String) throws(Files.Failure) -> pid_t {

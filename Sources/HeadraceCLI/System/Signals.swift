@@ -22,7 +22,7 @@ enum Signals {
     private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 
-    /// Returns a stream of the signals from now on.
+    /// Starts handling the signals, and returns a stream of those that arrive from now on.
     ///
     /// The signals are handled until the process exits, and only the latest stream receives them.
     static func requests() -> AsyncStream<Request> {

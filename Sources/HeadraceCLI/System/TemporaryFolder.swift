@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Runs the body with a temporary folder, which is then deleted.
+/// Runs the body with a new temporary folder, and deletes the folder when the body has ended.
 ///
 /// A stop signal cancels the body; once the body has ended, the function throws `Signals.Stop`.
 func withTemporaryFolder<Result: Sendable>(

@@ -27,7 +27,7 @@ struct StallWatch: Sendable {
     ///   - start: The start of the silence; `nil` while connecting, for which libcurl has a separate timeout.
     ///   - isPaused: Whether the reader has no room for more data.
     ///   - now: The current time.
-    /// - Returns: The time, which may be in the past.
+    /// - Returns: The time of the stall or of the next check; a time in the past means that the transfer has stalled.
     func deadline(
         silentSince start: SuspendingClock.Instant?,
         isPaused: Bool,

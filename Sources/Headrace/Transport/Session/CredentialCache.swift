@@ -44,7 +44,7 @@ struct CredentialCache: Sendable {
         return .request
     }
 
-    /// Records the result of a provider request; `nil` if there is no usable credential.
+    /// Records the result of a provider request; `credential` is `nil` if the provider returned no usable one.
     mutating func resolved(_ origin: Origin, _ credential: Credential?) {
         entries[origin]?.isRequesting = false
         if let credential { entries[origin]?.known = credential }

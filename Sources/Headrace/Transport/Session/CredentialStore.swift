@@ -9,7 +9,7 @@ final class CredentialStore: Sendable {
         case next(CredentialCache.Next)
         /// The result of the provider request of another task.
         case response(Result<Credential?, any Error>)
-        /// The task that called the provider was cancelled, or the waiting task was.
+        /// No result, because the task that called the provider or the waiting task was cancelled.
         case change
     }
 
@@ -58,7 +58,7 @@ final class CredentialStore: Sendable {
         }
     }
 
-    /// Returns the netrc file's login for a URL; its default login only if `isRequested` is set, after a 401.
+    /// Returns the netrc file's login for a URL; the file's default login only if a 401 requires one (`isRequested`).
     private func own(for url: URL, isRequested: Bool) -> Credential? {
         guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
             isRequested || !login.isDefault
@@ -66,7 +66,7 @@ final class CredentialStore: Sendable {
         return .basic(user: login.user, password: login.password)
     }
 
-    /// Looks up a credential; if a provider request is in progress, waits for its result.
+    /// Looks up a credential in the cache; if a provider request for the origin is in progress, waits for its result.
     private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> LookupResult {
         let id = state.withLock { state in
             state.lastWaiter += 1

@@ -76,7 +76,7 @@ struct SessionTransport: Transport {
         return request
     }
 
-    /// Returns the credential with which to repeat the request after a 401; `nil` to deliver the 401.
+    /// Obtains the credential with which to repeat the request after a 401; returns `nil` if the 401 is final.
     private func response(
         _ head: ResponseHead,
         sent: Credential?,

@@ -36,7 +36,7 @@ enum ServerKey {
         return certificates.isEmpty ? nil : certificates
     }
 
-    /// Parses the first DER element, whose length field may have two bytes; returns `nil` if the element is truncated.
+    /// Parses the first DER element; returns `nil` if the element is truncated or longer than 65,535 bytes.
     private static func element(of bytes: ArraySlice<UInt8>) -> (tag: UInt8, content: ArraySlice<UInt8>)? {
         guard bytes.count >= 2 else { return nil }
         var start = bytes.startIndex + 2

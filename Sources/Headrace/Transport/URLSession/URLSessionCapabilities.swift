@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// The capabilities of a platform's `URLSession`, to reject unsupported settings; performs no I/O.
+/// The capabilities of a platform's `URLSession`, by which unsupported settings are rejected; performs no I/O.
 struct URLSessionCapabilities: Sendable, Hashable {
-    /// Whether a suspended task resumes at its current position.
+    /// Whether a suspended task resumes at the byte at which it was suspended, instead of starting over.
     var suspends: Bool
     /// Whether servers can be evaluated with custom certificate authorities and key pins.
     var evaluatesServerTrust: Bool

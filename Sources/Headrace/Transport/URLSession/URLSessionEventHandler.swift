@@ -18,7 +18,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
 
     /// The queue that runs delegate callbacks and resumes transfers, one operation at a time.
     private let deliveries = OperationQueue()
-    /// The queue that cancels tasks and sessions, which must not wait for deliveries.
+    /// The queue that cancels tasks and sessions; it is separate, because cancelling must not wait for deliveries.
     private let endings = OperationQueue()
     private let state = Locked(State())
     #if canImport(Darwin)

@@ -69,7 +69,7 @@ struct URLSessionFailure: Sendable {
     /// The description without its full stop.
     private var words: String { detail.withoutFullStop }
 
-    /// Whether libcurl's message reports a malformed response, because on Linux nearly all failures have the same code.
+    /// Whether libcurl's message reports a malformed response; on Linux, the code is the same for nearly all failures.
     private var isViolation: Bool {
         let words = words.lowercased()
         return ["chunked-encoding", "unencoding", "header"].contains(where: words.contains)

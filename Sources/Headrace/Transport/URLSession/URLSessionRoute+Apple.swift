@@ -3,8 +3,8 @@ import Foundation
 import Network
 
 extension URLSessionConfiguration {
-    /// Returns a copy that uses the proxies of a route, or `nil` if they cannot be set, because requests must not
-    /// bypass a proxy.
+    /// Returns a copy that uses the proxies of a route; `nil` if they cannot be set, so that no request bypasses a
+    /// proxy.
     func routed(_ route: URLSessionRoute) -> URLSessionConfiguration? {
         guard let copy = copy() as? URLSessionConfiguration else { return nil }
         switch route {
@@ -21,7 +21,7 @@ extension URLSessionConfiguration {
 }
 
 extension ProxyConfiguration {
-    /// Creates a proxy configuration; `nil` if the port is invalid, which a `ProxyServer` rules out.
+    /// Creates a proxy configuration; never returns `nil` in practice, because the port of a `ProxyServer` is valid.
     fileprivate init?(_ proxy: ProxyServer) {
         guard let port = NWEndpoint.Port(rawValue: proxy.port) else { return nil }
         let endpoint = NWEndpoint.hostPort(host: NWEndpoint.Host(proxy.host), port: port)

@@ -1,6 +1,6 @@
 /// The state of a `URLSession` transfer, including stall detection; performs no I/O.
 ///
-/// `URLSession` does not report when it has connected, so before the head, both timeouts apply in sequence.
+/// `URLSession` does not report when it has connected, so the connect and stall timeouts are added up for the head.
 struct URLSessionTransferState: Sendable {
     /// Whether the task continues or must be suspended after a delivery.
     enum Step: Equatable {
@@ -45,7 +45,7 @@ struct URLSessionTransferState: Sendable {
         endsWithTLS = head.endsWithTLSConnection
     }
 
-    /// Records the protocol of the response; HTTP/2 and later mark the end of a body themselves.
+    /// Records the name of the response's protocol; from HTTP/2 on, the protocol itself marks the end of a body.
     mutating func isProtocol(_ name: String) {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
