@@ -1,8 +1,6 @@
 import HeadracePlatform
 
-/// The downloads of a manager and their states.
-///
-/// Turns the scheduler's decisions into effects on downloads.
+/// The downloads of a manager and their states; turns the scheduler's decisions into effects on downloads.
 ///
 /// A value behind the lock of ``DownloadQueue``; it performs no I/O and never blocks.
 struct QueueState {
@@ -251,8 +249,7 @@ struct QueueState {
         return effects(of: scheduler.tick(at: now))
     }
 
-    /// Records that the published state of a download is no longer waiting or running; returns `true` if no other
-    /// download is waiting or running.
+    /// Records that a download is no longer shown as waiting or running; returns `true` if no download is.
     mutating func closed() -> Bool {
         openCount -= 1
         return openCount == 0

@@ -132,7 +132,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Requeues a download unless it has finished, even if it was cancelled; its position in the queue does not change.
+    /// Requeues a download at its position unless it has finished, even if it was cancelled.
     ///
     /// Replaces the download's start time with `notBefore`; with `nil`, the download may start at once.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
@@ -170,8 +170,7 @@ struct Scheduler: Sendable {
         return demote(from: active, to: self.limit) + startNext()
     }
 
-    /// Changes the limit of running downloads per host (`nil` for none); if it is lowered, the downloads of each host
-    /// that started last are requeued.
+    /// Changes the limit of running downloads per host (`nil` for none) like ``setLimit(_:)``.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
         for host in Array(waitingForHost.keys) { release(host) }
@@ -180,9 +179,8 @@ struct Scheduler: Sendable {
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
     }
 
-    /// Applies a change of the network; `nil` if its state is unknown.
-    ///
-    /// Requeues running downloads that the network does not admit, or whose connections it may have broken.
+    /// Applies a change of the network (`nil` if unknown): requeues the running downloads that the network does not
+    /// admit, or whose connections it may have broken.
     mutating func setPath(_ path: NetworkPath?) -> [Action] {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in
