@@ -218,10 +218,11 @@ public actor DownloadManager {
     /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
     ///
     /// Call it when the app enters the background, where the system may suspend the process and then terminate it
-    /// without notice. Downloads continue meanwhile. Within milliseconds, everything that must survive the end of the
-    /// process is written. On return, bytes and resume records also survive a power failure with
-    /// ``DownloadConfiguration/Durability/full``. If the registry cannot be written, ``QueueEvent/registryFailed(_:)``
-    /// is published; a resume record that cannot be written is retried with the next one.
+    /// without notice. Downloads continue meanwhile. Everything that must survive the end of the process is written
+    /// first, within milliseconds. Then, with ``DownloadConfiguration/Durability/full``, bytes and resume records are
+    /// synced, so that on return they survive a power failure too. If the registry cannot be written,
+    /// ``QueueEvent/registryFailed(_:)`` is published; a resume record that cannot be written is retried with the next
+    /// one.
     public func prepareForSuspension() async {
         await executor.run { [queue] in queue.save() }
     }

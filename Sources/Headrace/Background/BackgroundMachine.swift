@@ -122,9 +122,10 @@ struct BackgroundMachine: Sendable {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
-    /// Records that the queue has processed the end of a download's run.
+    /// Records that the queue has processed the end of a download's run; calls the app's handlers if they waited only
+    /// for this.
     ///
-    /// An outcome that arrived after ``runLeft(_:)`` is delivered to the next run of the download, if any.
+    /// Keeps an outcome that arrived after ``runLeft(_:)``, for the next run of the download.
     mutating func ended(_ id: ID, _ status: Status) -> [Effect] {
         guard status != .running else { return [] }
         finalizing.remove(id)

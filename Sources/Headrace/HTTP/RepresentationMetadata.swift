@@ -19,7 +19,8 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var contentCoding: String?
     /// Whether the server sent `Accept-Ranges: none`.
     var refusesRanges = false
-    /// The server's checksum of the whole file, in the form of ``Checksum/description``; `nil` if none is used.
+    /// The server's checksum of the whole file, in the form of ``Checksum/description``, which later runs verify too;
+    /// `nil` if no checksum of the server is to be verified.
     var checksum: String?
     /// `true` if only a checksum of the whole file can show that the received bytes are of one version; else `nil`.
     var isUnverified: Bool?

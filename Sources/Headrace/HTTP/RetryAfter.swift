@@ -24,8 +24,8 @@ struct RetryAfter: Sendable, Hashable {
 
     /// Reads the longest `Retry-After` delay in a response with any status; returns `nil` if there is none.
     ///
-    /// A date is relative to the response's `Date` field, so the local clock may be wrong. Without `Date`, it is
-    /// relative to the time of receipt (RFC 9110, section 6.6.1).
+    /// A date is relative to the response's `Date` field, so that a wrong local clock does not change the delay.
+    /// Without `Date`, it is relative to the time of receipt (RFC 9110, section 6.6.1).
     init?(of head: ResponseHead) {
         let now = head.values("date").first.flatMap(HTTPDate.init(parsing:)) ?? head.receivedAt
         let delays = head.values("retry-after").compactMap { RetryAfter(parsing: $0, now: now)?.delay }

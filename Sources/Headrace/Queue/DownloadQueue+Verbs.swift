@@ -22,10 +22,10 @@ extension DownloadQueue {
         return try add(requests.map { QueueState.Addition(request: $0) }, skippingInvalid: false)
     }
 
-    /// Adds downloads that another process posted, except for invalid requests.
+    /// Adds downloads that another process posted; invalid requests are always skipped without an error.
     ///
-    /// Throws if the expected size or hashes of a request contradict another download. With `skippingInvalid`, that
-    /// error is published instead, and the other requests are added.
+    /// If the expected size or hashes of a request contradict another download, throws and adds nothing. With
+    /// `skippingInvalid`, such a request is skipped too: its error is published, and the other requests are added.
     func add(_ entries: [RegistryEntry], skippingInvalid: Bool) throws(DownloadError) {
         guard let journal else { return }
         _ = try add(

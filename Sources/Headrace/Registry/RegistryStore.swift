@@ -37,10 +37,10 @@ struct RegistryStore: Sendable {
     var liveCount = 0
     /// Whether some lines have not been synced.
     var isUnsynced = false
-    /// Whether the journal must be rewritten to record the next change.
+    /// Whether the next change must be recorded by rewriting the journal instead of appending to it.
     ///
-    /// After a failed sync, the kernel may have dropped bytes or the file's name, and a later sync would not report
-    /// that. The journal of an earlier release may lack the numbers of downloads.
+    /// There are two reasons. After a failed sync, the kernel may have dropped bytes or the file's name, and a later
+    /// sync would not report that. The journal of an earlier release may lack the numbers of downloads.
     var needsRewrite = false
     /// The record count at which to retry a failed compaction; 0 if none has failed.
     var postponedCount = 0

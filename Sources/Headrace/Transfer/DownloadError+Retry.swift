@@ -12,7 +12,7 @@ extension DownloadError {
 }
 
 extension DownloadError {
-    /// Whether the server may not support the version of HTTP that was requested.
+    /// Whether the failure may have been caused by the requested version of HTTP, so that another version may succeed.
     var mayDependOnHTTPVersion: Bool {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }

@@ -46,7 +46,8 @@ struct QueueAddOptions: Sendable {
         }
     }
 
-    /// Returns the requests for the given URLs, the listed URLs and the files of documents, in this order.
+    /// Returns the requests for the URLs of the command line, those of a URL list, and the files of Metalink documents,
+    /// in this order; throws if a URL contains a login, which the queue does not store.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],

@@ -38,7 +38,9 @@ enum Files {
         }
     }
 
-    /// Returns the reason why the current directory has no path, which relative paths need; `nil` if it has one.
+    /// Returns why the path of the current directory cannot be determined; `nil` if it can.
+    ///
+    /// Relative paths are resolved against it.
     static func currentDirectoryFailure() -> Failure? {
         guard let path = getcwd(nil, 0) else { return Failure(errno) }
         free(path)

@@ -163,8 +163,8 @@ struct ReadableFile: Sendable {
         proof = .stamp(stamp)
     }
 
-    /// Records that a transfer has ended; unless a stamp was recorded, the file cannot be read until the next transfer
-    /// opens it.
+    /// Records that a transfer has ended; unless ``kept(_:)`` or ``named(_:)`` was called, the file cannot be read
+    /// until the next transfer opens it.
     mutating func closed() {
         guard proof == .session else { return }
         generation += 1

@@ -5,9 +5,10 @@ struct DownloadSource: Sendable {
     /// The maximum number of mirrors used besides the first source.
     static let maxMirrors = 7
 
-    /// The redirects to the source.
+    /// The redirects from the source's URL that requests to it need not repeat.
     ///
-    /// For the first source, the download's first request has followed them; for a mirror, each request does.
+    /// For the first source, those that the download's first request followed; for a mirror none, so each request
+    /// follows the mirror's redirects itself.
     let chain: RedirectChain
     /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata

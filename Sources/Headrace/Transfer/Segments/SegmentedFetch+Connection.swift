@@ -205,8 +205,9 @@ extension SegmentedFetch.Cause {
 }
 
 extension SegmentedFetch.State {
-    /// Records that the file contains bytes of a connection, and so of several responses or sources unless it is the
-    /// first.
+    /// Records that the file contains bytes of this connection.
+    ///
+    /// If it is not the first connection, the file is composed of several responses or sources.
     mutating func compose(_ connection: SegmentedFetch.Connection) {
         guard connection.id != .first else { return }
         session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
