@@ -22,7 +22,7 @@ struct BodyEvaluation {
         }
     }
 
-    /// Returns where to write the body, whose range may differ from the requested range, but must contain its start.
+    /// Returns where to write the body; `range` may differ from `requested`, but must contain the start of `requested`.
     func accept(
         _ range: Range<Int64>,
         of total: Int64?,

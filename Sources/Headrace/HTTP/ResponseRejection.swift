@@ -1,4 +1,4 @@
-/// The reason why a response is unusable; its body is not written, and all bytes received before are retained.
+/// The reason why a response is rejected: its body is not written, and the bytes of earlier responses are retained.
 enum ResponseRejection: Sendable, Hashable {
     /// A status whose body is not the file, such as 404.
     case status(Int)

@@ -18,10 +18,10 @@ struct PartialRemovals {
         removals[path, default: (0, [:])].count += 1
     }
 
-    /// Makes other downloads with the same partial file wait until this download has stopped.
+    /// Makes other downloads with the same partial file wait until the given download has stopped.
     ///
-    /// Does nothing and returns `false` if this download itself waits for a removal: it has no partial file yet, and
-    /// must not wait for its own end.
+    /// Does nothing and returns `false` if the given download itself waits for a removal: it has no partial file yet,
+    /// and must not wait for its own end.
     mutating func yieldPath(_ path: String, _ id: DownloadID) -> Bool {
         guard removals[path] == nil else { return false }
         departingOwners[path] = id

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The inputs and results of a decision.
+/// The inputs and results of decisions about the queue.
 extension QueueState {
     /// An effect of a decision, to be performed after the lock is released.
     enum Effect {
@@ -28,7 +28,7 @@ extension QueueState {
         /// The identity that another process assigned; `nil` for an addition by this process.
         var id: DownloadID?
         var request: DownloadRequest
-        /// The request as it was saved, if it had secrets, which are never saved; otherwise `nil`.
+        /// The saved request, which lacks the request's secrets; `nil` if the request had none.
         var withoutSecrets: RegistryRequest?
     }
 
@@ -49,14 +49,14 @@ extension QueueState {
         /// The downloads that were newly added.
         var new: [DownloadID]
         var effects: [Effect]
-        /// One error for each addition whose expected size or hashes contradict another download.
+        /// An error for each addition that was refused because its expected size or hashes contradict another download.
         var refusals: [DownloadError]
     }
 }
 
 extension [QueueState.Addition] {
-    /// Returns the possible additions, and the errors of those whose expected size or hashes contradict an earlier
-    /// addition or an active download.
+    /// Returns the additions without contradictions, and an error for each addition whose expected size or hashes
+    /// contradict an earlier addition or an active download.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The manager that owns a registry; the cause of the error that another manager gets.
+/// The process whose manager owns a registry; the cause of the `busy` error if another manager opens that registry.
 struct RegistryOwner: Error, Hashable {
     /// The ID of the process; `nil` if the ID has not been written yet, or was removed.
     let processID: Int32?
@@ -109,7 +109,7 @@ struct RegistryLock: Sendable {
         return holder
     }
 
-    /// Whether the process has the file open; also `true` if this process lacks the permission to find out.
+    /// Whether the process with the given ID has the file open; also `true` if there is no permission to find out.
     ///
     /// A process that does not have the file open only happens to have the ID of a former owner.
     private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {

@@ -41,7 +41,7 @@ struct DestinationPaths: Sendable {
     /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path that follows from the request; it does not apply if the caller chose no name and the server
+    /// The final path that the request alone determines; it is not used if the caller chose no name and the server
     /// proposes one or redirects.
     var plannedPath: String {
         guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }

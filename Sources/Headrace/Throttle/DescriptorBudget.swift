@@ -8,8 +8,8 @@ struct DescriptorBudget: Sendable {
     /// The maximum number of descriptors of a transfer: up to five during a name lookup; after it, a socket, the
     /// partial file, its resume record and the folder.
     static let perTransfer = 6
-    /// The maximum number of descriptors of a connection beyond a transfer's first: two while IPv4 and IPv6 are
-    /// attempted at the same time.
+    /// The maximum number of descriptors of each connection after a transfer's first connection: two while IPv4 and
+    /// IPv6 are attempted at the same time.
     static let perConnection = 2
     /// The number of descriptors reserved for code other than transfers; on Linux, Dispatch traps if it gets none.
     static let reserve = 2
@@ -21,7 +21,7 @@ struct DescriptorBudget: Sendable {
     /// The number of descriptors that transfers and connections may use in total.
     private(set) var capacity: Int
     private(set) var transfers = 0
-    /// The number of connections of each download beyond its first.
+    /// For each download, the number of reserved connections in addition to its first.
     private var connections: [DownloadID: Int] = [:]
     private var connectionCount = 0
     /// Whether fewer descriptors are free than a download needs, because other parts of the process use them.
@@ -37,8 +37,8 @@ struct DescriptorBudget: Sendable {
         max(1, min(maxIdleConnections, (free - minimum) / 4))
     }
 
-    /// Updates the capacity from a count of free descriptors; only raises it while transfers run, since the count omits
-    /// the descriptors that they have open.
+    /// Updates the capacity from a count of free descriptors. While transfers run, never lowers the capacity, since the
+    /// count omits the descriptors that the transfers have open.
     mutating func measured(free: Int) {
         let found = DescriptorBudget(free: free).capacity
         capacity = transfers == 0 ? found : max(capacity, found)
@@ -100,7 +100,7 @@ final class DescriptorShare: Sendable {
 
     /// The budget of this process.
     static let system = DescriptorShare { DescriptorLimit.free() }
-    /// A separate budget that grants everything.
+    /// A new budget, independent of ``system``, that grants every reservation.
     static var unlimited: DescriptorShare { DescriptorShare { .max / 4 } }
 
     /// The time for which a count of free descriptors is reused.
@@ -147,8 +147,8 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.releaseConnections(of: id) }
     }
 
-    /// Records that a transfer failed to open a descriptor; returns whether it should wait for others to release
-    /// theirs.
+    /// Records that a transfer failed to open a descriptor; returns whether the transfer should wait for other
+    /// transfers to release descriptors.
     func ranOut() -> Bool {
         state.withLock { $0.budget.ranOut() }
     }

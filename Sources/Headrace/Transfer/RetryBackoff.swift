@@ -1,7 +1,7 @@
 /// Decides when to retry after a failure, and when to stop retrying.
 ///
 /// Performs no I/O. Delays are exponential with full jitter; one budget limits the failures since the last progress,
-/// another one all failures.
+/// and a second budget limits all failures.
 struct RetryBackoff: Sendable, Hashable {
     /// The upper bound of the first delay, in milliseconds; it doubles for each further delay.
     private let firstCeiling: Int64
@@ -42,7 +42,7 @@ struct RetryBackoff: Sendable, Hashable {
     /// Counts a failure; returns the delay before the next attempt, or `nil` to stop retrying.
     ///
     /// The delay is never shorter than `retryAfter`, which the server sent. A forgiven failure does not count against
-    /// the budgets, but is not retried either if retries are disabled.
+    /// the budgets, but if retries are disabled, it stops the retrying like any other failure.
     mutating func failed(
         retryAfter: Duration?,
         isForgiven: Bool,

@@ -1,6 +1,6 @@
 /// The URLs of an input file: one per line, ignoring blank lines and lines that start with `#`.
 struct URLList: Sendable, Equatable {
-    /// A URL and its source.
+    /// A URL to download, and the file and line that it was read from.
     struct Entry: Sendable, Equatable {
         let url: String
         /// The name of the input file; `nil` for a URL from the command line.

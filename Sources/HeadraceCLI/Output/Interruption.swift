@@ -3,7 +3,7 @@ import Headrace
 /// The downloads that a signal interrupted.
 struct Interruption: Sendable {
     let signal: Int32
-    /// The interrupted downloads; empty if all had ended.
+    /// The interrupted downloads; empty if all downloads had ended before the signal.
     let downloads: [Download]
     /// Whether any other download has finished.
     let hasFinished: Bool

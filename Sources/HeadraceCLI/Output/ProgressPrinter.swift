@@ -16,7 +16,7 @@ actor ProgressPrinter {
     private var warnings: Set<String> = []
     /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
-    /// The number of recorded events of each download, which are skipped if the download is followed again.
+    /// For each download followed so far, the number of handled events; following it again skips that many events.
     private var seen: [Download.ID: Int] = [:]
     /// In a quiet run, the failed and cancelled downloads that have been reported.
     private var reported: Set<Download.ID> = []

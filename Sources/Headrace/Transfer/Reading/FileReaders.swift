@@ -12,6 +12,7 @@ final class FileReaders: Sendable {
     /// Writes the resume record for the received bytes.
     let recordWriter = ResumeRecordWriter()
 
+    /// Creates an instance without readers.
     /// - Parameters:
     ///   - path: The path of the partial file.
     ///   - kept: The state of the partial file after an earlier transfer, if known.

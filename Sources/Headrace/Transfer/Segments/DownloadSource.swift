@@ -7,8 +7,8 @@ struct DownloadSource: Sendable {
 
     /// The redirects from the source's URL that requests to it need not repeat.
     ///
-    /// For the first source, those that the download's first request followed; for a mirror none, so each request
-    /// follows the mirror's redirects itself.
+    /// The first source has the redirects that the download's first request followed. A mirror has none: each request
+    /// to the mirror follows the mirror's redirects again.
     let chain: RedirectChain
     /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata

@@ -15,7 +15,7 @@ struct SegmentPart: Comparable {
     let range: Range<Int64>
     /// The index of the segment whose connection fetches the range now; `nil` if the range is unassigned.
     var holder: Int?
-    /// The connections that share the range: the holder's connection, if there is a holder, and the ones that join it.
+    /// The connections that share the range: that of the ``holder``, if any, and the connections that join it.
     var workers: [Worker] = []
     /// The new connection that fetches the whole range a second time; `nil` if none does.
     var hedge: Worker?

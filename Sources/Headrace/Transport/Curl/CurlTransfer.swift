@@ -37,7 +37,7 @@ final class CurlTransfer {
     private var isDelivered = false
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
-    /// The last address that `allowsAddress` refused.
+    /// The last address that `allowsAddress` refused; `nil` if it refused none.
     private var refusedAddress: String?
     private var hasTriedAddress = false
     /// The `errno` of the last attempt to create a socket, which libcurl does not report; 0 if it succeeded.
@@ -243,7 +243,7 @@ final class CurlTransfer {
 
     // MARK: Stalls
 
-    /// The silence after which the connection of a cancelled transfer is not reused.
+    /// The duration of the server's silence from which the connection of a cancelled transfer is no longer reused.
     private static let maxTrustedSilence: Duration = .seconds(1)
 
     /// The start of the server's current silence; `nil` while connecting, or while the reader has no room.
@@ -268,7 +268,7 @@ final class CurlTransfer {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
-    /// Records that another transfer from the same server has stalled, which shortens the timeout of a current silence.
+    /// Records that another transfer from the same server has stalled; if this transfer is silent too, it times out sooner.
     func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Converts the error of a `URLSession` task; performs no I/O.
 struct URLSessionFailure: Sendable {
-    /// The code in `NSURLErrorDomain`.
+    /// The error code in `NSURLErrorDomain`.
     var code: Int
     /// The localized description.
     var detail: String
@@ -66,7 +66,7 @@ struct URLSessionFailure: Sendable {
         DownloadError(.protocolViolation, "The response is not valid HTTP: \(words).")
     }
 
-    /// The description without its full stop.
+    /// The text of ``detail`` without its full stop.
     private var words: String { detail.withoutFullStop }
 
     /// Whether libcurl's message reports a malformed response; on Linux, the code is the same for nearly all failures.
