@@ -6,7 +6,7 @@ struct PartialRemovals {
     /// For each path, the download that is being cancelled or removed but still uses the partial file.
     private var departingOwners: [String: DownloadID] = [:]
 
-    /// Whether a download must wait for a removal of its partial file by another download before it starts.
+    /// Whether a download, before it starts, must wait until another download has removed the partial file at the path.
     func isRemoving(_ path: String, before id: DownloadID) -> Bool {
         removals[path] != nil && departingOwners[path] != id
     }

@@ -37,8 +37,9 @@ struct DescriptorBudget: Sendable {
         max(1, min(maxIdleConnections, (free - minimum) / 4))
     }
 
-    /// Updates the capacity from a count of free descriptors. While transfers run, never lowers the capacity, since the
-    /// count omits the descriptors that the transfers have open.
+    /// Updates the capacity from a count of free descriptors.
+    ///
+    /// Does not lower it while transfers run, since the count omits the descriptors that the transfers have open.
     mutating func measured(free: Int) {
         let found = DescriptorBudget(free: free).capacity
         capacity = transfers == 0 ? found : max(capacity, found)

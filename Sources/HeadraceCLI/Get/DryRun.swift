@@ -79,7 +79,7 @@ private struct DryRun: Sendable {
         }
     }
 
-    /// Returns the destination of the file, and what would happen to an existing file there.
+    /// Returns the destination of the file, and what would happen to an existing file there; `nil` if none exists.
     private func outcome(at target: URL) -> (target: URL, what: String?) {
         guard Files.exists(target.plainPath) else { return (target, nil) }
         switch (request.refetchPolicy, request.conflictPolicy) {

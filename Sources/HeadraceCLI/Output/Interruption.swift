@@ -5,7 +5,7 @@ struct Interruption: Sendable {
     let signal: Int32
     /// The interrupted downloads; empty if all downloads had ended before the signal.
     let downloads: [Download]
-    /// Whether any other download has finished.
+    /// Whether any download of the queue has finished.
     let hasFinished: Bool
 
     /// The state that an interrupted run leaves for the next one.

@@ -22,8 +22,8 @@ struct Cookie: Sendable, Hashable {
         return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)
     }
 
-    /// Returns whether `other` is a secure cookie that this one could hide: their names are equal, their domains overlap,
-    /// and this cookie's path is at or below that of `other` (RFC 6265bis, section 5.7).
+    /// Returns whether `other` is a secure cookie that this one could hide: their names are equal, their domains
+    /// overlap, and this cookie's path is at or below that of `other` (RFC 6265bis, section 5.7).
     func hides(_ other: Cookie) -> Bool {
         other.isSecure && name == other.name && path.isBelow(path: other.path)
             && (domain.isIn(domain: other.domain) || other.domain.isIn(domain: domain))
@@ -65,8 +65,8 @@ extension Cookie {
         if domain == scope.host, !Self.hasDot(domain) { isHostOnly = true }
     }
 
-    /// Whether the cookie meets the rules for names that begin with `__Host-` or `__Secure-`; `true` for other names (RFC
-    /// 6265bis, section 4.1.3).
+    /// Whether the cookie meets the rules for names that begin with `__Host-` or `__Secure-`; `true` for other names
+    /// (RFC 6265bis, section 4.1.3).
     private var satisfiesPrefix: Bool {
         let name = name.lowercased()
         if name.hasPrefix("__host-") { return isSecure && isHostOnly && path == "/" }

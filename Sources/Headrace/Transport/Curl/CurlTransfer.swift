@@ -268,7 +268,7 @@ final class CurlTransfer {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
-    /// Records that another transfer from the same server has stalled; if this transfer is silent too, it times out sooner.
+    /// Records that another transfer from the same server has stalled; if this one is silent too, it times out sooner.
     func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)
