@@ -157,7 +157,7 @@ extension DownloadError {
         }
     }
 
-    /// Whether a manager has lost its registry for good, because the registry's directory was replaced.
+    /// Whether the cause is that the manager lost its registry for good, because the registry's directory was replaced.
     package var isRegistryLost: Bool { cause is RegistryLoss }
 
     fileprivate static func registryLost(_ lock: String) -> DownloadError {

@@ -5,8 +5,8 @@ import HeadracePlatform
 /// This type makes no system calls. It reserves the maximum number of descriptors for each transfer: counting the open
 /// ones at each start would cost more than downloading a small file.
 struct DescriptorBudget: Sendable {
-    /// The maximum number of descriptors of a transfer: up to five during a name lookup; after it, a socket, the
-    /// partial file, its resume record and the folder.
+    /// The number of descriptors reserved for each transfer: a name lookup opens up to five; after the lookup, the
+    /// socket, the partial file, its resume record and the folder are open.
     static let perTransfer = 6
     /// The maximum number of descriptors of each connection after a transfer's first connection: two while IPv4 and
     /// IPv6 are attempted at the same time.
@@ -180,7 +180,7 @@ extension DescriptorLimit {
 }
 
 extension DownloadError {
-    /// Whether the process, or the system, has too many open files.
+    /// Whether the cause is that the process, or the system, has too many open files.
     var isOutOfDescriptors: Bool {
         (cause as? SystemError).map { [EMFILE, ENFILE].contains($0.errno) } ?? false
     }

@@ -9,7 +9,7 @@ struct SegmentPart: Comparable {
 
     /// The minimum size of a requested range in bytes, unless the gap of missing bytes is smaller.
     static let minPieceBytes: Int64 = 16 << 10
-    /// The minimum time in seconds by which another connection must shorten the download to be opened.
+    /// The time in seconds by which another connection must at least shorten the download; otherwise it is not opened.
     static let minGain = 0.02
 
     let range: Range<Int64>

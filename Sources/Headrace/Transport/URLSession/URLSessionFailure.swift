@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Converts the error of a `URLSession` task; performs no I/O.
+/// Converts the error of a `URLSession` task to a ``DownloadError``; performs no I/O.
 struct URLSessionFailure: Sendable {
     /// The error code in `NSURLErrorDomain`.
     var code: Int
