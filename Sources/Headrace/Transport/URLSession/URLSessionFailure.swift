@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Converts the error of a `URLSession` task to a ``DownloadError``; performs no I/O.
 struct URLSessionFailure: Sendable {
-    /// The error code in `NSURLErrorDomain`.
+    /// The error code in `NSURLErrorDomain`, or a proxy failure such as 306 in `kCFErrorDomainCFNetwork`.
     var code: Int
     /// The localized description.
     var detail: String
