@@ -115,7 +115,7 @@ struct MessageFormatter: Sendable {
 }
 
 extension NetworkBlocker {
-    /// The description, for messages, of the network that a download waits for.
+    /// The network that a download waits for, as a phrase for messages, such as "Wi-Fi or a wired network".
     var remedy: String {
         switch self {
         case .offline: "a network connection"
