@@ -8,7 +8,7 @@ enum Precondition: Sendable, Hashable {
     /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; `nil` if its tag is unusable or, without a tag, if its date is weak.
+    /// Creates the condition for a version; `nil` if its tag is unusable or, without a tag, if it has no date or a weak one.
     ///
     /// A date is weak if a later change of the file may have the same date.
     init?(of version: RepresentationMetadata) {

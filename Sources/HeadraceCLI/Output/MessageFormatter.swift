@@ -41,7 +41,7 @@ struct MessageFormatter: Sendable {
             .printable
     }
 
-    /// Returns the message that the run waits for downloads that were paused during it.
+    /// Returns the message that the run waits for `count` downloads that were paused during the run.
     func explanation(ofWaitingFor count: Int) -> String {
         let what = count == 1 ? "1 download is" : "\(count) downloads are"
         return
