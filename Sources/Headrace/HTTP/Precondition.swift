@@ -8,9 +8,9 @@ enum Precondition: Sendable, Hashable {
     /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; `nil` if its tag is unusable or, without a tag, if it has no date or a weak one.
+    /// Creates the condition for a version; `nil` if its tag is unusable or if, without a tag, it has no strong date.
     ///
-    /// A date is weak if a later change of the file may have the same date.
+    /// A date is strong if no later change of the file can have the same date.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
