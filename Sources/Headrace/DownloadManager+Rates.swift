@@ -1,10 +1,11 @@
 /// Rate limits in bytes per second: for all downloads together, for a group, and for one download.
 ///
-/// Each limit covers all connections, and the lowest limit that applies to a download is the effective one. The downloads under
-/// a limit share it equally, and what one of them does not use is distributed to the others. Changes take effect within 200 ms.
-/// A throttled download also throttles its server, since the transport reads no more from the network than it can pass on.
+/// Each limit covers all connections, and the lowest limit that applies to a download is the effective one. The
+/// downloads under a limit share it equally, and what one of them does not use is distributed to the others. Changes
+/// take effect within 200 ms. A throttled download also slows down its server, since the transport reads no more from
+/// the network than it can pass on.
 extension DownloadManager {
-    /// The rate limit currently in effect for all downloads together, from the limit or the schedule; `nil` for none.
+    /// The rate limit in effect now for all downloads together, the lower of limit and schedule; `nil` for none.
     public nonisolated var rateLimit: Int64? { environment.rates.limit }
 
     /// Changes the rate limit for all downloads together.

@@ -6,7 +6,7 @@ import HeadracePlatform
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
-    /// Lists the existing tasks once for `transfers`, and then reports the events of all tasks to it.
+    /// Reports the list of existing tasks once to `transfers`, and then the events of all tasks.
     func connect(to transfers: BackgroundTransfers)
     /// Lets another manager claim the session.
     ///
@@ -211,7 +211,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Performs an effect and returns those that it causes, which are performed before the remaining ones.
+    /// Performs an effect and returns its follow-up effects, to be performed before the effects still pending.
     private func perform(
         _ effect: BackgroundMachine.Effect,
         _ delivery: Delivery?,

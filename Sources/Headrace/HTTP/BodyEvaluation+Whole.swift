@@ -53,7 +53,7 @@ extension BodyEvaluation {
 }
 
 extension RangeRequest {
-    /// Returns how the response's metadata shows another version than that of the received bytes; `nil` if both match.
+    /// Returns the reason why the response may have another version than the received bytes; `nil` if both match.
     fileprivate func change(from known: RepresentationMetadata, to new: RepresentationMetadata) -> RestartReason? {
         do throws(RestartReason) {
             try compareShape(of: new, with: known)
@@ -64,7 +64,8 @@ extension RangeRequest {
         }
     }
 
-    /// Whether the response must not replace the received bytes: its media type differs, and it is HTML or shorter.
+    /// Whether the response must not replace the received bytes: its media type differs, it does not have the expected
+    /// size, and it is HTML or shorter than the received bytes.
     fileprivate func isUnexpected(_ new: RepresentationMetadata) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
         if let expectedSize, new.totalBytes == expectedSize { return false }

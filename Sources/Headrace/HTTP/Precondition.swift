@@ -5,12 +5,12 @@
 enum Precondition: Sendable, Hashable {
     /// `If-None-Match` with the tag of the existing version (section 13.1.2).
     case noneMatch(EntityTag)
-    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL it came from.
+    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; `nil` if its tag is unusable or, without a tag, if its date is weak.
+    /// Creates the condition for a version; `nil` if its tag is unusable or if, without a tag, it has no strong date.
     ///
-    /// A date is weak if a later change of the file may have the same date.
+    /// A date is strong if no later change of the file can have the same date.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
@@ -22,7 +22,7 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Parses the form that ``text`` returns.
+    /// Parses a value of ``text``; returns `nil` if it is malformed.
     init?(parsing text: String) {
         if let tag = EntityTag(parsing: text) {
             self = .noneMatch(tag)
@@ -67,7 +67,8 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a response with a body has the existing file's version; then the server ignored the condition.
+    /// Whether a response has the existing file's version; if it has a body nevertheless, the server ignored the
+    /// condition.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):

@@ -5,7 +5,7 @@ extension RangeRequest {
         case nothingHeld
         case entityTag
         case lastModified
-        /// No validator matches, but a checksum or overlap will verify the bytes; a mismatch may mean mixed versions.
+        /// No validator matches, but a checksum or an overlap will show later whether the bytes are of one version.
         case later(DeferredVerification)
     }
 
@@ -27,7 +27,7 @@ extension RangeRequest {
         }
     }
 
-    /// Throws if either version is encoded or their sizes differ, even if a checksum will verify the file.
+    /// Throws if either version has a content coding or the sizes differ, even if a checksum will verify the file.
     func compareShape(of new: RepresentationMetadata, with known: RepresentationMetadata) throws(RestartReason) {
         guard known.contentCoding == nil, new.contentCoding == nil else { throw .contentCoding }
         if let old = known.totalBytes, let new = new.totalBytes, old != new {
@@ -71,8 +71,8 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Whether a response shows that the received bytes are the whole file: its total size is their number, and no
-    /// validator contradicts it.
+    /// Whether a response shows that the received bytes are the whole file: their number is the total size in the
+    /// response, and no validator differs.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {
         guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
             return false
@@ -84,7 +84,7 @@ extension RangeRequest {
         return known.lastModified == nil || new.lastModified == nil || known.lastModified == new.lastModified
     }
 
-    /// The number of received bytes at the beginning of the range.
+    /// The number of bytes at the beginning of the requested range that were already received.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
     /// Whether `proof` can show later that the bytes are of one version, although no validator matches.

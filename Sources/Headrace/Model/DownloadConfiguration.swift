@@ -164,7 +164,7 @@ public struct DownloadConfiguration: Sendable {
 
     /// The kinds of failure that finished files and resume records survive.
     public enum Durability: Sendable, Hashable {
-        /// The termination of the process, even by a crash, and an orderly restart of the system.
+        /// Only the termination of the process, even by a crash, and an orderly restart of the system.
         ///
         /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads,
         /// and may damage finished files.

@@ -30,7 +30,7 @@ final class DownloadQueue: Sendable {
         fileprivate var stateChange: QueueState.StateChange
     }
 
-    /// The removals of one decision.
+    /// All removals that one operation causes.
     struct Removals: Sendable {
         let items: [Removal]
         /// The latch that opens when all removals are complete.
@@ -105,7 +105,7 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.scheduler.networkBlocker(of: id) }
     }
 
-    /// Returns the stamp of a finished file, taken when the file was renamed to its final name; `nil` if there is none.
+    /// Returns the stamp of a download's file, taken when it was renamed to its final name; `nil` if there is none.
     func stamp(of id: DownloadID) -> FileStamp? {
         state.withLock { $0.stamp(of: id) }
     }
@@ -121,7 +121,7 @@ final class DownloadQueue: Sendable {
         state.withLock { $0.idleSubscribers.remove(subscriber) }
     }
 
-    /// Records a pending command, and starts a task that waits for its completion and records that too.
+    /// Records a pending command, and starts a task that waits until the command completes and records that too.
     /// - Returns: `false` after the shutdown, when no task can be started.
     func follow(_ end: PendingCommand, of item: CommandSpool.Item, in journal: QueueJournal) -> Bool {
         journal.recordDecided(item, end)

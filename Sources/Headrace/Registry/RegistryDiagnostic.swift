@@ -100,7 +100,7 @@ struct RegistryDiagnostics: Sendable, Equatable {
         missing.subtract(ids)
     }
 
-    /// Adds the problems that are known only at the end of the journal.
+    /// Adds the problems known only at the end of the journal; `tornBytes` is the size of an incomplete last line or 0.
     mutating func finish(tornBytes: Int64) {
         if !missing.isEmpty, list.contains(where: \.isDamage) { record(.missing(missing.sorted())) }
         if tornBytes > 0 { record(.torn(bytes: tornBytes)) }

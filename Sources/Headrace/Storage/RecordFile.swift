@@ -2,8 +2,8 @@
 struct RecordFile: Sendable {
     static let suffix = ReservedFileNames.recordSuffixes[0]
     private static let newSuffix = ReservedFileNames.newSuffix
-    /// The number of bytes that the longest derived name, of the record's temporary file, adds to a partial file's
-    /// name.
+    /// The maximum number of bytes added to a partial file's name: the suffixes of the record and of its temporary
+    /// file.
     static let longestSuffix = suffix.utf8.count + newSuffix.utf8.count
 
     enum Contents: Equatable {

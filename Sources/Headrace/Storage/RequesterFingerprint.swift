@@ -3,7 +3,7 @@
 /// Each file has a random salt. Therefore, files of the same requester have different hashes, and an attacker who
 /// guesses a token has to hash each guess again for each file.
 struct RequesterFingerprint: Sendable, Hashable {
-    /// The number of hexadecimal digits of the salt and of the hash.
+    /// The number of hexadecimal digits of the salt, and also of the hash.
     static let length = 16
 
     let salt: String

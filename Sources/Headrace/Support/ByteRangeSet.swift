@@ -63,7 +63,7 @@ struct ByteRangeSet: Sendable, Hashable {
         }
     }
 
-    /// Whether the set contains all bytes of a range; `true` for an empty one.
+    /// Whether the set contains all bytes of a range; `true` for an empty range.
     func contains(_ range: Range<Int64>) -> Bool {
         guard !range.isEmpty else { return true }
         let holder = index { $0.upperBound >= range.upperBound }

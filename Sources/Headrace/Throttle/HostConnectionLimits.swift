@@ -12,7 +12,7 @@ struct HostConnectionLimits: Sendable {
         var downloads: [(id: DownloadID, wanted: Int, granted: Int)] = []
     }
 
-    /// The time after a refusal, or after the last raise, at which a host's lowered limit is raised by one.
+    /// The time after which a host's lowered limit is raised by one, counted from the last refusal or raise.
     static let raiseInterval = Duration.seconds(30)
     /// The number of tracked hosts above which idle ones are removed.
     private static let sweepThreshold = 64
@@ -54,7 +54,7 @@ struct HostConnectionLimits: Sendable {
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
         let open = state.downloads.reduce(0) { $0 + $1.granted }
-        // Small downloads are not counted.
+        // Connections of small downloads are not reserved, so `open` may be zero.
         state.limit = max(1, (open > 0 ? min(state.limit, open) : state.limit) - 1)
         state.changed = now
         if let retryAfter { state.notBefore = max(state.notBefore ?? now, now + retryAfter) }

@@ -79,7 +79,7 @@ final class DownloadRecord: Sendable {
     /// Whether ``withoutSecrets`` is not `nil`, without copying it.
     var lacksSecrets: Bool { state.withLock { !$0.withoutSecrets.isEmpty } }
 
-    /// Adopts the secrets of a request for the same file, if the present request lacks them.
+    /// Adopts the secrets of a request for the same file, if this download's request lacks them.
     func supplySecrets(of request: DownloadRequest) {
         state.withLock { state in
             guard state.withoutSecrets.popLast() != nil else { return }
@@ -141,7 +141,7 @@ final class DownloadRecord: Sendable {
     /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// Records the file of a finished transfer for a restart of the download, unless the file had existed before.
+    /// Records the file that a finished transfer fetched; does nothing if the file had existed before.
     func finished(with file: FinishedFile) {
         if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
     }

@@ -8,9 +8,9 @@ struct Mismatch {
     var found: Checksum?
     /// The ranges of the wrong bytes and the number of wrong pieces; `nil` if the wrong bytes cannot be located.
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
-    /// Whether the bytes were correct when received and changed on the disk, so that no source is at fault.
+    /// Whether the bytes were correct when received and were changed on the disk later, so that no source is at fault.
     private(set) var isDiskFailure = false
-    /// Whether the file has all bytes that the source sends; `false` if reading stopped beyond the expected size.
+    /// Whether the file has all bytes that the source sends; `false` if receiving stopped after the expected size.
     var isWhole = true
 
     init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {
@@ -99,7 +99,7 @@ extension DownloadTransfer {
         }
     }
 
-    /// Returns the path of a wrong file with the same bytes that an earlier download saved; `nil` if there is none.
+    /// Returns the path of an identical wrong file that an earlier download saved; `nil` if there is none.
     ///
     /// Without this check, a command that is run repeatedly would save one more wrong file each time.
     private func savedFile(_ mismatch: Mismatch, _ session: PartialDownload, _ path: String) async throws -> String? {

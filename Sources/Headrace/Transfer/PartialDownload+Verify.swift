@@ -42,7 +42,7 @@ extension PartialDownload {
         }
     }
 
-    /// Stores the checksum that the server sent for the complete file, so that later runs verify it too.
+    /// Stores the checksum that the server sent for the complete file; later runs verify the file against it too.
     mutating func keepChecksum(_ checksum: Checksum?) {
         guard representation?.checksum != checksum?.description else { return }
         representation?.checksum = checksum?.description
@@ -62,7 +62,7 @@ extension PartialDownload {
         return true
     }
 
-    /// Marks bytes as missing that the file has lost since they were written; returns their number.
+    /// Marks as missing the bytes that the file has lost since they were written; returns the number of these bytes.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
         let count = held.count
         guard let intact = try partial?.intact(held), intact != held else { return 0 }

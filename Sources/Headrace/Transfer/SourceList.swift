@@ -40,7 +40,7 @@ struct SourceList: Sendable, Equatable {
         untried = request.mirrors.filter { known.insert($0).inserted }
     }
 
-    /// Adds sources after the known ones, in this order.
+    /// Adds the URLs that are not known yet as sources, in the given order, after the other untried ones.
     mutating func join(_ urls: [URL]) {
         var known = Set([origin, current] + untried + postponed + failures.map(\.url))
         let new = urls.filter { known.insert($0).inserted }

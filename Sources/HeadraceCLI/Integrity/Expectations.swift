@@ -57,7 +57,7 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file with this name, or else the only file that the documents describe; otherwise returns `nil`.
+    /// Returns the file with this name or, if none has it, the only file; `nil` if there are none or several others.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }

@@ -41,7 +41,7 @@ struct MessageFormatter: Sendable {
             .printable
     }
 
-    /// Returns the message that the run waits for downloads that were paused during it.
+    /// Returns the message that the run waits for `count` downloads that were paused during the run.
     func explanation(ofWaitingFor count: Int) -> String {
         let what = count == 1 ? "1 download is" : "\(count) downloads are"
         return
@@ -115,7 +115,7 @@ struct MessageFormatter: Sendable {
 }
 
 extension NetworkBlocker {
-    /// The description, for messages, of the network that a download waits for.
+    /// The network that a download waits for, as a phrase for messages, such as "Wi-Fi or a wired network".
     var remedy: String {
         switch self {
         case .offline: "a network connection"

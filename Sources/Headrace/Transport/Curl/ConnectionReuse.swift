@@ -39,7 +39,7 @@ struct ConnectionReuse: Sendable {
     ///
     /// Uses a suspending clock, because libcurl's idle time also stops while the machine sleeps.
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
-    /// The time of last use before which no connection to any server is reused; `nil` if no connection has stalled.
+    /// The cutoff for all servers: no connection last used before this time is reused; `nil` if none has stalled.
     private var otherServersCutoff: SuspendingClock.Instant?
 
     /// Marks all currently idle connections to a server as suspect.
