@@ -73,7 +73,7 @@ struct ProxyExceptions: Sendable, Hashable {
 
     private struct Entry: Sendable, Hashable {
         var host: Host
-        /// The port; `nil` for all ports.
+        /// The only port of the host that is excluded from the proxy; `nil` for all ports.
         var port: Int?
     }
 
