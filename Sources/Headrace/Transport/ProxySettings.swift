@@ -14,7 +14,8 @@ struct ProxySettings: Sendable, Hashable {
     /// Creates settings without a proxy.
     init() {}
 
-    /// Creates the settings from a configuration; reads the proxy variables if the configuration refers to them.
+    /// Creates the settings from a configuration, without a proxy if it sets `allowsAddress`; uses the proxy variables
+    /// if the configuration refers to them.
     init(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
