@@ -24,7 +24,8 @@ extension DownloadManager {
         }
     }
 
-    /// Polls once; returns when all commands are carried out except those blocked by an unfinished command on the same downloads.
+    /// Polls the registry's directory; returns once all commands are carried out, except those that must wait for an
+    /// unfinished command on the same downloads.
     nonisolated func poll(_ journal: QueueJournal) async throws(DownloadError) {
         guard !queue.isShutDown else { throw .shutDown() }
         while let other = journal.beginPoll() {
@@ -139,12 +140,13 @@ extension DownloadManager {
         try await queueExecutor.run { [queue] () throws(DownloadError) in try queue.flush() }
     }
 
-    /// Carries out a command; with `skippingUnknown`, rejected additions are published as events instead of thrown.
+    /// Carries out a command and waits until it is done; with `skippingUnknown`, publishes the errors of invalid
+    /// additions as events instead of throwing them.
     nonisolated func carryOut(_ command: RegistryCommand, skippingUnknown: Bool) async throws(DownloadError) {
         try await apply(command, skippingUnknown: skippingUnknown)?.wait()
     }
 
-    /// Applies a command to the queue; returns the part that is still pending, or `nil` if the command is done.
+    /// Applies a command to the queue; returns the part that must still be waited for, or `nil` if the command is done.
     private nonisolated func apply(
         _ command: RegistryCommand,
         skippingUnknown: Bool

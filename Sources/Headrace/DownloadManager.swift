@@ -210,7 +210,8 @@ public actor DownloadManager {
         return records.map { Download(manager: self, record: $0) }
     }
 
-    /// Returns once no download is waiting or running, including those added meanwhile, or when the task is cancelled.
+    /// Waits until no download, including those added meanwhile, is waiting or running; returns early if the calling
+    /// task is cancelled.
     public nonisolated func waitUntilIdle() async {
         await queue.waitUntilIdle()
     }
@@ -242,7 +243,7 @@ public actor DownloadManager {
         await queueExecutor.shutdown()
     }
 
-    /// Returns the status of a file, or `nil` if there is none.
+    /// Returns the file-system status of a file; `nil` if the file does not exist or cannot be accessed.
     nonisolated func status(of file: URL) async -> FileStatus? {
         await executor.run { [files = environment.files] in try? files.status(file.filePath) }
     }

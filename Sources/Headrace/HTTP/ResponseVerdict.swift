@@ -36,7 +36,7 @@ struct BodyPlacement: Sendable, Hashable {
     var totalBytes: Int64?
     /// How the end of the body is determined.
     var framing: BodyFraming
-    /// The metadata to record: of the version that the body continues or, if it starts the file, of this response.
+    /// The metadata to record: if the body continues received bytes, that of their version, else that of the response.
     var representation: RepresentationMetadata
     var proof: RangeRequest.Proof
 }

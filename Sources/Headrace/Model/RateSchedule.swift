@@ -115,7 +115,7 @@ public struct RateSchedule: Sendable, Hashable {
         return entry.bytesPerSecond
     }
 
-    /// Returns the minute of the week, counted from Monday 00:00, for a number that may be outside the week.
+    /// Converts minutes since Monday 00:00, which may be negative or more than a week, to a minute of the week.
     fileprivate static func wrapped(_ minute: Int) -> Int {
         let rest = minute % (7 * minutesOfDay)
         return rest < 0 ? rest + 7 * minutesOfDay : rest

@@ -5,7 +5,7 @@ extension DownloadQueue {
     /// Writes the removals to the journal, then deletes the files and publishes the new states; blocks.
     ///
     /// A crash before the deletion leaves files without a download, but never a download without its bytes. If the
-    /// journal cannot be written, the files are retained, unless they fill the journal's disk.
+    /// journal cannot be written, the files are retained, unless they are on the journal's disk and it is full.
     func carryOut(_ removals: Removals) {
         do throws(DownloadError) {
             try flush()

@@ -33,7 +33,8 @@ struct OpenedRegistry: Sendable {
 extension RegistryBaseDirectories {
     /// Determines the directories to which the paths in a registry are relative.
     ///
-    /// Blocks to resolve links: a stored path means the same file, whichever link leads to the registry's directory.
+    /// Blocks, because it resolves symbolic links, so that a stored path means the same file whichever link leads to
+    /// the registry's directory.
     init(of directory: URL) {
         #if canImport(Darwin)
         let used = RelocatablePath.Base.allCases

@@ -48,7 +48,7 @@ func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: 
     return (UInt64(status.f_bsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
 }
 
-/// Returns the free space, including what the system purges on demand, such as caches and local snapshots.
+/// Returns the free space in bytes, including what the system purges on demand, such as caches and local snapshots.
 func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 {
     #if os(tvOS) || os(watchOS)
     // The system does not report it there, and purges too.
@@ -110,7 +110,7 @@ func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: 
     return (UInt64(status.f_frsize), UInt64(status.f_blocks), UInt64(status.f_bavail))
 }
 
-/// Returns 0, since Linux purges nothing on demand.
+/// Returns 0, so that callers use only the free space: Linux purges nothing on demand.
 func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 { 0 }
 
 func volumeComparison(of directory: String) -> NameComparison { .bytes }

@@ -57,7 +57,8 @@ extension String {
         return String(self[..<start] + self[utf8.index(after: at)...])
     }
 
-    /// The text of a typed URL with `***` between the scheme and the last `@`, since a password may contain `@` too.
+    /// The text of a typed URL with `***` in place of the user and password, which extend to the last `@`, since a
+    /// password may contain `@` too.
     package var withoutCredentials: String {
         guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
         let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""

@@ -22,7 +22,7 @@ final class HostLimiter: Sendable {
         responsive.withLock { $0.contains(url.server) }
     }
 
-    /// Reserves a time for a retry to the URL's host, and returns when the retry may begin.
+    /// Reserves a time for a retry to the URL's host, and returns that time, from which the retry may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {
         retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
@@ -39,7 +39,7 @@ final class HostLimiter: Sendable {
         limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
-    /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether the host has another download.
+    /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether other downloads use the host.
     @discardableResult
     func refused(_ id: DownloadID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
         limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }

@@ -22,10 +22,11 @@ final class ThrottleHandle: Sendable {
         rates.close(id, scopes, connection.withLock { $0 })
     }
 
-    /// The number of bytes that the connection may buffer; `nil` if there is no limit.
+    /// The number of bytes that the connection may buffer; `nil` if no rate limit applies.
     var bufferBytes: Int? { rates.bufferBytes(scopes) }
 
-    /// Waits until bytes may be read, and returns how many; throws `CancellationError` if the task is cancelled.
+    /// Waits until the limits allow reading, and returns how many bytes may be read; throws `CancellationError` if the
+    /// task is cancelled.
     func allowance(of wanted: Int) async throws -> Int {
         while true {
             let grant = connection.withLock { rates.take(wanted, &$0, id, group: group) }

@@ -26,9 +26,9 @@ final class Checkpointer: Sendable {
         state.withLock { $0.syncResult.take() }
     }
 
-    /// Returns whether a sync has succeeded since the last call.
+    /// Removes the result of a successful sync and returns `true`; returns `false` if no result is stored.
     ///
-    /// If a sync failed, throws `failure` and keeps the result for ``takeSyncResult()``.
+    /// If the sync failed, throws `failure` and keeps the result for ``takeSyncResult()``.
     func takeSyncSuccess(orThrow failure: @autoclosure () -> DownloadError) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
             guard state.syncResult != false else { throw failure() }

@@ -48,10 +48,10 @@ extension DownloadTransfer {
         attempts.sources.join(mirrors)
     }
 
-    /// Returns whether a response helps to verify that the received bytes are the whole file; their HTTP/2 body had no
-    /// length.
+    /// Returns whether a response can verify that the received bytes, whose HTTP/2 body had no length, are the whole
+    /// file.
     ///
-    /// If it does not, the next request uses the other version of HTTP; throws if both versions have been tried.
+    /// If not, switches the next request to the other version of HTTP; throws if both versions have been tried.
     func canVerifyEnd(_ verdict: ResponseVerdict, _ attempts: inout TransferState) throws(DownloadError) -> Bool {
         switch verdict {
         case .accept(let body) where body.endsWithStream, .restartFromThisBody(_, let body) where body.endsWithStream:
@@ -238,7 +238,7 @@ private struct Reading {
         return found
     }
 
-    /// Returns the pieces whose bytes have changed on the disk since they were received.
+    /// Reads the received pieces, and returns the ranges of those that have changed on the disk since their arrival.
     mutating func changed(
         _ pieces: ReceivedPieces?,
         fileSize: Int64,

@@ -51,7 +51,8 @@ extension DownloadTransfer {
         record.requested { Requester($0, at: attempts.sources.current, head, environment.configuration) }
     }
 
-    /// Whether this requester may use an existing file if the file is the server's current version.
+    /// Whether an existing file with a matching validator is current for this requester too: a server may send another
+    /// file to each requester.
     private func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
         if kept.lacksRequester { return true }
         guard let fingerprint = kept.version.requester else { return requester.isAnonymous }
@@ -61,8 +62,8 @@ extension DownloadTransfer {
         return fingerprint.matches(requester)
     }
 
-    /// Returns the existing file that a 304 response to this condition confirms; if the response confirms no file,
-    /// returns `nil`, and the next request is unconditional.
+    /// Finishes the download with the existing file that a 304 response to this condition confirms; if the response
+    /// confirms no file, returns `nil` and makes the next request unconditional.
     func unchanged(
         since condition: Precondition?,
         _ head: ResponseHead,
@@ -108,7 +109,8 @@ extension DownloadTransfer {
         return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
     }
 
-    /// Reserves a name if the download may replace the file; returns `false` if another download has reserved the name.
+    /// Reserves a name if the download may replace an existing file of that name; returns `false` if another download
+    /// has reserved it.
     @discardableResult
     func reserveName(_ path: String) -> Bool {
         guard record.requested({ $0.replacement == .overwrite && $0.refetchPolicy != .always }) else { return true }
@@ -116,8 +118,8 @@ extension DownloadTransfer {
         return environment.claims.claim(path, comparedBy: comparison, for: record)
     }
 
-    /// Reserves a name if the download may replace the file; throws `fileExists` if another download has reserved the
-    /// name.
+    /// Reserves a name if the download may replace an existing file of that name; throws `fileExists` if another
+    /// download has reserved it.
     func claim(_ path: String, _ session: PartialDownload) throws(DownloadError) {
         guard !reserveName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
@@ -128,9 +130,10 @@ extension DownloadTransfer {
         )
     }
 
-    /// Returns the file that was complete when an earlier process ended, if it is the requested file, else `nil`.
+    /// Checks a file that was complete when an earlier process ended, and finishes the download with it; returns `nil`
+    /// if it is not the requested file.
     ///
-    /// Removes the resume record.
+    /// Removes the resume record in both cases.
     func result(
         _ path: String,
         _ session: PartialDownload,
@@ -145,7 +148,7 @@ extension DownloadTransfer {
         return isResult ? skipped(path) : nil
     }
 
-    /// Returns whether a file that was complete when an earlier process ended is the requested one.
+    /// Checks whether a file that was complete when an earlier process ended is the requested one.
     private func isRequested(_ path: String, _ attempts: inout TransferState) async throws -> Bool {
         guard let status = try? environment.files.status(path), expectedSize ?? status.size == status.size else {
             return false
@@ -300,6 +303,6 @@ extension DownloadRequest {
             || headers.contains(where: \.isBoundToOrigin)
     }
 
-    /// The conflict policy for an existing file; a file that is kept up to date is replaced.
+    /// The policy for an existing file of the same name: overwrite it with `ifChanged`, else the request's policy.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
 }

@@ -24,7 +24,8 @@ final class ResumeRecordWriter: Sendable {
         var durable = ByteRangeSet()
         /// The pieces of the last record; `nil` before the first record that has any.
         var pieces: ReceivedPieces?
-        /// Whether another thread has written a record since the last call of ``ended()``.
+        /// Whether the transfer does not know the record on the disk, because another thread has written it since the
+        /// last call of ``ended()``.
         var isUnknown = false
         /// Whether a sync has failed; stored, since the kernel reports a failed sync only once and discards the bytes.
         var hasSyncFailed = false
@@ -71,8 +72,8 @@ final class ResumeRecordWriter: Sendable {
         }
     }
 
-    /// Writes the transfer's record, merged with a newer one that another thread may have written; returns whether that
-    /// succeeded.
+    /// Writes the transfer's record, merged with a newer one that another thread may have written; returns whether the
+    /// write succeeded.
     func write(_ record: ControlRecord, _ write: (ControlRecord) throws(SystemError) -> Void) -> Bool {
         state.withLock { state in
             var record = record

@@ -1,6 +1,6 @@
 /// Decides which range a download requests next, and whether it may restart again, across all attempts of a run.
 struct ResumeStrategy: Sendable {
-    /// The maximum number of restarts per run; with some servers, each response has another entity tag and causes one.
+    /// The maximum number of restarts per run: some servers force a restart with a new entity tag in each response.
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
@@ -130,7 +130,7 @@ struct ResumeStrategy: Sendable {
         pendingRestart = reason
     }
 
-    /// Records that the received bytes were discarded; returns `false` after too many restarts.
+    /// Records that the received bytes were discarded; returns `false` after more than ``maxRestarts`` restarts.
     ///
     /// Discarding unverifiable bytes does not count as a restart, because it follows a failure that is counted
     /// elsewhere.

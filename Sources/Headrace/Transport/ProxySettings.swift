@@ -14,7 +14,8 @@ struct ProxySettings: Sendable, Hashable {
     /// Creates settings without a proxy.
     init() {}
 
-    /// Creates the settings from a configuration; reads the proxy variables if the configuration refers to them.
+    /// Creates the settings from a configuration, without a proxy if it sets `allowsAddress`; uses the proxy variables
+    /// if the configuration refers to them.
     init(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
@@ -73,7 +74,7 @@ struct ProxyExceptions: Sendable, Hashable {
 
     private struct Entry: Sendable, Hashable {
         var host: Host
-        /// The port; `nil` for all ports.
+        /// The only port of the host that is excluded from the proxy; `nil` for all ports.
         var port: Int?
     }
 

@@ -16,7 +16,7 @@ struct Columns: Sendable, Equatable {
     private(set) var showsSpeed = false
     private(set) var showsTime = false
 
-    /// Reserves columns in order of importance, then gives the name the width that it needs, and the bar the rest.
+    /// Reserves columns in order of importance, then gives the longest name its width, and the bar what remains.
     init(width: Int, longestName: Int, _ glyphs: Glyphs) {
         self.glyphs = glyphs
         // The last column stays empty, because a character there makes some terminals wrap.

@@ -7,7 +7,7 @@ enum Signals {
     /// The action that a signal requests.
     enum Request: Sendable, Equatable {
         case stop(Int32)
-        /// The process was continued after a stop, so the terminal may show other output.
+        /// Redraw the progress: the process was continued after a stop, and other programs may have written meanwhile.
         case redraw
     }
 
@@ -60,7 +60,7 @@ enum Signals {
         }
     }
 
-    /// Restores SIGQUIT's default action, because the Swift runtime would report it as a crash and continue.
+    /// Restores SIGQUIT's default action, because the Swift runtime would report the signal as a crash and continue.
     static func restoreQuit() {
         if !SignalAction.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }

@@ -32,7 +32,8 @@ struct CookieStore: Sendable {
     private(set) var count = 0
     private var lastNumber: UInt64 = 0
 
-    /// Stores a cookie, replacing the one with the same domain, path and name; an expired cookie only removes that one.
+    /// Stores a cookie, replacing an earlier one with the same domain, path and name; if the new cookie has expired,
+    /// only removes the earlier one.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard cookie.expires ?? .max > now else { return }
@@ -42,7 +43,8 @@ struct CookieStore: Sendable {
         dropExcess(of: cookie.domain)
     }
 
-    /// Stores the valid cookies in a response's `Set-Cookie` fields; over http, none that could hide a secure cookie.
+    /// Stores the valid cookies in a response's `Set-Cookie` fields; ignores a cookie that was sent over http and would
+    /// override a secure cookie.
     mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
         if !fields.isEmpty { removeExpired(at: now) }
         for field in fields {

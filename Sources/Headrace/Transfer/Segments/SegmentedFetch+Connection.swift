@@ -215,8 +215,8 @@ extension SegmentedFetch.State {
 
     /// Records a lost connection; returns `true` if the planner must handle the loss.
     ///
-    /// If the last connection to the only source is lost after it has delivered enough bytes, fails the attempt and
-    /// returns `false`.
+    /// If the last connection to the only source is lost after it has delivered enough bytes not to count as a failed
+    /// connection, fails the attempt and returns `false`.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
@@ -233,7 +233,7 @@ extension SegmentedFetch.State {
 extension SegmentedFetch {
     /// The reason why the planner stopped a connection.
     enum Cause {
-        /// Other connections have delivered the connection's bytes. Reported only if bytes were wasted.
+        /// No problem: other connections have delivered this connection's bytes. Reported only if bytes were wasted.
         case none
         case slow
         /// The connection's source is slower than another source.
