@@ -301,7 +301,7 @@ private struct Node: Sendable {
         rate = newRate
     }
 
-    /// Discards tokens of this node until it and the connections below it have at most one burst.
+    /// Discards tokens of this node until it and the connections below it have at most ``RateLimiter/burst`` in total.
     mutating func trimToBurst() {
         guard let rate else { return }
         tokens = min(tokens, max(0, Self.tokens(rate, for: RateLimiter.burst) - held))

@@ -35,7 +35,7 @@ extension PartialDownload {
         }
     }
 
-    /// Resumes bytes that an earlier transfer of this process received.
+    /// Resumes from the bytes that an earlier transfer of this process received; returns the recovered state.
     private mutating func resumeSuspended(
         _ held: SuspendedPartial,
         _ partial: PartialFile
