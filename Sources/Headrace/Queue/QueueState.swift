@@ -250,7 +250,7 @@ struct QueueState {
         return effects(of: scheduler.tick(at: now))
     }
 
-    /// Records that a download is no longer shown as waiting or running; returns `true` if no download is.
+    /// Records that a download is no longer shown as waiting or running; returns `true` if it was the last one.
     mutating func closed() -> Bool {
         openCount -= 1
         return openCount == 0
