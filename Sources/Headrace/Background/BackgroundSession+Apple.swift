@@ -14,8 +14,8 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
     private struct State {
         var session: URLSession?
         var transfers: BackgroundTransfers?
-        /// Whether the manager of ``transfers`` is not shut down; after a shutdown, ``transfers`` still receives
-        /// delivered files.
+        /// Whether ``transfers`` belongs to a running manager; after the manager's shutdown, ``transfers`` still
+        /// receives delivered files.
         var isConnected = false
         var tasks: [Int: URLSessionTask] = [:]
     }
@@ -45,7 +45,8 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         }
     }
 
-    /// Passes the completion handler of a wake-up to the session's manager, or stores it until there is a manager.
+    /// Passes the completion handler, with which the system woke the app, to the session's manager; stores the handler
+    /// until there is a manager.
     static func woken(_ identifier: String, _ completion: @escaping @Sendable () -> Void) {
         let transfers = shared.withLock { shared in
             let transfers = shared.sessions[identifier]?.state.withLock { $0.isConnected ? $0.transfers : nil }

@@ -17,7 +17,7 @@ struct BackgroundTask: Sendable, Hashable {
     }
 }
 
-/// Identifies a completion handler of a wake-up, so that the state machine does not need the closure.
+/// Identifies a completion handler that the system passed when it woke the app; spares the state machine the closure.
 struct BackgroundHandler: Sendable, Hashable {
     let number: Int
 }

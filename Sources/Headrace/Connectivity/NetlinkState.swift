@@ -1,6 +1,6 @@
 /// The links, addresses and default routes that the kernel has reported, and the network path they form.
 struct NetlinkState: Sendable {
-    /// The kinds of data, requested one after the other because the kernel handles only one request at a time.
+    /// The kinds of data to request, one after the other because the kernel handles only one request at a time.
     enum Kind: UInt16, Sendable, CaseIterable {
         case links = 18  // RTM_GETLINK
         case addresses = 22  // RTM_GETADDR
@@ -43,7 +43,7 @@ struct NetlinkState: Sendable {
         postponed = restart()
     }
 
-    /// Removes and returns the scheduled request; called when no messages are left to read.
+    /// Removes and returns the scheduled request, if any; called when no messages are left to read.
     mutating func drained() -> Question? {
         postponed.take()
     }

@@ -20,7 +20,7 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     /// Whether the server sent `Accept-Ranges: none`.
     var refusesRanges = false
     /// The server's checksum of the whole file, in the form of ``Checksum/description``, which later runs verify too;
-    /// `nil` if no checksum of the server is to be verified.
+    /// `nil` if the server sent no checksum that the library verifies.
     var checksum: String?
     /// `true` if only a checksum of the whole file can show that the received bytes are of one version; else `nil`.
     var isUnverified: Bool?
@@ -102,13 +102,14 @@ extension ResponseHead {
     /// The content codings of the body in lower case, without `identity` and the `none` that some servers send.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 
-    /// Whether a range request can continue a truncated response: ranges are supported, with a strong validator.
+    /// Whether a range request can continue this response if it is truncated: the server supports ranges and has
+    /// sent a strong validator.
     var isResumable: Bool {
         guard status == 206 || acceptsRanges == true else { return false }
         return EntityValidator(of: RepresentationMetadata(of: self, totalBytes: nil)) != nil
     }
 
-    /// Whether `Accept-Ranges` allows byte ranges (RFC 9110, section 14.3); `nil` if it has neither `bytes` nor `none`.
+    /// `true` if `Accept-Ranges` lists `bytes`, `false` if it lists only `none`, else `nil` (RFC 9110, section 14.3).
     ///
     /// The field is only a hint: a server may still ignore `Range`.
     var acceptsRanges: Bool? {

@@ -14,7 +14,7 @@ package struct ResponseHead: Sendable, Hashable {
     }
     /// Whether the protocol is HTTP/2 or later, in which the end of the stream marks the end of the body.
     package let isMultiplexed: Bool
-    /// For a 401, the scheme of the rejected login in lower case; `nil` if the request had no login.
+    /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
     /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
     var login: Credential?

@@ -161,7 +161,8 @@ struct MetalinkReader {
 
     // MARK: Elements
 
-    /// Reads the start tag of the next child element in the Metalink namespace; `nil` at the end of the open element.
+    /// Reads the next start tag of a child element in the Metalink namespace; returns its name and attributes, or `nil`
+    /// at the end of the open element.
     private mutating func nextChild() throws(Failure) -> (String, [XMLReader.Name: String])? {
         while let event = try xml.next() {
             switch event {

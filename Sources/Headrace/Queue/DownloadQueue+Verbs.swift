@@ -277,7 +277,7 @@ extension DownloadQueue {
 
     /// Processes the outcome of a transfer.
     ///
-    /// Returns a download that the same task must run next; `nil` if none may start or the task is cancelled.
+    /// Returns the download that the transfer's task must run next; `nil` if none may start or the task is cancelled.
     func ended(_ record: DownloadRecord, _ outcome: TransferOutcome, taskIsCancelled: Bool) -> Run? {
         let now = clock.now()
         var effects = state.withLock { $0.ended(record.id, outcome, at: now) }

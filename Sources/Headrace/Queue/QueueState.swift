@@ -92,8 +92,8 @@ struct QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
     /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
-    /// them. An addition with the `id` of an active download only merges its expected size and hashes; with the `id` of
-    /// an ended download, it is ignored unless it expects more than that download did.
+    /// them. An addition with the `id` of an active download only merges its expected size and hashes. An addition with
+    /// the `id` of an ended download is ignored unless it adds an expected size or hash.
     ///
     /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     mutating func add(
@@ -150,7 +150,8 @@ struct QueueState {
     }
 
     /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
-    /// provider, and the expected sizes and hashes of both requests agree; pauses it if that request starts paused.
+    /// provider, and the expected sizes and hashes of both requests agree; pauses the failed download if the request of
+    /// `record` starts paused.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)
@@ -249,7 +250,7 @@ struct QueueState {
         return effects(of: scheduler.tick(at: now))
     }
 
-    /// Records that a download is no longer shown as waiting or running; returns `true` if no download is.
+    /// Records that a download is no longer shown as waiting or running; returns `true` if it was the last one.
     mutating func closed() -> Bool {
         openCount -= 1
         return openCount == 0
@@ -294,7 +295,7 @@ struct QueueState {
         }
     }
 
-    /// Whether no other download uses the partial file or may resume from it.
+    /// Whether a download's partial file may be removed: no other download uses it or may resume from it.
     private func mayRemovePartial(of record: DownloadRecord) -> Bool {
         let (path, id) = (record.names.partialPath, record.id)
         if let owner = removals.owner(of: path) { return owner == id }

@@ -7,7 +7,7 @@ struct RestoredQueue: Sendable {
         var id: DownloadID
         var request: DownloadRequest
         var names: DestinationPaths
-        /// The request as it was saved, if it had secrets, which are never saved; otherwise `nil`.
+        /// The request as it was saved, without its secrets; `nil` if the request had no secrets.
         var withoutSecrets: RegistryRequest?
         var state: DownloadState
         var file: FinishedFile?

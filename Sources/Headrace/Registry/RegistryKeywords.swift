@@ -30,7 +30,7 @@ enum RegistryStateName: String {
 /// The keywords for the state of a background task.
 enum RegistryBackground: String {
     case started
-    /// Followed by the time and the resume data in base64.
+    /// Stopped with resume data; followed by the time of the data and the data in base64.
     case resume
 }
 

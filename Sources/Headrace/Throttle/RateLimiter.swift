@@ -102,7 +102,7 @@ struct RateLimiter: Sendable {
         remove(slot)
     }
 
-    /// Requests up to `wanted` bytes for a connection.
+    /// Requests up to `wanted` bytes for a connection; returns the number granted, or the time of the next request.
     mutating func take(_ wanted: Int, for connection: Connection, at now: Duration) -> Grant {
         let slot = slot(of: connection)
         guard isLimited(slot) else {
@@ -135,7 +135,7 @@ struct RateLimiter: Sendable {
 
     // MARK: The flow
 
-    /// Adds the tokens for the time since the last flow, and distributes them.
+    /// Adds to each limit the tokens for the time since the last call, and distributes tokens to waiting connections.
     private mutating func flow(at now: Duration) {
         let elapsed = min(now - lastFlow, Self.longestFlow) / .seconds(1)
         lastFlow = max(now, lastFlow)
@@ -301,7 +301,7 @@ private struct Node: Sendable {
         rate = newRate
     }
 
-    /// Discards tokens of this node until it and the connections below it have at most one burst.
+    /// Discards tokens of this node until it and the connections below it have at most ``RateLimiter/burst`` in total.
     mutating func trimToBurst() {
         guard let rate else { return }
         tokens = min(tokens, max(0, Self.tokens(rate, for: RateLimiter.burst) - held))

@@ -12,7 +12,7 @@ final class DestinationReservations: Sendable {
         var name: Name
         /// The download that made the reservation.
         ///
-        /// If a later download takes over its partial file, this download must no longer release the reservation.
+        /// If a later download takes over the partial file, this download must no longer release its reservation.
         var download: DownloadID
     }
 
@@ -25,8 +25,8 @@ final class DestinationReservations: Sendable {
 
     private let state = Locked(State())
 
-    /// Reserves a path for a download and releases the download's previous one; returns `false` if another has the
-    /// path.
+    /// Reserves a path for a download and releases its previous reservation; returns `false` if another download has
+    /// reserved the path.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
         return state.withLock { state in

@@ -14,7 +14,7 @@ extension PartialDownload {
     ///
     /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
     /// file with attributes.
-    /// - Returns: The validator to store in the registry instead, if the file system has no extended attributes.
+    /// - Returns: The validator to store in the registry if the file system has no extended attributes; else `nil`.
     func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in

@@ -35,7 +35,7 @@ extension PartialDownload {
         }
     }
 
-    /// Resumes bytes that an earlier transfer of this process received.
+    /// Resumes from the bytes that an earlier transfer of this process received; returns the recovered state.
     private mutating func resumeSuspended(
         _ held: SuspendedPartial,
         _ partial: PartialFile
@@ -122,7 +122,7 @@ extension PartialDownload {
         return (try? files.found(written, durable: durable, in: file, size: size)) == written
     }
 
-    /// Returns the state for a missing partial file: `.discarded` if its resume record claims bytes, else `.nothing`.
+    /// Returns the state for a missing partial file: `.discarded` if its resume record lists bytes, else `.nothing`.
     private func lostPartial(_ contents: RecordFile.Contents) -> RecoveredState {
         guard case .record(let record) = contents, record.state == .receiving,
             record.url == url.identity, !record.written.isEmpty, !isSetAside(record)

@@ -12,7 +12,7 @@ enum Completions {
         case file
         case directory
         case words([String])
-        /// Free text, for which the shell offers nothing.
+        /// Free text, for which the shell offers no completions.
         case text
     }
 

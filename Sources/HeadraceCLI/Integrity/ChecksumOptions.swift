@@ -61,7 +61,7 @@ extension GetOptions {
             .first { name.contains($0.0) }?.1
     }
 
-    /// Downloads a checksum file with the command's settings, and returns the content.
+    /// Downloads the checksum file from the URL `text` with the command's settings, and returns its content.
     private func fetch(_ text: String) async throws -> [UInt8] {
         guard let url = URL(string: text) else {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")

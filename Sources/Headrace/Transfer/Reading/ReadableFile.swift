@@ -103,7 +103,7 @@ struct ReadableFile: Sendable {
         return .read(Read(range: available, path: path, proof: proof, generation: generation))
     }
 
-    /// Records that a reader has read `count` bytes; returns whether they may be delivered.
+    /// Records that a reader has read `count` bytes; returns whether the bytes are valid and may be delivered.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
@@ -117,8 +117,8 @@ struct ReadableFile: Sendable {
         return count > 0
     }
 
-    /// Records that the file was missing or a different one when it was read: it was renamed to its final name, or
-    /// removed.
+    /// Records that the file at the path of a read was missing or a different one: the downloaded file was renamed to
+    /// its final name, or removed.
     mutating func strayed(_ read: Read, by id: ReaderID) {
         guard read.generation == generation, read.path == path, read.proof == proof else { return }
         readers[id]?.isFileMissing = true

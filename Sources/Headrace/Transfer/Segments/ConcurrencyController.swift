@@ -25,7 +25,8 @@ struct ConcurrencyController: Sendable {
     private var hold = ConcurrencyController.firstHold
 
     private enum Phase {
-        /// Waiting until this time for new connections to reach their full speed; `nil` while some are still silent.
+        /// Waiting until this time for new connections to reach their full speed; the time is `nil` until all of them
+        /// receive bytes.
         case settling(until: Duration?)
         case measuring(since: Duration, bytes: Int64)
         case holding(until: Duration)
@@ -33,7 +34,7 @@ struct ConcurrencyController: Sendable {
 
     private static let settling = Duration.milliseconds(100)
     private static let measuring = Duration.milliseconds(500)
-    /// The measuring time if the gain is clear, and for the first measurement, which is only compared with later ones.
+    /// The measuring time that suffices if the gain is clear, or if there is no previous measurement to compare with.
     private static let shortMeasuring = Duration.milliseconds(100)
     /// The minimum fraction of the ideal gain for which a short measurement suffices.
     private static let clearGain = 0.6
