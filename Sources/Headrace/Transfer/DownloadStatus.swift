@@ -148,14 +148,14 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended or a state with a higher sequence number is set; if the task is cancelled,
-    /// returns at once unless `evenIfCancelled` is `true`.
+    /// Waits until the download has ended or a state with a higher sequence number is set; if the calling task is
+    /// cancelled, returns at once unless `evenIfCancelled` is `true`.
     func waitForEnd(orStateAfter sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > sequence }
     }
 
-    /// Waits until a state with a higher sequence number is set; if the task is cancelled, returns at once unless
-    /// `evenIfCancelled` is `true`.
+    /// Waits until a state with a higher sequence number is set; if the calling task is cancelled, returns at once
+    /// unless `evenIfCancelled` is `true`.
     func waitForState(after sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > sequence }
     }

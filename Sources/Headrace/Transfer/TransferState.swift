@@ -39,8 +39,8 @@ struct TransferState: Sendable {
     private(set) var isHastened = false
     /// The error of the last attempt in this run; `nil` if it did not fail.
     var lastFailure: DownloadError?
-    /// The failure that will be retried but whose retry was not yet delayed by the host's limit on retries; `nil` if
-    /// there is none.
+    /// A failure that will be retried, but for which the host's limit on retries was not yet checked; `nil` if there
+    /// is none.
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy

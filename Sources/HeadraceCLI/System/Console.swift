@@ -41,7 +41,7 @@ struct Console: Sendable {
         }
     }
 
-    /// Writes the final lines of a command, and returns the exit status: `disk` if they could not be written.
+    /// Writes the final lines of a command, and returns the exit status: `disk` if the write failed.
     func print(_ lines: [String]) -> ExitCode {
         write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
     }
