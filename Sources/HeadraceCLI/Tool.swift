@@ -22,7 +22,7 @@ struct Tool {
         Console.exit(status)
     }
 
-    /// Throws if an argument is not UTF-8, because Swift's repaired string would name another file.
+    /// Throws if an argument is not UTF-8: Swift would replace the invalid bytes, and the text would name another file.
     private static func checkEncoding(_ arguments: [[UInt8]]) throws(UsageError) {
         for (index, argument) in arguments.enumerated() where String(validating: argument, as: UTF8.self) == nil {
             // Only the number is reported: the argument may be a secret.
@@ -62,7 +62,7 @@ enum Invocation {
     case version
     case verb(Verb, ParsedArguments)
 
-    /// Commands as other tools name them, with the words of this tool that replace them.
+    /// The words by which other tools call a command, each with this tool's words for the same command.
     private static let aliases: [(words: [String], replacement: [String])] = [
         (["version"], ["--version"]), (["queue", "ls"], ["queue", "list"]), (["queue", "rm"], ["queue", "remove"]),
     ]

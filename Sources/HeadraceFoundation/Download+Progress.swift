@@ -73,7 +73,7 @@ extension Progress {
 
     /// Sets the completed and the total unit count.
     ///
-    /// The counts are never equal in between, because a parent would then count its child as complete.
+    /// The counts must not be equal before both are set, or a parent would count its child as complete.
     private func count(_ completed: Int64, of total: Int64?) {
         completedUnitCount = min(completedUnitCount, completed, (total ?? .max) - 1)
         totalUnitCount = total ?? -1

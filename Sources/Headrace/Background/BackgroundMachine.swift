@@ -52,7 +52,7 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of the last wake-up; the app may pass its handler only afterwards.
+    /// Whether all events of the last wake-up were reported; stored because the app may pass its handler after them.
     private var hasReportedAll = false
     private var hadHandler = false
 
@@ -315,7 +315,7 @@ struct BackgroundMachine: Sendable {
         return effects + [.make(id, from: data)]
     }
 
-    /// Whether a download still needs the result of a task, which may be of an earlier process.
+    /// Whether a task, possibly created by an earlier process, may end the fetch of its download.
     private func mayEnd(_ task: BackgroundTask, _ status: Status) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }
@@ -331,7 +331,7 @@ struct BackgroundMachine: Sendable {
         return [.cancel(other)]
     }
 
-    /// Handles a task that completed without a file or resume data, so its bytes are lost.
+    /// Handles the loss of a task's bytes: the task completed with neither a file nor resume data.
     private mutating func lost(
         _ id: ID,
         _ status: Status,

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The networks that a download may use, and whether it needs one.
+/// The networks that a download may use, and whether the download needs a network at all.
 struct NetworkRequirement: Sendable, Hashable {
     var policy = DownloadRequest.NetworkPolicy.any
     /// Whether the download's host is this machine, which is reachable without a network.

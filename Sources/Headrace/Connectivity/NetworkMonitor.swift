@@ -3,10 +3,10 @@
 ///     for await path in NetworkMonitor().paths { print(path?.isUp ?? true) }
 ///
 /// On Linux, the kernel reports links, addresses and routes (`rtnetlink`); on Apple platforms, `NWPathMonitor` reports paths.
-/// On Linux, the path is up if a running interface has a default route or, if none has, an address that is not link-local; for
-/// the latter, bridges do not count.
+/// On Linux, the path is up if a running interface has a default route. Without any default route, the path is up if a
+/// running interface other than a bridge has an address that is not link-local.
 public final class NetworkMonitor: Sendable {
-    /// The state shared with the observer, so that the observer does not keep the monitor alive.
+    /// The monitor's state; the observer references it instead of the monitor, so that the monitor can be released.
     private final class Cell: Sendable {
         struct State {
             var path: NetworkPath?

@@ -10,7 +10,7 @@ final class NetworkPathObserver: Sendable {
         var isOver = false
     }
 
-    /// The state of the thread; separate, so that the thread does not keep the observer alive.
+    /// The observer's state; the thread references it instead of the observer, so that the observer can be released.
     private final class Core: Sendable {
         /// The size of the receive buffer in bytes: the most that the kernel sends at once.
         private static let bufferBytes = 32 << 10

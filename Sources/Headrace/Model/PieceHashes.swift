@@ -45,7 +45,7 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Whether a file of this size, in bytes, agrees with the number of pieces and with ``fileSize``, if known.
+    /// Whether a file of this size in bytes has ``count`` pieces; `false` if ``fileSize`` is known and differs.
     func fit(fileSize: Int64) -> Bool {
         guard self.fileSize ?? fileSize == fileSize else { return false }
         let whole = Int64(count - 1).multipliedReportingOverflow(by: length)

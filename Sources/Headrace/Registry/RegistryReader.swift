@@ -9,7 +9,7 @@ struct RegistryReader {
 
     private(set) var snapshot = RegistrySnapshot()
     private(set) var findings = RegistryDiagnostics()
-    /// The length of the complete lines from the start; the bytes after them are torn.
+    /// The total length of the complete lines read so far; the bytes after these lines belong to an incomplete one.
     private(set) var goodBytes: Int64 = 0
     /// The number of records in the lines read so far, including dead records, which later ones have replaced.
     private(set) var recordCount = 0
@@ -17,7 +17,7 @@ struct RegistryReader {
     private var bytesRead: Int64 = 0
     /// The number of the current line, from 1.
     private var number = 1
-    /// The start of the current line, up to one byte more than the maximum length.
+    /// The bytes read so far of the current line, at most one more than the maximum length of a line.
     private var lineStart: [UInt8] = []
     private var lineStartBytes = 0
 
@@ -42,7 +42,8 @@ struct RegistryReader {
         bytesRead += Int64(bytes.count)
     }
 
-    /// Finishes reading; the bytes after the last newline are a line if their checksum is correct, and otherwise torn.
+    /// Finishes reading; processes the bytes after the last newline as a line if their checksum is correct, and
+    /// otherwise reports them as torn.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

@@ -9,11 +9,11 @@ struct CheckpointPolicy: Sendable {
     typealias Durability = DownloadConfiguration.Durability
 
     enum Stop: Sendable {
-        /// The same process will retry or continue the download.
+        /// A stop after which the same process will retry or continue the download.
         case keeping
-        /// The download was paused, has failed or was shut down, and may be resumed after a reboot.
+        /// A stop because of a pause, a failure or a shutdown; the download may be resumed after a reboot.
         case leaving
-        /// The file is complete, and is renamed to its final name after the last action.
+        /// A stop because the file is complete; it is renamed to its final name after the last action.
         case finishing
     }
 
@@ -55,6 +55,7 @@ struct CheckpointPolicy: Sendable {
     private var lastSync: Duration
     private var unsyncedBytes: Int64
 
+    /// Creates the policy for one transfer of a download.
     /// - Parameters:
     ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
     ///   - written: The trusted ranges of an earlier record; if not empty, a record is on disk.

@@ -47,7 +47,7 @@ final class DownloadStatus: Sendable {
         var state: DownloadState
         /// The sequence number of ``state``; a state that arrives with the same or a lower number is ignored.
         var sequence: UInt64 = 0
-        /// `nil` until the download starts or is observed, as for most downloads of a long queue.
+        /// The progress, history and observers; `nil` until the download starts or is observed, which saves memory.
         var activity: Activity?
 
         var progress: DownloadProgress { activity?.progress ?? DownloadProgress() }
@@ -82,10 +82,10 @@ final class DownloadStatus: Sendable {
 
     /// Publishes an event and sets the state.
     ///
-    /// A state is ignored if its sequence number is not higher than the present one; `nil` leaves the state unchanged.
+    /// A state is ignored unless its sequence number exceeds that of the current state; `nil` changes no state.
     ///
-    /// A finished, failed or cancelled download may enter another state; only streams created afterwards show it. -
-    /// Parameters:
+    /// A finished, failed or cancelled download may enter another state; only streams created afterwards show it.
+    /// - Parameters:
     ///   - state: The state.
     ///   - event: The event.
     ///   - sequence: The sequence number of the state: the highest one wins, in whatever order the states arrive.
@@ -133,7 +133,7 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Publishes that no received bytes are left, even if the download has ended.
+    /// Resets the progress to zero received bytes and publishes it, even if the download has ended.
     func forgetBytes() {
         storage.withLock { storage in
             storage.activity?.change { $0 = DownloadProgress(totalBytes: $0.totalBytes) }
@@ -148,14 +148,14 @@ final class DownloadStatus: Sendable {
         }
     }
 
-    /// Waits until the download has ended or a state with a higher sequence number is set; if the task is cancelled,
-    /// returns at once unless `evenIfCancelled` is `true`.
+    /// Waits until the download has ended or a state with a higher sequence number is set; if the calling task is
+    /// cancelled, returns at once unless `evenIfCancelled` is `true`.
     func waitForEnd(orStateAfter sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $0.isEnded || $1 > sequence }
     }
 
-    /// Waits until a state with a higher sequence number is set; if the task is cancelled, returns at once unless
-    /// `evenIfCancelled` is `true`.
+    /// Waits until a state with a higher sequence number is set; if the calling task is cancelled, returns at once
+    /// unless `evenIfCancelled` is `true`.
     func waitForState(after sequence: UInt64, evenIfCancelled: Bool) async {
         await wait(evenIfCancelled) { $1 > sequence }
     }

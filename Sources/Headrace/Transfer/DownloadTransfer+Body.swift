@@ -11,7 +11,7 @@ extension DownloadTransfer {
     ///
     /// Returns `nil` if bytes are still missing and must be requested.
     ///
-    /// Throws a ``RestartReason`` if repeated bytes differ from the received ones.
+    /// Throws a ``RestartReason`` if the server sent bytes again and they differ from those received before.
     func fetch(
         _ response: Response,
         _ body: inout ResponseBody,
@@ -126,7 +126,8 @@ extension DownloadTransfer {
         attempts.meter.correct(to: session.held.count)
     }
 
-    /// Writes the body to the disk, with concurrent syncs; returns `true` if it stopped early for a reader.
+    /// Writes the body to the disk, with concurrent syncs; returns `true` if it stopped before the end of the body
+    /// to request a reader's bytes first.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,
@@ -169,8 +170,8 @@ extension DownloadTransfer {
         }
     }
 
-    /// Writes the body to the disk, and passes due actions to `checkpoint`; returns `true` if it stopped early for a
-    /// reader.
+    /// Writes the body to the disk, and passes due actions to `checkpoint`; returns `true` if it stopped before the end
+    /// of the body to request a reader's bytes first.
     private func write(
         _ body: inout ResponseBody,
         _ accepted: BodyPlacement,

@@ -8,6 +8,7 @@ struct MismatchNames {
     private var first: String?
     private var others: NumberedNames
 
+    /// Creates the sequence of names for a file.
     /// - Parameters:
     ///   - finalPath: The path that the file would have if it were correct.
     ///   - names: The paths of the download.
@@ -67,8 +68,8 @@ extension PartialDownload {
         return saved
     }
 
-    /// Whether the process ended after ``setAside(for:mayUse:)`` renamed the partial file of this record, and before it
-    /// removed the record.
+    /// Whether an earlier process ended after ``setAside(for:mayUse:)`` renamed the partial file of this record, and
+    /// before that process removed the record.
     func isSetAside(_ record: ControlRecord) -> Bool {
         let finalPath = names.knownPath ?? names.directory + "/" + record.fileName
         var candidates = MismatchNames(finalPath, names)

@@ -92,7 +92,7 @@ final class TransferEnvironment: Sendable {
         return settled.map { clock.now() < $0 } ?? false
     }
 
-    /// Decides which requests the network currently permits.
+    /// The rules that decide which downloads may run on the current network path.
     var gate: NetworkAdmission {
         NetworkAdmission(waitsForConnectivity: configuration.waitsForConnectivity, path: network.path)
     }

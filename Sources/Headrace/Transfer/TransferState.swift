@@ -11,7 +11,7 @@ struct TransferState: Sendable {
         case several
         /// The bytes must be requested in one range at a time, each for the first missing bytes.
         case one
-        /// The bytes must be requested in one range that extends to the end of the file.
+        /// The bytes must not be divided: they must be requested in one range that extends to the end of the file.
         case none
 
         mutating func lower() {
@@ -39,8 +39,8 @@ struct TransferState: Sendable {
     private(set) var isHastened = false
     /// The error of the last attempt in this run; `nil` if it did not fail.
     var lastFailure: DownloadError?
-    /// A failure that will be retried, if the host's limit on retries was not yet applied to the retry; otherwise
-    /// `nil`.
+    /// A failure that will be retried, but for which the host's limit on retries was not yet checked; `nil` if there
+    /// is none.
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy
@@ -48,8 +48,8 @@ struct TransferState: Sendable {
     var verification: Verification
     /// The final path and the URL that were last published for a response.
     var reportedFile: (path: String, url: URL)?
-    /// The final path according to the origin's response, if the response advertised mirrors; their responses do not
-    /// change the path.
+    /// The final path according to the origin's response, if the response advertised mirrors; responses of
+    /// mirrors do not change the path.
     var originPath: String?
     var sources: SourceList
     /// The number of body bytes received from the network, including unusable ones.
@@ -175,7 +175,7 @@ struct TransferState: Sendable {
         isHastened = due > now
     }
 
-    /// Counts a response with an unusable body; returns `false` after too many of them.
+    /// Counts a response with an unusable body; returns whether to repeat the request: `false` after too many.
     mutating func mayRequestAgain() -> Bool {
         unusableResponses += 1
         return unusableResponses <= ResumeStrategy.maxRestarts

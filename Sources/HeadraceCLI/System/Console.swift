@@ -12,7 +12,7 @@ struct Console: Sendable {
 
     /// Writes the text, and returns `false` if not all of it could be written.
     ///
-    /// The first failed write to standard output is reported, unless it is a pipe without a reader.
+    /// The first failed write to standard output is reported, unless standard output is a pipe without a reader.
     @discardableResult
     func write(_ text: String) -> Bool {
         var text = text
@@ -41,7 +41,7 @@ struct Console: Sendable {
         }
     }
 
-    /// Writes the final lines of a command, and returns its exit status.
+    /// Writes the final lines of a command, and returns the exit status: `disk` if the write failed.
     func print(_ lines: [String]) -> ExitCode {
         write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
     }

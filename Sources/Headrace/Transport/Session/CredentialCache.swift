@@ -1,4 +1,4 @@
-/// The known credentials of each origin, and whether one is being requested from the provider; performs no I/O.
+/// The known credentials of each origin, and whether a provider request is in progress; performs no I/O.
 ///
 /// For each origin, at most one provider request is in progress; other transfers wait for its result.
 struct CredentialCache: Sendable {
