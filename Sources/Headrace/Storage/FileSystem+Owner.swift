@@ -8,8 +8,8 @@ extension FileSystem {
     /// in the folder get.
     ///
     /// Another user may have forged the file, since the names and formats of partial files and resume records are
-    /// public. The folder's owner is trusted, since that user can replace any file in the folder anyway. Throws if the
-    /// owner cannot be determined.
+    /// public. The folder's owner is trusted, since that user can replace any file in the folder anyway, except
+    /// ``unknownOwner``, which may stand for many users. Throws if the owner cannot be determined.
     func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.

@@ -57,7 +57,7 @@ package struct FileSystem: Sendable {
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Returns the number of bytes that this user can still write to the file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
-    /// Like ``freeSpace``, plus the space that the system can purge on demand; slower. Always returns 0 on Linux.
+    /// Like ``freeSpace``, plus the space that the system can purge on demand; slower, and always 0 on Linux.
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
