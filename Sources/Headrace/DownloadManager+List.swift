@@ -3,8 +3,9 @@ import HeadracePlatform
 /// Operations on many downloads. Each is atomic: no selected download starts while the operation is applied.
 ///
 /// Operations that stop downloads return only when those downloads have stopped, even if the calling task is cancelled.
-/// Exception: called from a download's own hook, such as ``RetryPolicy/decide``, or from a task that the hook started,
-/// they do not wait for that download; if it is among those stopped, they stop waiting for the others too.
+/// Exception: an operation that is called from a download's own hook, such as ``RetryPolicy/decide``, or from a task
+/// that the hook started, does not wait for that download; if the operation stops that download, it also stops waiting
+/// for the others.
 extension DownloadManager {
     /// Returns the downloads of a selection, in queue order.
     /// - Parameter selection: The downloads to return.
@@ -91,7 +92,8 @@ extension DownloadManager {
     /// Each access returns a new stream. A reader that is more than a thousand events behind misses the oldest.
     public nonisolated var events: AsyncStream<Event> { queue.observers.events() }
 
-    /// Snapshots of the whole queue in order: one now, then at most ten per second as it changes, until the manager is shut down.
+    /// Snapshots of the whole queue in order: one now, then at most ten per second as it changes, until the manager is
+    /// shut down.
     ///
     /// Each access returns a new sequence. A slow reader gets the latest snapshot.
     public nonisolated var snapshots: some AsyncSequence<[DownloadSnapshot], Never> & Sendable {
@@ -100,7 +102,8 @@ extension DownloadManager {
 
     /// The combined progress of a group: one value now, then at most ten per second as it changes.
     ///
-    /// The sequence finishes when no download of the group is waiting, running or paused, and when the manager is shut down.
+    /// The sequence finishes when no download of the group is waiting, running or paused, or when the manager is shut
+    /// down.
     /// - Parameter group: The name of the group; see ``DownloadRequest/group``.
     /// - Returns: A new sequence.
     public nonisolated func progress(

@@ -35,7 +35,7 @@ enum NetlinkMessage: Sendable, Hashable {
     case linkGone(Int32)
     case address(Address)
     case addressGone(Address)
-    /// A new route; `replaces` is `true` if it replaces the existing ones of the same family and metric.
+    /// A new route; `replaces` is `true` if the route replaces existing routes of the same family and metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
     /// The response to the request with this number is complete; `isWhole` is `false` if the data changed while the
@@ -175,7 +175,7 @@ struct NetlinkBytes: Sendable {
         return NetlinkBytes(bytes[start..<start + count])
     }
 
-    /// Returns the bytes after the first `count`, which is rounded up to a multiple of four.
+    /// Drops the first `count` bytes, rounded up to a multiple of four, and returns the remaining bytes.
     func dropping(_ count: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.dropFirst((count + 3) & ~3))
     }

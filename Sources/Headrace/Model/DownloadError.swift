@@ -253,7 +253,7 @@ extension DownloadError {
         public static let digestUnavailable = Code(.digestUnavailable)
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code(.timedOut)
-        /// Another download writes this partial file, or another manager uses this registry or background session.
+        /// Another download writes to the partial file, or another manager uses the registry or the background session.
         public static let busy = Code(.busy)
         /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code(.diskFull)

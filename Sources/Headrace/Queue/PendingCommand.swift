@@ -25,7 +25,7 @@ struct PendingCommand: Sendable {
 struct CommandConflicts {
     private let bases: RegistryBaseDirectories
     private var ids: Set<UInt64> = []
-    /// The partial-file paths of these downloads, used to detect conflicting additions.
+    /// The partial-file paths of the pending commands' downloads, used to detect conflicting additions.
     private var partialPaths: Set<String> = []
 
     init(_ ends: [PendingCommand], bases: RegistryBaseDirectories) {
@@ -47,7 +47,7 @@ struct CommandConflicts {
         insert(command.ids.lazy.compactMap { list[DownloadID(rawValue: $0)] })
     }
 
-    /// Whether a command refers to one of these downloads, or adds a download with the same partial file.
+    /// Whether a command refers to a download of a pending command, or adds a download with the same partial file.
     func isTouched(by command: RegistryCommand) -> Bool {
         guard !ids.isEmpty else { return false }
         return command.ids.contains(where: ids.contains) || paths(of: command).contains(where: partialPaths.contains)

@@ -12,7 +12,7 @@ struct RegistryRequest: Sendable, Hashable {
 
     /// The URL to download, without user and password.
     let url: String
-    /// Other URLs of the file; those with a user or a password are not saved.
+    /// Alternative URLs of the file; those with a user or a password are not saved.
     var mirrors: [String] = []
     /// Whether the requested URL had a user or password; neither is saved.
     private(set) var withholdsUser: Bool

@@ -81,8 +81,8 @@ struct RegistryStore: Sendable {
 
     /// Appends changes; if it throws, none of them is in the journal.
     ///
-    /// With `syncing`, the file is then synced once, for these and all earlier changes; if this queue does not sync its
-    /// changes, `always` is needed as well.
+    /// With `syncing`, the file is synced once after the append, for these and all earlier changes; a queue that does
+    /// not sync its changes requires `always` as well.
     mutating func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool,
@@ -136,7 +136,7 @@ struct RegistryStore: Sendable {
         return try writeAll(&lines, to: file, at: size)
     }
 
-    /// Truncates the lines of a failed append, so that a later run does not read changes that were not recorded.
+    /// Removes the lines of a failed append, so that a later run does not read changes that were not recorded.
     private mutating func cutTail(of file: Int32) {
         if (try? calls.truncate(file, size)) != nil { hasTornTail = false }
     }

@@ -4,12 +4,12 @@ extension FileSystem {
     /// The owner that Linux reports for users that are not mapped in the process's user namespace.
     private static let unknownOwner: UInt32 = 65_534
 
-    /// Whether a file belongs to a user other than this one, the folder's owner, and the owner that new files there
-    /// get.
+    /// Whether the owner of a file is neither this process's user, nor the folder's owner, nor the owner that new files
+    /// in the folder get.
     ///
-    /// That user may have forged the file, since the names and formats of partial files and resume records are public.
-    /// The folder's owner is trusted, since the owner can replace any file in it anyway. Throws if the owner cannot be
-    /// determined.
+    /// Another user may have forged the file, since the names and formats of partial files and resume records are
+    /// public. The folder's owner is trusted, since that user can replace any file in the folder anyway, except
+    /// ``unknownOwner``, which may stand for many users. Throws if the owner cannot be determined.
     func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.
@@ -18,8 +18,8 @@ extension FileSystem {
         return try ownerOfNew(at: path) != owner
     }
 
-    /// Creates a file beside `path`, removes it, and returns its owner; `nil` for this user, or if creating it is
-    /// denied.
+    /// Creates a file beside `path`, removes it, and returns its owner; `nil` if the owner is this user, or if creating
+    /// the file is denied.
     ///
     /// The owner is another user if a file server maps users, as NFS does with root.
     private func ownerOfNew(at path: String) throws(SystemError) -> UInt32? {

@@ -57,7 +57,7 @@ package struct FileSystem: Sendable {
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Returns the number of bytes that this user can still write to the file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
-    /// Like ``freeSpace``, but includes space that the system purges on demand; slower, and 0 if it purges nothing.
+    /// Like ``freeSpace``, plus the space that the system can purge on demand; slower, and always 0 on Linux.
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
@@ -261,7 +261,7 @@ extension FileStatus {
 }
 
 extension FileSystem {
-    /// The chunk size for reading a complete file.
+    /// The chunk size in bytes for reading a complete file.
     static let readBytes = 512 << 10
 
     /// Opens a file for reading only.

@@ -163,7 +163,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Returns the written ranges of an earlier run that the file still contains, and records the holes among its
+    /// Returns the ranges written by an earlier run that the file still contains, and records the holes in that run's
     /// durable ranges for ``intact(_:)``; see ``FileSystem/found(_:durable:in:size:)``.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
         try DownloadError.storage("\(path) could not be checked for lost data") { () throws(SystemError) in
@@ -265,7 +265,7 @@ final class PartialFile: Sendable {
 
     /// Copies the access control list of the replaced file, if that file has one.
     ///
-    /// Returns `false` if the copy failed, or if only this file has a list, which may grant access to other users.
+    /// Returns `false` if the copy failed, or if only the partial file has a list, which may grant access to others.
     private func copyAccessList(of other: String) -> Bool {
         // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }

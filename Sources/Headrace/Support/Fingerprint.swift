@@ -53,7 +53,7 @@ struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     /// The suffix of a partial file's name, such as `.0123456789abcdef.part`.
     var suffix: String { ".\(self)" + ReservedFileNames.partialSuffix }
 
-    /// Whether a lower-case file name ends like the name of a partial file.
+    /// Whether a lower-case file name ends with a fingerprint and `.part`, as the name of a partial file does.
     static func isAtEnd(of name: Substring) -> Bool {
         let parts = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count > 2 && parts[parts.count - 1].elementsEqual("part".utf8)

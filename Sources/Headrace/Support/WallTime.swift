@@ -3,7 +3,7 @@ import HeadracePlatform
 /// The wall clock, for values that are stored or compared with a date, such as start times, cookies and the order of
 /// commands; rate schedules use ``LocalTime``.
 enum WallTime {
-    /// The time from now until a date; zero if the date has passed, and at most about a hundred years.
+    /// Returns the time from now until a date; zero if the date has passed, and at most about a hundred years.
     static func duration(until time: Date) -> Duration {
         .seconds(min(max(0, time.timeIntervalSinceNow), 3.2e9))
     }

@@ -91,7 +91,7 @@ extension GetOptions {
 
     /// Parses the argument of `--proxy`.
     ///
-    /// Empty means no proxy; without a scheme, it is an HTTP proxy.
+    /// An empty argument means no proxy; an address without a scheme means an HTTP proxy.
     private static func proxy(_ text: String) throws(UsageError) -> DownloadConfiguration.Proxy {
         guard !text.isEmpty else { return .none }
         guard let url = URL(string: text.contains("://") ? text : "http://\(text)") else {

@@ -224,7 +224,7 @@ struct Run {
         return true
     }
 
-    /// Prints why the queue cannot be read or written; if the queue is lost, that is reported when the run ends.
+    /// Prints why the queue cannot be read or written; prints nothing if it is lost, which the end of the run reports.
     private func warn(_ error: DownloadError) async {
         if !error.isRegistryLost { await printer.warn(error) }
     }
@@ -235,7 +235,7 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// Returns the message, preceded by the directory of a shared queue.
+    /// Returns the message; if the queue is shared, preceded by the queue's directory.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }

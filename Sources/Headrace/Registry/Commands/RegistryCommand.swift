@@ -73,7 +73,7 @@ extension RegistryCommand {
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
-    /// The command without its piece hashes, for one that is too large with them; `nil` if it has no piece hashes.
+    /// The command without its piece hashes, used if the command is too large; `nil` if it has no piece hashes.
     private var withoutPieces: RegistryCommand? {
         guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
             return nil
@@ -164,7 +164,7 @@ extension RegistryWriter {
 extension RegistryScanner {
     /// Reads a command.
     ///
-    /// Appends a description of each unknown part to `unknown`; the command must not be executed if there is one.
+    /// Appends a description of each unknown part to `unknown`; the command must not be executed if it has any.
     fileprivate mutating func command(_ unknown: inout [String]) throws(Failure) -> RegistryCommand? {
         try beginList()
         let word = try text()

@@ -1,11 +1,11 @@
 /// Hedging: a second connection also fetches the last bytes of a slow one, and the first copy of each byte is used.
 extension SegmentPart {
-    /// The minimum ratio of a part's remaining time over its connection to that over a new connection, for the new
-    /// connection to fetch the part as well.
+    /// The minimum speed advantage for hedging: a part's own connection would take at least this many times as long as
+    /// a new connection to finish the part.
     private static let hedgeFactor = 2.0
 
-    /// Whether a new connection should fetch this part too, because it is too small to divide and its connection is
-    /// slow.
+    /// Whether a new connection should fetch this part too, because the part is too small to divide and the new
+    /// connection would finish it much sooner than the part's own connection.
     func isWorthHedging(by newcomer: Worker) -> Bool {
         guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
         let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))

@@ -8,8 +8,8 @@ extension SegmentPlanner {
     ///
     /// The first missing byte of each range should arrive soon. If no segment will reach it soon enough, a new segment
     /// begins there, even if another connection would otherwise not be worthwhile. At the maximum number of
-    /// connections, its connection replaces the one whose bytes are needed last. The new segment ends at the next byte
-    /// already received or assigned; the remaining ranges are rebalanced as usual.
+    /// connections, the new segment's connection replaces the one whose bytes are needed last. The new segment ends at
+    /// the next byte already received or assigned; the remaining ranges are rebalanced as usual.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges
         return plan(at: now)
