@@ -103,7 +103,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Puts all waiting downloads into the heaps again, because their labels have changed.
+    /// Puts all waiting downloads into the heaps again, because their labels in ``order`` have changed.
     private mutating func relabelled(at now: Duration) {
         relabellings += 1
         for id in order.ids { enqueue(id, at: now) }
