@@ -292,11 +292,11 @@ final class QueueJournal: Sendable {
     /// Writes the recorded changes to the journal; blocks.
     ///
     /// - Parameters:
-    ///   - syncing: Whether to sync the file, if the configuration does, so that the changes survive a power cut and
-    ///     not only the end of the process.
-    ///   - always: With `syncing`, whether to sync even if the configuration does not.
+    ///   - syncing: Whether to sync the file if the configuration and a recorded change require it, so that the changes
+    ///     survive a power cut and not only the end of the process.
+    ///   - always: With `syncing`, whether to sync even if neither requires it.
     ///   - members: A function that runs its argument under the queue's lock and returns all downloads of the queue.
-    /// - Throws: The error that prevented the write; the next flush writes the changes again.
+    /// - Throws: The error that prevented the write; the next flush then writes the whole queue instead of the changes.
     func flush(
         syncing: Bool,
         always: Bool,
