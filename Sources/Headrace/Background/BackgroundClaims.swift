@@ -19,7 +19,7 @@ struct BackgroundClaims: Sendable {
         claimed.remove(identifier)
     }
 
-    /// Stores the completion handler that the system passed with a wake-up, until the session has a manager.
+    /// Stores the completion handler of a wake-up for a session until the session's manager calls ``takeWakes(of:)``.
     mutating func woken(_ identifier: String, _ completion: @escaping Completion) {
         wakes[identifier, default: []].append(completion)
     }

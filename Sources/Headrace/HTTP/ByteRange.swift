@@ -5,7 +5,7 @@ struct ByteRange: Sendable, Hashable {
     /// The position after the last byte; `nil` for everything up to the end.
     let end: Int64?
 
-    /// Creates a range; returns `nil` if a position is negative or the range is empty, since no server can send it.
+    /// Creates a range; returns `nil` if a position is negative or the range is empty, since neither can be requested.
     init?(from start: Int64, to end: Int64? = nil) {
         guard start >= 0, end.map({ $0 > start }) ?? true else { return nil }
         self.start = start

@@ -1,6 +1,6 @@
 /// A challenge in `WWW-Authenticate`: one way to log in (RFC 9110, section 11.6.1).
 struct Challenge: Sendable, Hashable {
-    /// The maximum total size, in bytes, of the fields read from one response.
+    /// The maximum total size, in bytes, of the `WWW-Authenticate` fields read from one response.
     static let maxBytes = 16 << 10
     /// The maximum number of challenges read from one response.
     static let maxCount = 16

@@ -14,15 +14,15 @@ struct RangeRequest: Sendable, Hashable {
     var ifRange: EntityValidator?
     /// The metadata of the version that the received bytes belong to; `nil` if no version is known.
     var known: RepresentationMetadata?
-    /// The number of bytes received, anywhere in the file; for a request with an overlap, those before the end of the
-    /// overlap.
+    /// The number of bytes already received, anywhere in the file; a request with an overlap counts only the bytes
+    /// before the end of the overlap.
     var heldBytes: Int64 = 0
     var deferredVerification: DeferredVerification?
     /// The required size of the file in bytes; `nil` if it is unknown.
     var expectedSize: Int64?
     /// The condition that the server's version differs from the local file's; ignored if there is a ``range``.
     var condition: Precondition?
-    /// Whether the request finds out if the received bytes, all of one response, are already the whole file.
+    /// Whether the request serves to check that the received bytes, all of one response, are already the whole file.
     var verifiesEnd = false
 
     /// The number of received bytes that are requested again for comparison.

@@ -67,8 +67,8 @@ struct RedirectChain: Sendable {
 
     /// Begins the chain at one of the sources of a request.
     ///
-    /// A source with another origin than the request gets no secret fields. If only a response advertised the source,
-    /// it gets none of the caller's fields.
+    /// A source whose origin differs from that of the request's URL gets no fields that are bound to an origin. If only
+    /// a response advertised such a source, the source gets none of the caller's fields.
     init(
         _ request: borrowing DownloadRequest,
         at source: URL,
@@ -90,14 +90,14 @@ struct RedirectChain: Sendable {
 
     /// Continues the chain at the target of a redirect.
     ///
-    /// Credentials that an earlier redirect removed are not restored, even if this one leads back to their origin.
+    /// Credentials that an earlier redirect removed are not restored, even if this redirect leads back to their origin.
     mutating func follow(_ target: URL) {
         if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
         enter(target)
         count += 1
     }
 
-    /// Sets the URL without its login, which becomes an `Authorization` field unless there is one already.
+    /// Sets the URL without its login; the login becomes an `Authorization` field unless there is one already.
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }

@@ -119,8 +119,8 @@ struct ResponseHeadParser: Sendable {
 
     /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
-    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. But it makes the
-    /// name of a field that determines the body's length invalid, since a proxy may have ignored that field.
+    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. But if the field determines
+    /// the body's length, a name with whitespace is invalid, since a proxy may have ignored that field.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }

@@ -5,7 +5,7 @@ enum RestartReason: Error, Sendable, Hashable {
     case changedLength(from: Int64, to: Int64)
     /// The server sent neither an entity tag nor a strong `Last-Modified` date with the received bytes.
     case noValidator
-    /// The only validator is a date, and the response is from another URL, whose file may have the same date.
+    /// The only validator is a date, and the response is from another URL, where another file may have the same date.
     case differentURL
     /// The received bytes were requested with other header fields or another login, and no validator shows that the
     /// file is the same.

@@ -64,7 +64,7 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Returns whether an entry may be for a file with this name; with `inAnyFolder`, the last component is enough.
+    /// Returns whether an entry may be for a file with this name; with `inAnyFolder`, equal last components suffice.
     ///
     /// An entry without a name may be for any file.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
@@ -75,13 +75,13 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Only the first of these groups that has entries counts: those with the same name, ignoring a leading `./`; with
-    /// the longest ending of the name's path; with the same last component; without a name.
+    /// Only the first of these groups that has entries counts: entries with the same name, ignoring a leading `./`;
+    /// entries with the longest listed ending of the path; those with the same last component; those without a name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
 
-    /// Finds the strongest checksum of a file that has several names; the first name with a checksum counts.
+    /// Finds the strongest checksum of a file that has several names; the names are tried in order.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
@@ -93,7 +93,7 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// Returns the indices of the entries with this name or, if there are none, with the longest ending of its path.
+    /// Returns the indices of the entries with this name or, if there are none, with the longest listed ending of it.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components

@@ -91,12 +91,12 @@ final class QueueJournal: Sendable {
 
     /// The commands that this process has applied to the queue, by the paths of their files.
     private struct Commands {
-        /// The commands that still wait for transfers to stop or files to be deleted.
+        /// The commands that were applied, but still wait for transfers to stop or files to be deleted.
         var decided: [String: PendingCommand] = [:]
         /// The commands that were carried out, but whose files still exist or may be known to a running poll.
         var carriedOut: Set<String> = []
-        /// Whether another poll is needed: the last one was cancelled or left commands, or a pending command has been
-        /// carried out since then.
+        /// Whether another poll is needed: the last poll was cancelled or left commands unapplied, or a pending command
+        /// has been carried out since then.
         var isBehind = false
         /// The tasks that wait for a pending command to be carried out.
         var waiting = Subscribers<Never>()
@@ -254,10 +254,10 @@ final class QueueJournal: Sendable {
         for continuation in waiting { continuation.finish() }
     }
 
-    /// The commands that still wait for transfers to stop or files to be deleted.
+    /// The pending commands, which were applied but still wait for transfers to stop or files to be deleted.
     var ends: [PendingCommand] { commands.withLock { Array($0.decided.values) } }
 
-    /// Records whether a poll has left commands, because they conflict with pending commands or the poll was cancelled.
+    /// Records whether a poll left commands unapplied, because pending ones conflict with them or it was cancelled.
     func recordPoll(isBehind: Bool) {
         commands.withLock { $0.isBehind = isBehind }
     }
@@ -265,7 +265,7 @@ final class QueueJournal: Sendable {
     /// Whether another poll is needed, either now or once a pending command is carried out.
     var needsPoll: Bool { commands.withLock { $0.isBehind || !$0.decided.isEmpty } }
 
-    /// Waits until the command `item`, or if it is `nil` any pending command, is carried out or abandoned.
+    /// Waits until the command `item` is carried out or abandoned; if `item` is `nil`, until any pending command is.
     ///
     /// Returns at once if no such command is pending, and when the task is cancelled.
     func waitForEnd(of item: CommandSpool.Item? = nil) async {
@@ -281,7 +281,7 @@ final class QueueJournal: Sendable {
         } while item != nil && !Task.isCancelled
     }
 
-    /// Removes the files of commands that were carried out and whose changes are on the disk; blocks.
+    /// Removes the files of the given commands, which were carried out and whose changes are on the disk; blocks.
     func done(_ items: [CommandSpool.Item]) throws(DownloadError) {
         try file.check()
         for item in items { try spool.done(item.path) }
@@ -292,11 +292,11 @@ final class QueueJournal: Sendable {
     /// Writes the recorded changes to the journal; blocks.
     ///
     /// - Parameters:
-    ///   - syncing: Whether to sync the file, if the configuration does, so that the changes survive a power cut and
-    ///     not only the end of the process.
-    ///   - always: With `syncing`, whether to sync even if the configuration does not.
+    ///   - syncing: Whether to sync the file if the configuration and a recorded change require it, so that the changes
+    ///     survive a power cut and not only the end of the process.
+    ///   - always: With `syncing`, whether to sync even if neither requires it.
     ///   - members: A function that runs its argument under the queue's lock and returns all downloads of the queue.
-    /// - Throws: The error that prevented the write; the next flush writes the changes again.
+    /// - Throws: The error that prevented the write; the next flush then writes the whole queue instead of the changes.
     func flush(
         syncing: Bool,
         always: Bool,

@@ -103,7 +103,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Puts all waiting downloads into the heaps again, because their labels have changed.
+    /// Puts all waiting downloads into the heaps again, because their labels in ``order`` have changed.
     private mutating func relabelled(at now: Duration) {
         relabellings += 1
         for id in order.ids { enqueue(id, at: now) }
@@ -179,8 +179,8 @@ struct Scheduler: Sendable {
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
     }
 
-    /// Applies a change of the network (`nil` if unknown): requeues the running downloads that the network does not
-    /// admit, or whose connections it may have broken.
+    /// Applies a change of the network path (`nil` if unknown): requeues the running downloads that the network does
+    /// not admit, or whose connections the change may have broken.
     mutating func setPath(_ path: NetworkPath?) -> [Action] {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in

@@ -6,7 +6,7 @@ import HeadracePlatform
 /// and symbolic links are not followed.
 final class RegistryFile: Sendable {
     private let lock: RegistryLock
-    /// Locked during a call; `nil` once the file is closed.
+    /// The store that performs the calls, locked during each; `nil` once the file is closed.
     private let store: Locked<RegistryStore?>
 
     /// Takes the lock of the registry in a directory, which is created if it is missing, and reads the queue.
@@ -65,8 +65,8 @@ final class RegistryFile: Sendable {
     ///   - changes: The changes, in order.
     ///   - syncing: Whether to sync.
     ///   - always: Whether to sync even if the queue does not.
-    /// - Returns: Whether the changes were recorded, and whether the caller should pass the whole queue to
-    ///   ``replace(with:)``. If they were not recorded, for example after a failed sync, the caller must do so.
+    /// - Returns: Whether the changes were recorded, and whether the caller should call ``replace(with:)`` with all
+    ///   downloads of the queue. The caller must call it if the changes were not recorded, as after a failed sync.
     /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails, `invalidRequest` if a download takes more
     ///   bytes than an entry may have, and the errors of ``check()``.
     func append(

@@ -1,13 +1,13 @@
 /// Saves or removes the received bytes at the end of an attempt.
 extension PartialDownload {
-    /// The largest common block size of a file system, in bytes.
+    /// The largest block size, in bytes, that file systems commonly use.
     ///
     /// A file can occupy up to this much more space than its length.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Updates the resume record, so that a later attempt finds the received bytes.
+    /// Updates the resume record, so that the next attempt finds the received bytes.
     ///
-    /// With `leaving`, a later attempt finds the received bytes even after a reboot.
+    /// With `leaving`, the next attempt finds the received bytes even after a reboot.
     ///
     /// If the update fails, the previous record remains, which lists fewer bytes.
     mutating func keep(leaving: Bool) {
@@ -29,8 +29,8 @@ extension PartialDownload {
         readers.change { $0.kept(held.stamp) }
     }
 
-    /// Truncates the file on a full disk, so that there is room for the first resume record; without one, a later run
-    /// would lose all bytes.
+    /// Truncates the file if the disk is full and there is no resume record yet, so that one can be written; without a
+    /// record, the next run would lose all bytes.
     private mutating func makeRoomForRecord() {
         guard case .receiving = state, readers.recordWriter.failure?.isDiskFull == true, let partial,
             environment.files.isMissing(recordFile.path),

@@ -44,7 +44,7 @@ struct PartialDownload {
     var representation: RepresentationMetadata?
     private(set) var composition = Composition.oneResponse
     private(set) var state = ControlRecord.State.receiving
-    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before the first.
+    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before any.
     var finalPath: String?
     /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
     var pieces: ReceivedPieces?
@@ -189,8 +189,8 @@ struct PartialDownload {
         return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
     }
 
-    /// Starts to store the digests of received pieces if `isWanted` is `true` and the file size is known; else discards
-    /// the digests.
+    /// Starts to store the digests of received pieces if `isWanted` is `true` and the file size is known; otherwise
+    /// discards the digests stored so far.
     mutating func keepPieces(_ isWanted: Bool) {
         let fileSize = isWanted ? representation?.totalBytes : nil
         if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
@@ -343,7 +343,7 @@ struct PartialDownload {
     }
 
     /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
-    /// again; returns the error.
+    /// again; returns the error to throw.
     private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
         _ = work(for: .writeRecord)()
         // An empty partial file is not worth mentioning.

@@ -19,7 +19,7 @@ struct QueueTable: Sendable {
     /// - Parameters:
     ///   - all: The whole queue; short ids have enough digits to be unique in it.
     ///   - shown: The downloads to show.
-    ///   - now: The current time; begin times are shown if they are later.
+    ///   - now: The current time; the start time of a download is shown if it is later than `now`.
     init(_ all: [DownloadSnapshot], shown: Set<Download.ID>, now: Date) {
         let digits = Self.digits(of: all.map(\.id.description))
         let snapshots = all.filter { shown.contains($0.id) }

@@ -40,7 +40,7 @@ enum Files {
 
     /// Returns why the path of the current directory cannot be determined; `nil` if it can.
     ///
-    /// Relative paths are resolved against it.
+    /// Relative paths are resolved against the current directory.
     static func currentDirectoryFailure() -> Failure? {
         guard let path = getcwd(nil, 0) else { return Failure(errno) }
         free(path)

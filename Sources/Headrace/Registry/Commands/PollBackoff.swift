@@ -1,6 +1,7 @@
 /// The delay between two polls for the commands of other processes.
 ///
-/// A pure value: half a second, doubled by each failed poll up to a maximum, and reset by a successful one.
+/// A pure value: the delay is half a second at first, doubles with each failed poll up to ``maximum``, and is reset by
+/// a successful poll.
 struct PollBackoff: Sendable {
     static let interval = Duration.milliseconds(500)
     static let maximum = Duration.seconds(30)

@@ -16,8 +16,8 @@ struct CurlFailure {
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The last IP address that the configuration's `allowsAddress` refused; `nil` if it refused none or allowed
-    /// another.
+    /// The last IP address that the configuration's `allowsAddress` refused; `nil` if it refused none, or if it allowed
+    /// another address.
     var refusedAddress: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
@@ -116,7 +116,7 @@ struct CurlFailure {
         }
     }
 
-    /// Returns the error for an HTTP proxy that rejected CONNECT, or `nil` if it did not.
+    /// Returns the error for an HTTP proxy that rejected CONNECT; returns `nil` if the proxy did not reject it.
     private func refusal(of proxy: ProxyServer, of server: String) -> DownloadError? {
         switch connectStatus {
         case 0, 200..<300: return nil

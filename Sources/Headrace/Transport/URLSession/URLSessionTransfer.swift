@@ -27,7 +27,7 @@ final class URLSessionTransfer: Sendable {
         )
     }
 
-    /// Waits until the transfer stalls and returns the error; returns `nil` if the task is cancelled.
+    /// Waits until the transfer stalls and returns the error; returns `nil` if the waiting Swift task is cancelled.
     func stall() async -> DownloadError? {
         while true {
             switch state.withLock({ $0.check(at: .now) }) {
@@ -38,7 +38,7 @@ final class URLSessionTransfer: Sendable {
         }
     }
 
-    /// Delivers the head; returns `false` if the task must be cancelled.
+    /// Delivers the head to the stream; returns `false` if the response is invalid and the task must be cancelled.
     func receive(_ response: URLResponse) -> Bool {
         do throws(DownloadError) {
             // A second response is part of a multipart response, which was not requested.

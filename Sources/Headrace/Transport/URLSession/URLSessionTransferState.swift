@@ -1,6 +1,7 @@
 /// The state of a `URLSession` transfer, including stall detection; performs no I/O.
 ///
-/// `URLSession` does not report when it has connected, so the connect and stall timeouts are added up for the head.
+/// `URLSession` does not report when it has connected, so the head must arrive within the sum of the connect and stall
+/// timeouts.
 struct URLSessionTransferState: Sendable {
     /// Whether the task continues or must be suspended after a delivery.
     enum Step: Equatable {
