@@ -152,7 +152,9 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// Returns the requests for the given URLs, the listed URLs and the files of documents; throws if any is invalid.
+    /// Returns requests for the URLs in the arguments, the entries of URL lists and the files of Metalink documents.
+    ///
+    /// Throws if there are none, or if a request or its combination with an option is invalid.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],

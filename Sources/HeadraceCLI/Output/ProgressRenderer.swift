@@ -131,10 +131,10 @@ struct ProgressRenderer: Sendable {
         liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
-    /// Returns the message that the run waits for downloads that were paused during it.
+    /// Returns the message that the run waits for `count` downloads, which were paused during the run.
     func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
 
-    /// Returns the last line of the run; empty if there is none.
+    /// Returns the line that summarizes the run, as its last line; empty if none is printed.
     func summary(elapsed: Duration) -> [Line] {
         style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }
