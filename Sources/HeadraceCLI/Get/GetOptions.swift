@@ -19,7 +19,7 @@ struct GetOptions: Sendable {
     var metalinks: [String] = []
     /// Messages about files of the Metalink documents that cannot be downloaded or verified.
     var rejectedFiles: [String] = []
-    /// Whether the first line of the JSON output has yet to be written.
+    /// Whether to write the first line of the JSON output; `false` if it has already been written.
     var writesJSONHead = true
     var network = NetworkFiles()
     var verbosity = Verbosity.normal

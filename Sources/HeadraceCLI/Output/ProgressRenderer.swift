@@ -44,7 +44,9 @@ struct ProgressRenderer: Sendable {
         LiveProgress(running: order.compactMap { items[$0] }.filter(\.isRunning), totals: totals)
     }
 
-    /// Records the state of a download, except the end of a followed one, which is counted with its last event.
+    /// Records the state of a download for the totals.
+    ///
+    /// A download that ends while it is followed is counted when its last event is recorded.
     mutating func setState(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:

@@ -20,7 +20,7 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         var session: PartialDownload
         var attempts: TransferState
-        /// The indices of the sources that ignore the range if the request contains `If-Range`.
+        /// The indices of the sources that ignore the range of a request with `If-Range`, and are requested without it.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.

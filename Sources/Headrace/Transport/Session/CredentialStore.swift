@@ -9,7 +9,7 @@ final class CredentialStore: Sendable {
         case next(CredentialCache.Next)
         /// The provider's result, requested for the same origin by another task.
         case response(Result<Credential?, any Error>)
-        /// No result, because the task that called the provider or the waiting task was cancelled; the caller looks again.
+        /// No result, because the task that called the provider or the waiting task was cancelled; look it up again.
         case change
     }
 
