@@ -187,7 +187,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, true)
     }
 
-    /// Returns the active downloads by the path of their partial file, which is unique.
+    /// Returns the identity and expectations of each active download, by the path of its partial file, which is unique.
     private func active() async throws(DownloadError) -> [String: (id: DownloadID, expectations: FileExpectations)] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)

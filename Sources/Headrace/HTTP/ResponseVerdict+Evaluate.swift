@@ -94,7 +94,7 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether the received bytes have a strong validator, so that a response itself shows if it is of their version.
+    /// Whether the received bytes have a strong validator, with which a response is compared before its body is read.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }

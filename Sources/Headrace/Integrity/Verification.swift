@@ -9,7 +9,8 @@ struct Verification: Sendable {
     /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
     private(set) var pieces: PieceHashes?
-    /// Whether bytes from mirrors rely on the checksum for verification, so that only the origin server may change it.
+    /// Whether bytes from mirrors rely on the checksum for verification, so that only the origin server may change
+    /// that checksum.
     private var isBound = false
     private var digest: Digester?
     /// The number of bytes, from the start of the file, that the digest covers.
@@ -25,7 +26,7 @@ struct Verification: Sendable {
     /// Whether there is a checksum to verify the file against.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
-    /// Whether ``expected`` is the server's checksum, and not the request's.
+    /// Whether ``expected``, if it is known, is the server's checksum, because the request has no checksums.
     var isFromServer: Bool { !isRequested }
 
     /// Adopts the request's current checksums; other requests for the same file may have added some.

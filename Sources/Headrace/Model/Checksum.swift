@@ -126,7 +126,8 @@ extension Sequence<Checksum> {
     /// The checksum with the strongest hash function, the first one if several have it; `nil` if there are none.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
 
-    /// A hash function with several different checksums, which no file can match at once; `nil` if there is none.
+    /// A hash function with which several different checksums were computed, so that no file can match all of them;
+    /// `nil` if there is none.
     package var contradiction: Checksum.Algorithm? {
         Dictionary(grouping: Set(self), by: \.algorithm).first { $0.value.count > 1 }?.key
     }

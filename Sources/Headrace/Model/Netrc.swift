@@ -42,7 +42,9 @@ public struct Netrc: Sendable {
         var isDefault: Bool
     }
 
-    /// Returns the first login for a host, or else the default login; `nil` if there is none, or if it has no values.
+    /// Returns the first login for a host or, if it has none, the default login.
+    ///
+    /// Returns `nil` if the file has neither, or if the login has neither a user name nor a password.
     func login(for host: String) -> Login? {
         let host = host.lowercased()
         let entry = entries.first { $0.host == host } ?? entries.first { $0.host == nil }

@@ -8,9 +8,9 @@ struct DownloadNumbers: Sendable {
     static let greatest = 999_999_999
     static let valid = 1...greatest
 
-    /// The highest numbers in use, without gaps, usually all of them; empty if no number is in use.
+    /// The highest consecutive numbers in use, which are usually all numbers in use; empty if no number is in use.
     private var highest = 1..<1
-    /// The numbers in use below a gap.
+    /// The other numbers in use: those below the gap that precedes ``highest``.
     private var lower = RangeSet<Int>()
 
     init() {}
@@ -55,7 +55,7 @@ struct DownloadNumbers: Sendable {
         if highest.isEmpty { mergeLower() }
     }
 
-    /// Moves the last range of ``lower`` to ``highest`` if it is adjacent to that, or if ``highest`` is empty.
+    /// Moves the last range of ``lower`` to ``highest`` if the two are adjacent, or if ``highest`` is empty.
     private mutating func mergeLower() {
         guard highest.isEmpty || lower.contains(highest.lowerBound - 1) else { return }
         guard let last = lower.ranges.last else { return highest = 1..<1 }

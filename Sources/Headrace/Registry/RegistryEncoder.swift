@@ -3,9 +3,9 @@ import HeadracePlatform
 /// Encodes changes as journal lines.
 enum RegistryEncoder {
     enum Failure: Error, Hashable {
-        /// A download takes more bytes than an entry may have.
+        /// The entry or the state of the download with this identity is longer than a line may be.
         case tooLarge(UInt64)
-        /// A change is too long for one line, and must not be split.
+        /// A change is too long for one line, and must not be split into several lines.
         case indivisible
     }
 
@@ -31,8 +31,8 @@ enum RegistryEncoder {
         )
     }
 
-    /// The number of text bytes up to which a request needs no check: even if each byte is escaped as six bytes, the
-    /// entry fits.
+    /// The size of a request's text, in bytes, up to which the encoded size needs no check: even if each byte is
+    /// escaped as six bytes, the request fits into an entry.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
     /// Throws `invalidRequest` if a request takes more bytes than an entry may have.

@@ -75,7 +75,8 @@ extension ByteRangeSet {
     /// - Parameters:
     ///   - data: The ranges of the file that are not holes.
     ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.
-    /// - Returns: All ranges if none is lost; else the durable ranges, and the other data without a block at each edge.
+    /// - Returns: All ranges if none is lost. Otherwise, the durable ranges, and the data in the other ranges, without
+    ///   the first and last block of each range of data.
     func found(in data: ByteRangeSet, durable: ByteRangeSet) -> ByteRangeSet {
         let unsynced = ByteRangeSet(ranges.lazy.flatMap(durable.gaps))
         let found = unsynced.intersection(data)

@@ -19,7 +19,7 @@ struct GetOptions: Sendable {
     var metalinks: [String] = []
     /// Messages about files of the Metalink documents that cannot be downloaded or verified.
     var rejectedFiles: [String] = []
-    /// Whether the first line of the JSON output has yet to be written.
+    /// Whether to write the first line of the JSON output; `false` if it has already been written.
     var writesJSONHead = true
     var network = NetworkFiles()
     var verbosity = Verbosity.normal
@@ -152,7 +152,9 @@ struct GetOptions: Sendable {
 }
 
 extension GetOptions {
-    /// Returns the requests for the given URLs, the listed URLs and the files of documents; throws if any is invalid.
+    /// Returns requests for the URLs in the arguments, the entries of URL lists and the files of Metalink documents.
+    ///
+    /// Throws if there are none, or if a request or its combination with an option is invalid.
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],

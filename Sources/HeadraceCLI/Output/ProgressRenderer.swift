@@ -44,7 +44,9 @@ struct ProgressRenderer: Sendable {
         LiveProgress(running: order.compactMap { items[$0] }.filter(\.isRunning), totals: totals)
     }
 
-    /// Records the state of a download, except the end of a followed one, which is counted with its last event.
+    /// Records the state of a download for the totals.
+    ///
+    /// A download that ends while it is followed is counted when its last event is recorded.
     mutating func setState(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:
@@ -131,10 +133,10 @@ struct ProgressRenderer: Sendable {
         liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
-    /// Returns the message that the run waits for downloads that were paused during it.
+    /// Returns the message that the run waits for `count` downloads, which were paused during the run.
     func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
 
-    /// Returns the last line of the run; empty if there is none.
+    /// Returns the line that summarizes the run, as its last line; empty if none is printed.
     func summary(elapsed: Duration) -> [Line] {
         style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }

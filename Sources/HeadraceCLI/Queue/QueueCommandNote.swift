@@ -24,7 +24,8 @@ struct QueueCommandNote: Sendable, Hashable {
         }
     }
 
-    /// Creates the note for an ended download that is not restarted, because `other` writes to the same file.
+    /// Creates the note for an ended download that is not restarted because `other`, which has not ended, writes to the
+    /// same file.
     private init(conflicting other: DownloadSnapshot) {
         self.init("\(other.shownNumber ?? other.id.description) downloads the same file; use that one instead", false)
     }
@@ -52,7 +53,8 @@ struct QueueCommandNote: Sendable, Hashable {
 
     /// Returns the notes on a command's effect on these downloads of the queue; equal notes are merged into one line.
     ///
-    /// Unless the downloads were named one by one, unchanged downloads are reported only if the command changed none.
+    /// If the downloads were not named one by one (`areNamed`), unchanged downloads are reported only if the command
+    /// changed none at all.
     static func lines(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],

@@ -10,9 +10,10 @@ struct SegmentID: Sendable, Hashable {
 struct Segment: Sendable {
     let id: SegmentID
     let source: Int
-    /// The end of the range that the connection requested; the segment may be extended up to it.
+    /// The end of the range that the connection requested; the segment may be extended up to this offset.
     let limit: Int64
-    /// The planned end; when the connection has received the bytes before it, the planner extends or stops it.
+    /// The planned end; when the connection has received all bytes before this offset, the planner extends the segment
+    /// or stops the connection.
     var end: Int64
     /// The following segment whose range this segment has borrowed, because none of that segment's bytes had arrived;
     /// `nil` if there is none.
@@ -80,8 +81,10 @@ struct Segment: Sendable {
     /// Returns the time since the last byte arrived or, if none has, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
-    /// Returns the expected time until the next byte; an overdue byte is expected to take as long again as it has been
-    /// overdue.
+    /// Returns the expected time until the next byte.
+    ///
+    /// An overdue byte is expected to take as long again as it has been overdue. The first byte is due after `latency`,
+    /// and each later byte immediately after the previous one.
     func delay(at now: Duration, latency: Duration) -> Duration {
         let silence = silence(at: now)
         return lastByte != nil ? silence : max(silence - latency, latency - silence)

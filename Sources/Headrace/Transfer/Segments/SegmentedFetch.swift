@@ -20,7 +20,7 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         var session: PartialDownload
         var attempts: TransferState
-        /// The indices of the sources that ignore the range if the request contains `If-Range`.
+        /// The indices of the sources that ignore the range of a request with `If-Range`, and are requested without it.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.
@@ -47,7 +47,7 @@ final class SegmentedFetch: Sendable {
     private enum Command: Sendable {
         case open(Connection)
         case work(@Sendable () -> Void)
-        /// The ranges that readers demand have changed.
+        /// Plan again, because the ranges that readers demand have changed.
         case demand
     }
 
@@ -129,8 +129,8 @@ final class SegmentedFetch: Sendable {
         )
     }
 
-    /// Whether range requests can fetch the missing bytes, and either many bytes are missing or received ranges follow
-    /// a gap.
+    /// Whether a segmented fetch is possible and useful: range requests can fetch the missing bytes, and either many
+    /// bytes are missing or received ranges follow a gap.
     static func isPossible(
         after response: DownloadTransfer.Response,
         _ accepted: BodyPlacement,
@@ -146,7 +146,7 @@ final class SegmentedFetch: Sendable {
         return EntityValidator(of: known) != nil || attempts.resume.isVerifiedAtEnd && known.contentCoding == nil
     }
 
-    /// Whether the file has a reader, and enough bytes are missing to fetch the reader's bytes first.
+    /// Whether a segmented fetch should serve a reader: the file has a reader, and many bytes are missing.
     static func isServing(_ session: PartialDownload) -> Bool {
         session.readers.isRead && isLarge(session)
     }
@@ -227,7 +227,9 @@ final class SegmentedFetch: Sendable {
 
     // MARK: Planning
 
-    /// Changes the planner and performs the resulting actions; `cause` explains why connections are stopped.
+    /// Changes the planner with `verb` and performs the actions that `verb` returns.
+    ///
+    /// If connections are stopped, `cause` is published as the reason.
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
@@ -261,8 +263,9 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    /// Publishes that a source is no longer used, with the next source or, if there is none, the fallback to one
-    /// connection.
+    /// Publishes that a source is no longer used, and which source is used instead.
+    ///
+    /// If no other source is left, publishes the fallback to one connection.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
         // A copy, because a closure cannot capture the borrowed state on Apple platforms, where the size of a URL is
         // not known.

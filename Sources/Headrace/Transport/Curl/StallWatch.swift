@@ -22,7 +22,7 @@ struct StallWatch: Sendable {
         otherStall = now
     }
 
-    /// Returns when the transfer counts as stalled or must be checked again.
+    /// Returns the time at which a transfer counts as stalled or must be checked again.
     /// - Parameters:
     ///   - start: The start of the silence; `nil` while connecting, for which libcurl has a separate timeout.
     ///   - isPaused: Whether the reader has no room for more data.

@@ -7,9 +7,9 @@ final class CredentialStore: Sendable {
     /// The result of a credential lookup.
     private enum LookupResult {
         case next(CredentialCache.Next)
-        /// The result of the provider request of another task.
+        /// The provider's result, requested for the same origin by another task.
         case response(Result<Credential?, any Error>)
-        /// No result, because the task that called the provider or the waiting task was cancelled.
+        /// No result, because the task that called the provider or the waiting task was cancelled; look it up again.
         case change
     }
 
