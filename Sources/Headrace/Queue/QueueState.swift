@@ -150,8 +150,7 @@ struct QueueState {
     }
 
     /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
-    /// provider, and the expected sizes and hashes of both requests agree; pauses the failed download if the request of
-    /// `record` starts paused.
+    /// provider and agrees with its expected size and hashes; pauses it if that request starts paused.
     private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
         guard !failed.isEmpty else { return [] }
         let (path, request) = (record.names.partialPath, record.request)

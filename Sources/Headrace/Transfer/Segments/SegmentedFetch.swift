@@ -227,9 +227,7 @@ final class SegmentedFetch: Sendable {
 
     // MARK: Planning
 
-    /// Changes the planner with `verb` and performs the actions that `verb` returns.
-    ///
-    /// If connections are stopped, `cause` is published as the reason.
+    /// Changes the planner, performs the resulting actions, and publishes `cause` as the reason if connections stop.
     func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
@@ -263,9 +261,8 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    /// Publishes that a source is no longer used, and which source is used instead.
-    ///
-    /// If no other source is left, publishes the fallback to one connection.
+    /// Publishes that a source is no longer used, and which one is used instead; if none is left, publishes the
+    /// fallback to one connection.
     private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
         // A copy, because a closure cannot capture the borrowed state on Apple platforms, where the size of a URL is
         // not known.
