@@ -138,16 +138,17 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Adds downloads to the queue.
+    /// Adds downloads to the queue at once or, if a manager uses the registry, leaves them to that manager.
     ///
     /// Secrets are not saved, so a request with secrets fails when it starts; see ``HeaderField/isSecret``.
     /// - Parameter requests: The files to download and their destinations.
-    /// - Returns: The identity of each download, which is that of an active download of the same file if there is one, and
-    ///   whether all are in the queue now. Otherwise the manager will add them, with these identities unless the same file is
-    ///   added by another process first.
-    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same file, and
-    ///   any error from writing the registry; none is added then. If another process adds the same file at the same moment with a
-    ///   different checksum or size, the other requests are added. `fileSystem` as in ``perform(_:)``.
+    /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
+    ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
+    ///   manager adds the downloads later; an identity changes only if another process adds the same file first.
+    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
+    ///   file, or an error from writing the registry; nothing is added then. If another process adds the same file at the
+    ///   same moment with a different checksum or size, `invalidRequest`, and the other requests are added. Also
+    ///   `fileSystem` if the manager rejects the command; see ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         for request in requests { try request.validate() }

@@ -28,7 +28,7 @@ extension QueueState {
         /// The identity that another process assigned; `nil` for an addition by this process.
         var id: DownloadID?
         var request: DownloadRequest
-        /// The saved request, which lacks the request's secrets; `nil` if the request had none.
+        /// The request as another process posted it, while secrets that it had are missing; `nil` otherwise.
         var withoutSecrets: RegistryRequest?
     }
 

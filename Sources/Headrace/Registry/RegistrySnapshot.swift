@@ -43,10 +43,11 @@ struct RegistrySnapshot: Sendable {
         }
     }
 
-    /// Assigns a number to each download that has none, or has the number of a download before it in queue order.
+    /// Assigns a new number to each download without a number or with a duplicate one.
     ///
-    /// The journals of earlier releases have no numbers. The result depends on the entries alone: all processes that
-    /// read the same journal see the same numbers.
+    /// Of downloads with equal numbers, the first in queue order keeps its number. The journals of earlier releases
+    /// have no numbers. The result depends on the entries alone: all processes that read the same journal see the same
+    /// numbers.
     /// - Returns: Whether a number was assigned.
     mutating func numberEntries() -> Bool {
         guard Set(entries.lazy.compactMap(\.number)).count < entries.count else { return false }

@@ -42,7 +42,8 @@ extension RateSchedule: LosslessStringConvertible {
         part.split { $0 == " " || $0 == "\t" }
     }
 
-    /// Parses the words of one entry; returns one entry for each range of hours.
+    /// Parses the words between two commas, which may name several ranges of hours; returns one ``Entry`` for each
+    /// range.
     private static func entries(_ words: [Substring]) throws(DownloadError) -> [Entry] {
         var rest = words[...]
         var days: Set<Weekday> = []

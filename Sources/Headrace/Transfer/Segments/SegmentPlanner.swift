@@ -84,7 +84,7 @@ struct SegmentPlanner: Sendable {
     /// Whether demanded bytes need one more connection than the limits of the sources allow.
     var lacksConnection = false
     private(set) var controller: ConcurrencyController
-    /// The highest number of connections so far at which each would have ``minShareBytes`` of the missing bytes.
+    /// The highest number of connections that ``isWorthJoining(at:)`` has found worthwhile; it never decreases.
     private var joined = 1
     /// The number of new bytes received over all connections except the extra ones; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
@@ -344,7 +344,8 @@ struct SegmentPlanner: Sendable {
         return id
     }
 
-    /// Counts a failure of the source if the lost connection has delivered too few bytes.
+    /// Counts the loss of a connection as a failure of its source if ``Segment/wouldBeFailure`` is `true` and bytes of
+    /// its range are still missing.
     mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
         guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1
