@@ -8,10 +8,8 @@ struct DownloadNumbers: Sendable {
     static let greatest = 999_999_999
     static let valid = 1...greatest
 
-    /// The highest consecutive numbers in use, which are usually all numbers in use; empty if no number is in use.
-    private var highest = 1..<1
-    /// The other numbers in use: those below the gap that precedes ``highest``.
-    private var lower = RangeSet<Int>()
+    /// The numbers in use; `RangeSet` of the standard library takes far longer to append a number.
+    private var used = ByteRangeSet()
 
     init() {}
 
@@ -22,25 +20,12 @@ struct DownloadNumbers: Sendable {
 
     /// The number for the next download: one more than the highest in use or, above ``greatest``, the lowest free one.
     var next: Int {
-        guard highest.upperBound > Self.greatest else { return highest.upperBound }
-        // The lowest free number.
-        let first = lower.ranges.first ?? highest
-        return first.lowerBound == 1 ? first.upperBound : 1
+        guard let first = used.ranges.first else { return 1 }
+        guard used.end > Self.greatest else { return Int(used.end) }
+        return first.lowerBound == 1 ? Int(first.upperBound) : 1
     }
 
-    mutating func take(_ number: Int) {
-        if highest.isEmpty {
-            highest = number..<number + 1
-        } else if number == highest.upperBound {
-            highest = highest.lowerBound..<number + 1
-        } else if number > highest.upperBound {
-            lower.insert(contentsOf: highest)
-            highest = number..<number + 1
-        } else if number < highest.lowerBound {
-            lower.insert(contentsOf: number..<number + 1)
-            mergeLower()
-        }
-    }
+    mutating func take(_ number: Int) { used.insert(Self.range(of: number)) }
 
     mutating func takeNext() -> Int {
         let next = next
@@ -48,18 +33,7 @@ struct DownloadNumbers: Sendable {
         return next
     }
 
-    mutating func release(_ number: Int) {
-        guard highest.contains(number) else { return lower.remove(contentsOf: number..<number + 1) }
-        lower.insert(contentsOf: highest.lowerBound..<number)
-        highest = number + 1..<highest.upperBound
-        if highest.isEmpty { mergeLower() }
-    }
+    mutating func release(_ number: Int) { used.remove(Self.range(of: number)) }
 
-    /// Moves the last range of ``lower`` to ``highest`` if the two are adjacent, or if ``highest`` is empty.
-    private mutating func mergeLower() {
-        guard highest.isEmpty || lower.contains(highest.lowerBound - 1) else { return }
-        guard let last = lower.ranges.last else { return highest = 1..<1 }
-        lower.remove(contentsOf: last)
-        highest = last.lowerBound..<(highest.isEmpty ? last.upperBound : highest.upperBound)
-    }
+    private static func range(of number: Int) -> Range<Int64> { Int64(number)..<Int64(number) + 1 }
 }

@@ -45,8 +45,8 @@ struct RegistrySnapshot: Sendable {
 
     /// Assigns a new number to each download without a number or with a duplicate one.
     ///
-    /// Of downloads with equal numbers, the first in queue order keeps its number. The journals of earlier releases
-    /// have no numbers. The result depends on the entries alone: all processes that read the same journal see the same
+    /// The first download in queue order keeps a number that several have. The journals of earlier releases have no
+    /// numbers. The result depends on the entries alone: all processes that read the same journal see the same
     /// numbers.
     /// - Returns: Whether a number was assigned.
     mutating func numberEntries() -> Bool {

@@ -17,6 +17,8 @@ struct Cookie: Sendable, Hashable {
     /// The expiry time in seconds since 1970; `nil` for a session cookie.
     var expires: Int64?
 
+    func isExpired(at now: Int64) -> Bool { expires ?? .max <= now }
+
     func matches(_ scope: CookieScope) -> Bool {
         guard scope.isSecure || !isSecure else { return false }
         return (isHostOnly ? scope.host == domain : scope.isIn(domain)) && scope.isBelow(path)

@@ -36,7 +36,7 @@ struct CookieStore: Sendable {
     /// only removes the earlier one.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
-        guard cookie.expires ?? .max > now else { return }
+        guard !cookie.isExpired(at: now) else { return }
         if known == nil { lastNumber += 1 }
         domains[cookie.domain, default: [:]][Key(cookie)] = Entry(cookie: cookie, number: known?.number ?? lastNumber)
         count += 1
@@ -61,7 +61,7 @@ struct CookieStore: Sendable {
     /// Returns the value of the `Cookie` field for a URL (RFC 6265, section 5.4), or `nil` if no cookie applies.
     func field(for scope: CookieScope, at now: Int64) -> String? {
         let found = scope.domains.flatMap { domains[$0]?.values.map(\.self) ?? [] }.filter { entry in
-            entry.cookie.matches(scope) && entry.cookie.expires ?? .max > now
+            entry.cookie.matches(scope) && !entry.cookie.isExpired(at: now)
         }
         guard !found.isEmpty else { return nil }
         return found.sorted { left, right in
@@ -73,7 +73,7 @@ struct CookieStore: Sendable {
     /// Removes expired cookies, which would count toward the limits and block cookies of the same name over http.
     private mutating func removeExpired(at now: Int64) {
         for (domain, entries) in domains {
-            for (key, entry) in entries where entry.cookie.expires ?? .max <= now { remove(key, of: domain) }
+            for (key, entry) in entries where entry.cookie.isExpired(at: now) { remove(key, of: domain) }
         }
     }
 

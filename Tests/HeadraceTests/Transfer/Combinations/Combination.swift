@@ -26,7 +26,7 @@ struct Combination: Sendable {
     /// The dates of a source.
     enum Date: CaseIterable {
         case strong
-        /// All versions have the same date, so only the tag can tell them apart.
+        /// All versions have the same date, so only the tag distinguishes them.
         case strongForAllVersions
         case weak
         case weakForAllVersions
