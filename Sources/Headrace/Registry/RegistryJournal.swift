@@ -1,7 +1,6 @@
 /// The text format of a journal: a header line, then the changes, each with a checksum.
 ///
-///     headrace-registry 1 <CRC-32C of the text before this space, 8 hexadecimal digits>
-///
+///     headrace-registry 1 <CRC-32C of "headrace-registry 1", 8 hexadecimal digits>
 ///     <CRC-32C of the payload, 8 hexadecimal digits> ["add",…]
 ///
 /// An empty line precedes each change: if the newline that ends the previous line is corrupted, the change is still

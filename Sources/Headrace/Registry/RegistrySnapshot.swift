@@ -45,9 +45,9 @@ struct RegistrySnapshot: Sendable {
 
     /// Assigns a new number to each download without a number or with a duplicate one.
     ///
-    /// The first download in queue order keeps a number that several have. The journals of earlier releases have no
-    /// numbers. The result depends on the entries alone: all processes that read the same journal see the same
-    /// numbers.
+    /// If several downloads have the same number, the first of them in queue order keeps it. The journals of earlier
+    /// releases have no numbers. The result depends on the entries alone: all processes that read the same journal see
+    /// the same numbers.
     /// - Returns: Whether a number was assigned.
     mutating func numberEntries() -> Bool {
         guard Set(entries.lazy.compactMap(\.number)).count < entries.count else { return false }

@@ -45,11 +45,10 @@ extension FileSystem {
         }
     }
 
-    /// Returns the first range of data at or after an offset, or `nil` if there is none; the seek calls `data` and
-    /// `hole` return `nil` if they find nothing.
+    /// Returns the first range of data at or after an offset; `nil` if there is none.
     ///
-    /// On APFS, `data` called within data skips that data, so it is called only within holes; `hole` returns `nil` if
-    /// the rest of the file is data.
+    /// `data` and `hole` seek to the next data or hole at or after an offset, and return `nil` if there is none. `data`
+    /// is called only within holes, because on APFS a call within data skips that data.
     static func nextData(
         from offset: Int64,
         size: Int64,

@@ -4,8 +4,8 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
-        /// The stored request of an earlier run while its secrets are missing; an array, because an empty one takes
-        /// only one word.
+        /// The stored request of an earlier run while its secrets are missing; an array of at most one element, because
+        /// an `Optional` would reserve the space of a whole request in every record.
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false

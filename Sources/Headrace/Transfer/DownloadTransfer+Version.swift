@@ -118,8 +118,8 @@ extension DownloadTransfer {
         return environment.claims.claim(path, comparedBy: comparison, for: record)
     }
 
-    /// Reserves a name if the download may replace an existing file of that name; throws `fileExists` if another
-    /// download has reserved it.
+    /// Reserves a name if the download may replace an existing file of that name with a newer version, thus not with
+    /// `always`; throws `fileExists` if another download has reserved the name.
     func claim(_ path: String, _ session: PartialDownload) throws(DownloadError) {
         guard !reserveName(path) else { return }
         let advice = session.held.isEmpty ? "" : " The download is kept as \(session.path)."
