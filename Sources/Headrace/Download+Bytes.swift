@@ -47,9 +47,9 @@ public struct DownloadBytes: AsyncSequence, Sendable {
     /// Creates an iterator that reads from the start of the range.
     /// - Returns: A new iterator, for use in one task.
     public func makeAsyncIterator() -> Iterator {
-        let (manager, id) = (download.manager, download.id)
-        let reader = FileReader(of: download.record, range, manager.environment.files, manager.executor) {
-            manager.queue.stamp(of: id)
+        let (manager, record) = (download.manager, download.record)
+        let reader = FileReader(of: record, range, manager.environment.files, manager.executor) {
+            record.finishedFile?.stamp
         }
         return Iterator(reader: reader)
     }

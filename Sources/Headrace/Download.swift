@@ -19,12 +19,10 @@ public struct Download: Sendable, Identifiable {
     public var state: DownloadState { record.status.state }
 
     /// The current priority: the request's priority until ``setPriority(_:)`` changes it.
-    public var priority: DownloadPriority {
-        manager.queue.priority(of: id).map(DownloadPriority.init(rawValue:)) ?? request.priority
-    }
+    public var priority: DownloadPriority { record.status.priority }
 
     /// The reason why the network keeps the download from running; `nil` if it is not waiting for the network.
-    public var networkBlocker: NetworkBlocker? { manager.queue.networkBlocker(of: id) }
+    public var networkBlocker: NetworkBlocker? { record.status.networkBlocker }
 
     /// Whether the finished file still exists at its path; `false` if the download is not finished.
     public var fileExists: Bool {
@@ -39,7 +37,7 @@ public struct Download: Sendable, Identifiable {
     /// `false` if the download is not finished.
     public var fileIsIntact: Bool {
         get async {
-            guard case .finished(let file) = state, let stamp = manager.queue.stamp(of: id) else { return false }
+            guard case .finished(let file) = state, let stamp = record.finishedFile?.stamp else { return false }
             return await manager.status(of: file).map { FileStamp($0) } == stamp
         }
     }
@@ -112,26 +110,26 @@ extension Download {
     /// another download of the same file has been added since.
     public func resume() async {
         if case .finished = state {
-            if await !fileExists { restart() }
+            if await !fileExists { await restart() }
         } else {
-            manager.queue.resume(id)
+            await manager.start(id)
         }
     }
 
     /// Queues a finished download to be downloaded again.
     ///
-    /// The request's ``DownloadRequest/conflictPolicy-swift.property`` applies to the existing file. Returns immediately. Does
+    /// The request's ``DownloadRequest/conflictPolicy-swift.property`` applies to the existing file. Does
     /// nothing if the download is not finished, or if another download of the same file has been added since.
-    public func restart() {
-        manager.queue.restart(id)
+    public func restart() async {
+        await manager.restart(id)
     }
 
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
     ///
-    /// The running download with the lowest priority, or the newest of several, is chosen. Returns immediately. Does
+    /// The running download with the lowest priority, or the newest of several, is chosen. Does
     /// nothing if this download is not waiting for a slot, or if no running download has a lower priority.
-    public func preempt() {
-        manager.queue.preempt(for: id)
+    public func preempt() async {
+        await manager.preempt(for: id)
     }
 
     /// Cancels the download and deletes its partial file.
@@ -159,14 +157,14 @@ extension Download {
     /// Does nothing if the download has been removed.
     /// - Parameter position: The new position.
     /// - Throws: `unknownDownload` if the position refers to a download that is not in the queue; then nothing changes.
-    public func move(to position: QueuePosition) throws(DownloadError) {
-        try manager.queue.move(id, to: position)
+    public func move(to position: QueuePosition) async throws(DownloadError) {
+        try await manager.move(id, to: position)
     }
 
     /// Changes the priority: waiting downloads start in order of priority; equal ones in queue order.
     /// - Parameter priority: The new priority; higher ones start first.
-    public func setPriority(_ priority: DownloadPriority) {
-        manager.queue.setPriority(priority, of: id)
+    public func setPriority(_ priority: DownloadPriority) async {
+        await manager.setPriority(priority, of: id)
     }
 }
 

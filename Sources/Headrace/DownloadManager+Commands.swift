@@ -11,35 +11,36 @@ extension DownloadManager {
     /// ``DownloadConfiguration/durability-swift.property``.
     /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; then the commands
     ///   remain. `fileSystem` also after the directory was deleted, moved or replaced.
-    public nonisolated func takeCommands() async throws(DownloadError) {
-        guard let journal = queue.journal else {
-            guard !queue.isShutDown else { throw .shutDown() }
+    public func takeCommands() async throws(DownloadError) {
+        guard registry != nil else {
+            guard !queue.scheduler.isShutDown else { throw .shutDown() }
             return
         }
-        try await poll(journal)
-        while journal.needsPoll {
-            await journal.waitForEnd()
+        try await poll()
+        while commands.needsPoll {
+            await waitForCommand()
             guard !Task.isCancelled else { return }
-            try await poll(journal)
+            try await poll()
         }
     }
 
     /// Polls the registry's directory; returns once all commands are carried out, except those that must wait for an
-    /// unfinished command on the same downloads.
-    nonisolated func poll(_ journal: QueueJournal) async throws(DownloadError) {
-        guard !queue.isShutDown else { throw .shutDown() }
-        while let other = journal.beginPoll() {
+    /// unfinished command on the same downloads. Does nothing without a registry.
+    func poll() async throws(DownloadError) {
+        guard let registry else { return }
+        guard !queue.scheduler.isShutDown else { throw .shutDown() }
+        while let other = polls.begin() {
             for await _ in other { return }
             guard !Task.isCancelled else { return }
         }
         do throws(DownloadError) {
             repeat {
-                try await takeCommands(of: journal)
+                try await takeCommands(of: registry)
                 // A cancelled poll does not wait, so callers that wait for it must take the remaining commands themselves.
-                guard !Task.isCancelled else { return journal.endPoll() }
-            } while journal.startsAnotherPoll()
+                guard !Task.isCancelled else { return polls.end() }
+            } while !polls.finishUnlessRequested()
         } catch {
-            journal.endPoll()
+            polls.end()
             throw error
         }
     }
@@ -49,24 +50,24 @@ extension DownloadManager {
     /// Also polls twice a second, since not every file system reports new files. After a failure, polls less often
     /// until a poll succeeds; of several failures in a row, only the first is published.
     /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
-    package nonisolated func keepTakingCommands() async throws(DownloadError) {
-        let watch = await queueExecutor.run { [queue] in queue.journal?.spool.watch() }
+    package func keepTakingCommands() async throws(DownloadError) {
+        let watch = await queueExecutor.run { [registry] in registry?.spool.watch() }
         var backoff = PollBackoff()
         repeat {
             do throws(DownloadError) {
-                if let journal = queue.journal { try await poll(journal) }
+                try await poll()
                 backoff.succeeded()
             } catch {
                 guard error.code != .shutDown else { return }
                 guard !error.isRegistryLost else { throw error }
-                if !backoff.isFailing { queue.observers.publish(.registryFailed(error)) }
+                if !backoff.isFailing { observers.publish(.registryFailed(error)) }
                 backoff.failed()
             }
-            await waitForCommand(watch, until: clock.now() + backoff.delay)
+            await waitForChange(watch, until: clock.now() + backoff.delay)
         } while !Task.isCancelled
     }
 
-    private nonisolated func waitForCommand(_ watch: FolderWatch?, until end: Duration) async {
+    private func waitForChange(_ watch: FolderWatch?, until end: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [clock] in try? await clock.sleep(end) }
             if let watch { group.addTask { await watch.change() } }
@@ -75,11 +76,13 @@ extension DownloadManager {
         }
     }
 
-    private nonisolated func takeCommands(of journal: QueueJournal) async throws(DownloadError) {
-        let contents = try await queueExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
-        for refusal in contents.refusals { queue.observers.publish(finding: refusal.description) }
-        var (conflicts, isBehind) = (CommandConflicts(journal.ends, bases: journal.bases), false)
-        for item in contents.items where !journal.isDecided(item) {
+    private func takeCommands(of registry: RegistryFiles) async throws(DownloadError) {
+        let contents = try await queueExecutor.run { () throws(DownloadError) in try registry.takeCommands() }
+        commands.retain(contents.items)
+        for refusal in contents.refusals { observers.publish(finding: refusal.description) }
+        guard let bases = queue.journal?.bases else { return }
+        var (conflicts, isBehind) = (CommandConflicts(commands.records, bases: bases), false)
+        for item in contents.items where !commands.isApplied(item) {
             guard !Task.isCancelled else {
                 // The next poll takes the remaining commands.
                 isBehind = true
@@ -90,88 +93,117 @@ extension DownloadManager {
                 isBehind = true
                 continue
             }
-            let end: PendingCommand?
+            let stopping: [DownloadRecord]
             do throws(DownloadError) {
-                end = try await apply(item.command, skippingUnknown: true)
+                stopping = try await apply(item.command, skippingInvalid: true)
             } catch  where error.code == .invalidRequest {
                 // This command can never succeed, and must not block the commands after it.
-                let path = await queueExecutor.run { journal.spool.quarantine(item.path) }
-                queue.observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
+                let path = await queueExecutor.run { registry.spool.quarantine(item.path) }
+                observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
                 continue
             }
             // After a shutdown nothing was done, and the next manager may own the registry.
-            guard !queue.isShutDown else { throw .shutDown() }
-            guard let end else {
-                journal.recordCarriedOut(item)
-                continue
-            }
-            guard queue.follow(end, of: item, in: journal) else { throw .shutDown() }
-            await waitForEnd(of: item, in: journal)
-            guard !queue.isShutDown else { throw .shutDown() }
-            if !journal.isCarriedOut(item) { conflicts.insert(end.records) }
+            guard !queue.scheduler.isShutDown else { throw .shutDown() }
+            // Some downloads of a removal are not in the queue any more.
+            let records = item.command.ids.compactMap { queue.records[DownloadID(rawValue: $0)] } + stopping
+            commands.apply(item, to: records, stopping: Set(stopping.map(\.id)))
+            guard !stopping.isEmpty else { continue }
+            await waitForEnd(of: item)
+            guard !queue.scheduler.isShutDown else { throw .shutDown() }
+            if !commands.isCarriedOut(item) { conflicts.insert(records) }
         }
-        journal.recordPoll(isBehind: isBehind)
+        commands.isBehind = isBehind
         // Commands that complete from now on may not be included in this write.
-        let carriedOut = contents.items.filter(journal.isCarriedOut)
-        guard !carriedOut.isEmpty || journal.isBehind else { return }
-        try await queueExecutor.run { [queue] () throws(DownloadError) in
-            // The queue is written before the files are deleted, since a kill in between would lose the commands.
-            try queue.flush(always: true)
-            try journal.done(carriedOut)
+        let carriedOut = contents.items.filter(commands.isCarriedOut)
+        guard !carriedOut.isEmpty || queue.journal?.isBehind == true else { return }
+        // The queue is written before the files are deleted, since a kill in between would lose the commands.
+        try await flush(always: true)
+        try await queueExecutor.run { () throws(DownloadError) in try registry.removeCommands(carriedOut) }
+    }
+
+    /// Syncs the changes of a command that was carried out, then removes the command's file.
+    ///
+    /// The next poll would do the same, but not every program polls after its start, and another process would repeat a
+    /// command whose file remains.
+    func carriedOut(_ item: CommandSpool.Item) async {
+        // A running poll syncs the changes of all its commands and removes their files together.
+        guard let registry, commands.isCarriedOut(item), !polls.request() else { return }
+        do throws(DownloadError) {
+            try await flush(always: true)
+            try await queueExecutor.run { () throws(DownloadError) in try registry.removeCommands([item]) }
+        } catch {
+            observers.publish(.registryFailed(error))
         }
     }
 
     /// Waits for a command to complete, up to a time limit: a disk that hangs can keep a transfer from stopping.
-    private nonisolated func waitForEnd(of item: CommandSpool.Item, in journal: QueueJournal) async {
+    private func waitForEnd(of item: CommandSpool.Item) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.commandTimeout) }
-            group.addTask { await journal.waitForEnd(of: item) }
+            group.addTask { await self.waitForCommand(item) }
             await group.next()
             group.cancelAll()
         }
+    }
+
+    /// Waits until the command `item` is carried out or abandoned; if `item` is `nil`, until any pending command is.
+    ///
+    /// Returns at once if no such command is pending, and when the task is cancelled.
+    private func waitForCommand(_ item: CommandSpool.Item? = nil) async {
+        repeat {
+            guard let (subscriber, ends) = commands.follow(item) else { return }
+            for await _ in ends {}
+            commands.endFollowing(subscriber)
+        } while item != nil && !Task.isCancelled
     }
 
     /// How long a command may wait for transfers to stop before later commands on other downloads are carried out.
     private static let commandTimeout = Duration.seconds(1)
 
     /// Carries out a command; returns once its changes are on disk.
-    nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
-        try await carryOut(command, skippingUnknown: false)
-        try await queueExecutor.run { [queue] () throws(DownloadError) in try queue.flush() }
+    func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
+        await waitForStop(of: try await apply(command, skippingInvalid: false))
+        try await flush()
     }
 
-    /// Carries out a command and waits until it is done; with `skippingUnknown`, publishes the errors of invalid
-    /// additions as events instead of throwing them.
-    nonisolated func carryOut(_ command: RegistryCommand, skippingUnknown: Bool) async throws(DownloadError) {
-        try await apply(command, skippingUnknown: skippingUnknown)?.wait()
-    }
-
-    /// Applies a command to the queue; returns the part that must still be waited for, or `nil` if the command is done.
-    private nonisolated func apply(
+    /// Applies a command to the queue; with `skippingInvalid`, publishes the errors of invalid additions as events instead
+    /// of throwing them.
+    /// - Returns: The downloads that have not stopped yet.
+    private func apply(
         _ command: RegistryCommand,
-        skippingUnknown: Bool
-    ) async throws(DownloadError) -> PendingCommand? {
+        skippingInvalid: Bool
+    ) async throws(DownloadError) -> [DownloadRecord] {
         switch command {
         case .add(let entries):
-            try await queueExecutor.run { [queue] () throws(DownloadError) in
-                try queue.add(entries, skippingInvalid: skippingUnknown)
-            }
-        case .pause(let ids):
-            return PendingCommand(try queue.pause(selection(ids), skippingUnknown: true))
+            guard let bases = queue.journal?.bases else { break }
+            let additions = entries.compactMap { QueueState.Addition($0, in: bases) }
+            _ = try await add(additions, skippingInvalid: skippingInvalid)
+        case .pause(let ids): return try startPausing(selection(ids), skippingUnknown: true)
         case .resume(let ids): for id in ids { await self[DownloadID(rawValue: id)]?.resume() }
-        case .retry(let ids): try queue.resume(selection(ids), only: .failed, skippingUnknown: true)
-        case .cancel(let ids):
-            return PendingCommand(try queue.cancel(selection(ids), skippingUnknown: true))
+        case .retry(let ids): try requeue(selection(ids), only: .failed, skippingUnknown: true)
+        case .cancel(let ids): return try startCancelling(selection(ids), skippingUnknown: true)
         case .remove(let ids, let deletingFiles):
-            return PendingCommand(try queue.remove(selection(ids), deletingFiles: deletingFiles, skippingUnknown: true))
-        case .move(let id, let place): try? self[DownloadID(rawValue: id)]?.move(to: place)
+            return try startRemoving(selection(ids), deletingFiles: deletingFiles, skippingUnknown: true)
+        case .move(let id, let place): try? move(DownloadID(rawValue: id), to: place)
         case .priority(let id, let priority):
-            self[DownloadID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
+            setPriority(DownloadPriority(rawValue: priority), of: DownloadID(rawValue: id))
         }
-        return nil
+        return []
     }
 
-    private nonisolated func selection(_ ids: [UInt64]) -> DownloadSelection {
+    private func selection(_ ids: [UInt64]) -> DownloadSelection {
         .downloads(ids.map(DownloadID.init(rawValue:)))
+    }
+}
+
+extension QueueState.Addition {
+    /// Creates an addition that another process posted; returns `nil` if its request is invalid here.
+    fileprivate init?(_ entry: RegistryEntry, in bases: RegistryBaseDirectories) {
+        guard let request = entry.request.downloadRequest(in: bases), (try? request.validate()) != nil else { return nil }
+        self.init(
+            id: DownloadID(rawValue: entry.id),
+            request: request,
+            withoutSecrets: entry.request.lacksSecrets ? entry.request : nil
+        )
     }
 }

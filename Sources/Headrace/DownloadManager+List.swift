@@ -11,41 +11,41 @@ extension DownloadManager {
     /// - Parameter selection: The downloads to return.
     /// - Returns: A handle on each.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue.
-    public nonisolated func downloads(_ selection: DownloadSelection) throws(DownloadError) -> [Download] {
-        try queue.records(selection).map { Download(manager: self, record: $0) }
+    public func downloads(_ selection: DownloadSelection) throws(DownloadError) -> [Download] {
+        try queue.ids(selection).compactMap { self[$0] }
     }
 
     /// The download with this identity; `nil` if it is not in the queue.
-    public nonisolated subscript(id: DownloadID) -> Download? {
-        queue[id].map { Download(manager: self, record: $0) }
+    public subscript(id: DownloadID) -> Download? {
+        queue.records[id].map { Download(manager: self, record: $0) }
     }
 
     /// Pauses downloads until they are resumed; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to pause; those that are finished, failed or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
-    public nonisolated func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        try await queue.pause(selection).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
+    public func pause(_ selection: DownloadSelection) async throws(DownloadError) {
+        await waitForStop(of: try startPausing(selection))
     }
 
     /// Queues the paused downloads of a selection again; each still waits for its ``DownloadRequest/earliestBegin``.
     /// - Parameter selection: The downloads to resume; those that are not paused do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
-    public nonisolated func resume(_ selection: DownloadSelection) throws(DownloadError) {
-        try queue.resume(selection, only: .paused)
+    public func resume(_ selection: DownloadSelection) throws(DownloadError) {
+        try requeue(selection, only: .paused)
     }
 
     /// Retries the failed downloads of a selection; they retain their positions and their bytes.
     /// - Parameter selection: The downloads to retry; those that have not failed do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
-    public nonisolated func retry(_ selection: DownloadSelection) throws(DownloadError) {
-        try queue.resume(selection, only: .failed)
+    public func retry(_ selection: DownloadSelection) throws(DownloadError) {
+        try requeue(selection, only: .failed)
     }
 
     /// Cancels downloads and deletes their partial files; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to cancel; those that are finished or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
-    public nonisolated func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        try await queue.cancel(selection).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
+    public func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
+        await waitForStop(of: try startCancelling(selection))
     }
 
     /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
@@ -54,31 +54,27 @@ extension DownloadManager {
     ///   - deletingFiles: Whether to delete their finished or partial files as well. Files that already existed
     ///     and were therefore not downloaded remain.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
-    public nonisolated func remove(
+    public func remove(
         _ selection: DownloadSelection,
         deletingFiles: Bool = false
     ) async throws(DownloadError) {
-        try await queue.remove(selection, deletingFiles: deletingFiles).wait(evenIfCancelled: Self.waitsEvenIfCancelled)
+        await waitForStop(of: try startRemoving(selection, deletingFiles: deletingFiles))
     }
 
-    /// Whether an operation waits even if its task is cancelled; `false` inside a hook, since the hooks of two
-    /// downloads could wait for each other.
-    private static var waitsEvenIfCancelled: Bool { DownloadQueue.transferring == nil }
-
     /// Pauses all waiting and running downloads; returns once they have stopped.
-    public nonisolated func pauseAll() async { try? await pause(.all) }
+    public func pauseAll() async { try? await pause(.all) }
 
     /// Resumes all paused downloads, as soon as the limits allow.
-    public nonisolated func resumeAll() { try? resume(.all) }
+    public func resumeAll() { try? resume(.all) }
 
     /// Cancels all unfinished downloads, including failed ones; returns once they have stopped.
-    public nonisolated func cancelAll() async { try? await cancel(.all) }
+    public func cancelAll() async { try? await cancel(.all) }
 
     /// Removes the finished downloads from the queue; their files remain.
-    public nonisolated func removeFinished() async { try? await remove(.state(.finished)) }
+    public func removeFinished() async { try? await remove(.state(.finished)) }
 
     /// Retries all failed downloads, at their old positions in the queue.
-    public nonisolated func retryFailed() { try? retry(.all) }
+    public func retryFailed() { try? retry(.all) }
 }
 
 /// Streams of the whole queue; a slow or abandoned reader uses a bounded amount of memory and delays no download.
@@ -90,14 +86,17 @@ extension DownloadManager {
     ///     }
     ///
     /// Each access returns a new stream. A reader that is more than a thousand events behind misses the oldest.
-    public nonisolated var events: AsyncStream<Event> { queue.observers.events() }
+    public nonisolated var events: AsyncStream<Event> { observers.events() }
 
     /// Snapshots of the whole queue in order: one now, then at most ten per second as it changes, until the manager is
     /// shut down.
     ///
     /// Each access returns a new sequence. A slow reader gets the latest snapshot.
     public nonisolated var snapshots: some AsyncSequence<[DownloadSnapshot], Never> & Sendable {
-        ThrottledValues(changes: queue.observers.changes(), clock: clock) { [queue] in (queue.snapshots(), false) }
+        ThrottledValues(changes: observers.changes(), clock: clock) { [weak self] in
+            guard let self else { return nil }
+            return (await currentSnapshots(), false)
+        }
     }
 
     /// The combined progress of a group: one value now, then at most ten per second as it changes.
@@ -109,9 +108,46 @@ extension DownloadManager {
     public nonisolated func progress(
         ofGroup group: String
     ) -> some AsyncSequence<GroupProgress, Never> & Sendable {
-        ThrottledValues(changes: queue.observers.changes(), clock: clock) { [queue] in
-            let progress = GroupProgress(of: queue.snapshots(group: group))
+        ThrottledValues(changes: observers.changes(), clock: clock) { [weak self] in
+            guard let self else { return nil }
+            let progress = GroupProgress(of: await currentSnapshots(group: group))
             return (progress, progress.isEnded)
         }
+    }
+
+    func currentSnapshots(group: String? = nil) -> [DownloadSnapshot] {
+        queue.snapshots(group: group, at: clock.now())
+    }
+}
+
+/// Operations whose effects may take a while; each returns the downloads that have not stopped yet.
+extension DownloadManager {
+    func startPausing(
+        _ selection: DownloadSelection,
+        skippingUnknown: Bool = false
+    ) throws(DownloadError) -> [DownloadRecord] {
+        try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.pause(id) }
+            .filter { queue.scheduler.isPausing($0.id) }
+    }
+
+    /// Cancels downloads, which stop once their transfers have stopped and their partial files are deleted.
+    func startCancelling(
+        _ selection: DownloadSelection,
+        skippingUnknown: Bool = false
+    ) throws(DownloadError) -> [DownloadRecord] {
+        try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.cancel(id) }
+            .filter { !$0.status.state.isEnded }
+    }
+
+    /// Removes downloads, which stop once their transfers have stopped and, with `deletingFiles`, their files are deleted.
+    func startRemoving(
+        _ selection: DownloadSelection,
+        deletingFiles: Bool,
+        skippingUnknown: Bool = false
+    ) throws(DownloadError) -> [DownloadRecord] {
+        try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
+            queue.remove(id, deletingFile: deletingFiles)
+        }
+        .filter { !$0.status.state.isEnded }
     }
 }

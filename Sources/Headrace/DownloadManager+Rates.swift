@@ -13,10 +13,10 @@ extension DownloadManager {
     /// If there is a schedule too, the lower limit applies.
     /// - Parameter bytesPerSecond: The limit, above zero; `nil` for none.
     /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
-    public nonisolated func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
+    public func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond)
-        queue.observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
+        observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
     }
 
     /// Returns the rate limit for the downloads of a group together.
@@ -29,18 +29,18 @@ extension DownloadManager {
     ///   - bytesPerSecond: The limit, above zero; `nil` for none.
     ///   - group: The name of the group.
     /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
-    public nonisolated func setRateLimit(
+    public func setRateLimit(
         _ bytesPerSecond: Int64?,
         ofGroup group: String
     ) throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
         environment.rates.setLimit(bytesPerSecond, ofGroup: group)
-        queue.observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
+        observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
     }
 
     /// Changes the schedule of rate limits.
     /// - Parameter schedule: The schedule, in the system's time zone; `nil` for none.
-    public nonisolated func setRateSchedule(_ schedule: RateSchedule?) {
+    public func setRateSchedule(_ schedule: RateSchedule?) {
         environment.rates.setSchedule(schedule)
     }
 }
@@ -54,9 +54,9 @@ extension Download {
     /// Does nothing if the download has been removed.
     /// - Parameter bytesPerSecond: The limit, above zero; `nil` for none.
     /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
-    public func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
+    public func setRateLimit(_ bytesPerSecond: Int64?) async throws(DownloadError) {
         try bytesPerSecond?.validateAsRate()
-        manager.queue.setRateLimit(bytesPerSecond, of: id)
+        await manager.change { $0.setRateLimit(bytesPerSecond, of: id) }
         manager.environment.rates.limitChanged(of: record)
     }
 }

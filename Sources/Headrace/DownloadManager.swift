@@ -20,10 +20,29 @@ public actor DownloadManager {
     /// The executor for the registry and its commands, so that a slow disk of a download does not delay them; without a
     /// registry, the same as ``executor``.
     nonisolated let queueExecutor: BlockingExecutor
-    private let workContinuation: AsyncStream<DownloadQueue.Work>.Continuation
-    nonisolated let queue: DownloadQueue
-    nonisolated let clock: AnyClock
-    private let transfers: Task<Void, Never>
+    nonisolated let observers: QueueObservers
+    /// The open files of the registry; `nil` without a registry.
+    nonisolated let registry: RegistryFiles?
+    /// Delegates work to a child task.
+    let work: AsyncStream<ChildWork>.Continuation
+    /// The downloads and the limits on them.
+    var queue: QueueState
+    /// The commands of other processes that are being carried out.
+    var commands = PendingCommands()
+    var polls = PollCoordinator()
+    /// The latches of the tasks that wait for a download to stop, by its identity.
+    var stops: [DownloadID: [Latch]] = [:]
+    /// The number of removed and cancelled downloads whose files are being deleted.
+    var removalCount = 0
+    /// Whether a download has been waiting or running since the last event ``QueueEvent/idle``.
+    var isBusy = false
+    var idleSubscribers = Subscribers<Never>()
+    /// Whether a write of the journal is under way, so that others must wait.
+    var isFlushing = false
+    var flushWaiters: [Latch] = []
+    private var transfers: Task<Void, Never>?
+
+    nonisolated var clock: AnyClock { environment.clock }
 
     /// The maximum number of threads for file calls: enough for all connections of several downloads whose disk hangs;
     /// threads are started on demand.
@@ -68,7 +87,6 @@ public actor DownloadManager {
         environment: TransferEnvironment,
         background: (any BackgroundSystem)? = nil
     ) async throws(DownloadError) {
-        var environment = environment
         let cores = ProcessInfo.processInfo.activeProcessorCount
         // Half of the cores are for files, the other half for the network.
         let executor = try BlockingExecutor.forFiles(
@@ -76,97 +94,73 @@ public actor DownloadManager {
             maxThreads: Self.maxFileThreads,
             maxWorking: max(1, cores / 2)
         )
-        let (work, workContinuation) = AsyncStream.makeStream(of: DownloadQueue.Work.self)
         let configuration = environment.configuration
         let queueExecutor =
             configuration.registryDirectory == nil
             ? executor : try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1)
-        let registry = try await queueExecutor.run { [environment] () throws(DownloadError) in
+        let opened = try await queueExecutor.run { () throws(DownloadError) in
             try OpenedRegistry(configuration, files: environment.files)
         }
         try background?.claim()
-        let gate = environment.gate
-        let queue = DownloadQueue(
-            Scheduler(
-                limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
-                hostLimit: configuration.maxConcurrentDownloadsPerHost,
-                gate: gate,
-                descriptors: environment.descriptors
-            ),
-            journal: registry?.journal,
-            observers: QueueObservers(findings: registry?.queue.findings ?? []),
-            environment: environment
-        ) { work in
-            if case .terminated = workContinuation.yield(work) { false } else { true }
-        }
-        if let registry {
-            let journal = registry.journal
-            let background = background.map {
-                BackgroundTransfers($0, queue, configuration, environment.files, environment.clock)
-            }
-            environment = TransferEnvironment(
-                environment,
-                background: background,
-                versions: registry.versions
-            ) { id, path, stamp in
-                journal.note(id, .finishing(RelocatablePath(path, bases: journal.bases), stamp))
-                queue.flushOrReport(syncing: false)
-            }
-        }
+        let reference = ManagerReference()
+        let environment = opened.map { environment.storing(in: $0, background, reference) } ?? environment
+        let workStream: AsyncStream<ChildWork>
+        (workStream, work) = AsyncStream.makeStream(of: ChildWork.self)
         self.environment = environment
         self.executor = executor
         self.queueExecutor = queueExecutor
-        self.workContinuation = workContinuation
-        self.queue = queue
-        clock = environment.clock
-        if let restored = registry?.queue { queue.restore(restored) }
-        // The only unstructured task: each download runs in a child task of its group.
-        transfers = Task { [environment] in
-            await withDiscardingTaskGroup { group in
-                let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
-                group.addTask { await ring(alarms, for: queue, environment.clock) }
-                let (paths, monitoring) = environment.network.follow()
-                group.addTask { await follow(paths, after: gate, for: queue, in: environment) }
-                for await work in work {
-                    switch work {
-                    case .transfer(let first):
-                        group.addTask(executorPreference: executor) { await run(first, of: queue, in: environment) }
-                    case .removals(let removals):
-                        group.addTask(executorPreference: executor) { queue.carryOut(removals) }
-                    case .alarm(let time): alarm.yield(time)
-                    case .flush: group.addTask(executorPreference: queueExecutor) { queue.flushOrReport() }
-                    case .end(let wait): group.addTask { await wait() }
-                    case .ended(let item): group.addTask(executorPreference: queueExecutor) { queue.ended(item) }
-                    }
-                }
-                alarm.finish()
-                monitoring.finish()
+        registry = opened?.files
+        observers = QueueObservers(findings: opened?.queue.findings ?? [])
+        queue = QueueState(
+            scheduler: Scheduler(
+                limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
+                hostLimit: configuration.maxConcurrentDownloadsPerHost,
+                gate: environment.gate,
+                descriptors: environment.descriptors
+            ),
+            journal: opened?.journal
+        )
+        reference.manager = self
+        if let opened {
+            perform(queue.restore(opened.queue, observers: observers, at: environment.clock.now()))
+            if let background = environment.background {
+                for record in queue.records.values { background.entered(record, record.status.state) }
             }
-            await queueExecutor.run {
-                queue.flushOrReport()
-                queue.journal?.close()
-            }
-            queue.observers.end()
         }
+        let children = ChildTasks(self, reference)
+        // The only unstructured task: each download runs in a child task of it.
+        transfers = Task { await children.run(workStream) }
         do throws(DownloadError) {
             // Only one poll: the remaining commands may wait for a download that cannot stop because its disk hangs.
-            if let journal = queue.journal { try await poll(journal) }
+            try await poll()
         } catch {
             // The commands remain for the next poll.
-            queue.observers.publish(.registryFailed(error))
+            observers.publish(.registryFailed(error))
         }
         environment.background?.connect()
     }
 
     deinit {
-        queue.shutDown()
-        workContinuation.finish()
+        for effect in queue.shutDown() {
+            switch effect {
+            case .stop(let signal, let reason): signal.stop(reason)
+            case .publish(let record, let change): record.enter(change.state, change.event)
+            case .start, .remove, .alarm, .release: break
+            }
+        }
+        // Their transfers stop, but nothing can publish it any more.
+        for record in queue.runningRecords {
+            let error = DownloadError.shutDown(record.request.url)
+            record.enter(.failed(error), .failed(error))
+        }
+        if let write = queue.takeChanges(syncing: true) { work.yield(.lastWrite(write)) }
+        work.finish()
         environment.background?.release()
     }
 
     /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
     public var downloads: [Download] {
-        queue.records.map { Download(manager: self, record: $0) }
+        queue.scheduler.ids.compactMap { self[$0] }
     }
 
     /// Adds a download, which runs as soon as the limits allow.
@@ -201,19 +195,23 @@ public actor DownloadManager {
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
-        let records: [DownloadRecord]
-        if queue.journal == nil {
-            records = try queue.add(requests)
-        } else {
-            records = try await queueExecutor.run { [queue] () throws(DownloadError) in try queue.add(requests) }
+        if let bases = queue.journal?.bases {
+            for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
+                try RegistryEncoder.check(RegistryRequest(request, bases: bases))
+            }
         }
+        let records = try await add(requests.map { QueueState.Addition(request: $0) }, skippingInvalid: false)
         return records.map { Download(manager: self, record: $0) }
     }
 
     /// Waits until no download, including those added meanwhile, is waiting or running; returns early if the calling
     /// task is cancelled.
-    public nonisolated func waitUntilIdle() async {
-        await queue.waitUntilIdle()
+    public func waitUntilIdle() async {
+        guard !isIdle else { return }
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        let subscriber = idleSubscribers.add(continuation)
+        for await _ in stream {}
+        idleSubscribers.remove(subscriber)
     }
 
     /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
@@ -225,7 +223,10 @@ public actor DownloadManager {
     /// ``QueueEvent/registryFailed(_:)`` is published; a resume record that cannot be written is retried with the next
     /// one.
     public func prepareForSuspension() async {
-        await executor.run { [queue] in queue.save() }
+        let records = queue.runningRecords
+        await executor.run { for record in records { record.save(syncing: false) } }
+        await flushOrReport()
+        await executor.run { for record in records { record.save(syncing: true) } }
     }
 
     /// Stops all downloads and releases all resources.
@@ -233,9 +234,10 @@ public actor DownloadManager {
     /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running; further
     /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
     public func shutdown() async {
-        queue.shutDown()
-        workContinuation.finish()
-        await transfers.value
+        perform(queue.shutDown())
+        commands.abandon()
+        work.finish()
+        await transfers?.value
         environment.background?.release()
         await environment.transport.shutdown()
         await environment.network.close()
@@ -258,7 +260,9 @@ public actor DownloadManager {
         guard limit >= 1 else {
             throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(limit).")
         }
-        queue.setLimit(limit)
+        // A limit of 0 belongs to a manager that starts nothing, and is never raised.
+        if queue.scheduler.limit > 0 { apply { $0.setLimit(limit) } }
+        publishLimits()
     }
 
     /// Changes how many downloads from one host may run in parallel.
@@ -270,53 +274,12 @@ public actor DownloadManager {
         guard limit ?? 1 >= 1 else {
             throw DownloadError(.invalidRequest, "The limit per host must be at least 1, not \(limit ?? 0).")
         }
-        queue.setHostLimit(limit)
+        apply { $0.setHostLimit(limit) }
+        publishLimits()
     }
-}
 
-/// Runs a transfer and then, on the same task, the transfers that get its slot, one after the other.
-private func run(_ first: DownloadQueue.Run, of queue: DownloadQueue, in environment: TransferEnvironment) async {
-    var next: DownloadQueue.Run? = first
-    while let run = next {
-        let outcome: TransferOutcome = await DownloadQueue.$transferring.withValue(run.record) {
-            await run.stop.cancellingTask {
-                guard await queue.waitForRemoval(before: run.record) else { return .stopped(keptBytes: true) }
-                let transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
-                return await TransferOutcome(of: transfer)
-            }
-        }
-        environment.background?.runLeft(run.record.id)
-        next = queue.ended(run.record, outcome, taskIsCancelled: Task.isCancelled)
-        environment.background?.ended(run.record.id)
-    }
-}
-
-/// Calls ``DownloadQueue/tick()`` at each time of the clock that the stream yields, until the stream finishes.
-private func ring(_ alarms: AsyncStream<Duration>, for queue: DownloadQueue, _ clock: AnyClock) async {
-    await withDiscardingTaskGroup { group in
-        for await time in alarms {
-            group.addTask {
-                guard (try? await clock.sleep(time)) != nil else { return }
-                queue.tick()
-            }
-        }
-        group.cancelAll()
-    }
-}
-
-/// Passes each change of the network path to the scheduler, until the stream finishes.
-private func follow(
-    _ paths: AsyncStream<NetworkPath?>,
-    after gate: NetworkAdmission,
-    for queue: DownloadQueue,
-    in environment: TransferEnvironment
-) async {
-    var gate = gate
-    for await path in paths where path != gate.path {
-        // Recorded before any transfer starts on the new path.
-        environment.recordPathChange()
-        if gate.update(path) { environment.transport.dropIdleConnections() }
-        queue.setPath(path)
+    private func publishLimits() {
+        observers.publish(.limitsChanged(downloads: queue.scheduler.limit, perHost: queue.scheduler.hostLimit))
     }
 }
 

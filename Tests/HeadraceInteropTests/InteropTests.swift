@@ -130,7 +130,7 @@ struct InteropTests {
                 switch event {
                 case .connectionOpened:
                     opened += 1
-                    try download.setRateLimit(nil)
+                    try await download.setRateLimit(nil)
                 case .fellBackToOneConnection: fallbacks += 1
                 default: break
                 }
@@ -231,7 +231,7 @@ struct InteropTests {
     }
 
     private func resume(_ download: Download) async throws {
-        try download.setRateLimit(nil)
+        try await download.setRateLimit(nil)
         await download.resume()
     }
 

@@ -103,9 +103,9 @@ private func rates(_ download: Download) async throws {
         $0.rateSchedule = RateSchedule("Mon-Fri 08:00-18:00 1M, else none")
     }
     let manager = try await DownloadManager(configuration: configuration)
-    try manager.setRateLimit(2_000_000)
-    try manager.setRateLimit(nil, ofGroup: "updates")
-    try download.setRateLimit(100_000)
+    try await manager.setRateLimit(2_000_000)
+    try await manager.setRateLimit(nil, ofGroup: "updates")
+    try await download.setRateLimit(100_000)
 }
 
 private func retries(_ configuration: inout DownloadConfiguration) {

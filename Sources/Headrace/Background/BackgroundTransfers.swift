@@ -48,10 +48,21 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     private struct State {
         var machine: BackgroundMachine
+        /// The downloads in the queue that are not being cancelled or removed.
+        var records: [DownloadID: DownloadRecord] = [:]
         var fetches: [DownloadID: Fetch] = [:]
         var handlers: [BackgroundHandler: @Sendable () -> Void] = [:]
         var lastHandler = 0
         var isReleased = false
+
+        func status(of id: DownloadID) -> BackgroundMachine.Status {
+            switch records[id]?.status.state {
+            case .running: .running
+            case .waiting: .waiting
+            case .paused, .failed: .kept
+            case .finished, .cancelled, nil: .unwanted
+            }
+        }
     }
 
     /// A file that the system delivers; it exists only during the system's callback.
@@ -61,24 +72,24 @@ final class BackgroundTransfers: BackgroundFetcher {
     }
 
     private let system: any BackgroundSystem
-    private let queue: DownloadQueue
     private let configuration: DownloadConfiguration
     private let files: FileSystem
     private let clock: AnyClock
+    let reports: AsyncStream<BackgroundReport>
+    private let report: AsyncStream<BackgroundReport>.Continuation
     private let state: Locked<State>
 
     init(
         _ system: any BackgroundSystem,
-        _ queue: DownloadQueue,
         _ configuration: DownloadConfiguration,
         _ files: FileSystem,
         _ clock: AnyClock
     ) {
         self.system = system
-        self.queue = queue
         self.configuration = configuration
         self.files = files
         self.clock = clock
+        (reports, report) = AsyncStream.makeStream(of: BackgroundReport.self)
         state = Locked(State(machine: BackgroundMachine(SizeLimit(maxBytes: configuration.maxFileSize))))
     }
 
@@ -91,6 +102,20 @@ final class BackgroundTransfers: BackgroundFetcher {
             return !state.isReleased
         }
         if isFirst { system.leave() }
+    }
+
+    func endReports() { report.finish() }
+
+    // MARK: The queue
+
+    func entered(_ record: DownloadRecord, _ newState: DownloadState?) {
+        // A download that has ended stays; one that was cancelled may be resumed.
+        guard newState?.isEnded == false else { return }
+        state.withLock { $0.records[record.id] = record }
+    }
+
+    func left(_ record: DownloadRecord) {
+        state.withLock { if $0.records[record.id] === record { $0.records[record.id] = nil } }
     }
 
     // MARK: Runs
@@ -127,7 +152,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     /// Records that the queue has processed the end of a download's run.
     func ended(_ id: DownloadID) {
-        change { $0.machine.ended(id, status(of: id)) }
+        change { state in state.machine.ended(id, state.status(of: id)) }
     }
 
     // MARK: System events
@@ -136,7 +161,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in
-                BackgroundMachine.Listed(task: task, status: status(of: task), receivedBytes: receivedBytes)
+                BackgroundMachine.Listed(task: task, status: state.status(of: task.download), receivedBytes: receivedBytes)
             }
             return state.machine.listed(tasks, at: Self.now())
         }
@@ -156,7 +181,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
             let hasFile = (try? files.status(file))?.kind == .regular
-            return state.machine.finished(task, status(of: task), hasFile: hasFile)
+            return state.machine.finished(task, state.status(of: task.download), hasFile: hasFile)
         }
     }
 
@@ -176,7 +201,7 @@ final class BackgroundTransfers: BackgroundFetcher {
                 resumeData: resumeData.map { ResumeData(bytes: $0, time: now) },
                 receivedBytes: receivedBytes
             )
-            return state.machine.completed(task, status(of: task), end, at: now)
+            return state.machine.completed(task, state.status(of: task.download), end, at: now)
         }
     }
 
@@ -236,14 +261,15 @@ final class BackgroundTransfers: BackgroundFetcher {
                 }
             }
         case .takeOver(let task):
-            guard let delivery, let record = queue[task.download] else { return [] }
+            guard let delivery, let record = state.records[task.download] else { return [] }
             let result = Result { () throws(DownloadError) in
                 try DeliveredFile(takingOver: delivery.path, delivery.head, for: record, configuration, files)
             }
-            return state.machine.movedFile(task, result, status(of: task))
-        case .save(let id, let note): queue.setBackgroundNote(note, of: id)
+            return state.machine.movedFile(task, result, state.status(of: task.download))
+        case .save(let id, let note):
+            if state.records[id]?.setBackgroundNote(note) == true { report.yield(.noteChanged(id)) }
         case .progress(let id, let receivedBytes, let totalBytes):
-            report(receivedBytes, of: totalBytes, id, &state)
+            publish(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
             publish(
@@ -252,47 +278,32 @@ final class BackgroundTransfers: BackgroundFetcher {
                     bytesKept: offset,
                     proof: "The system has validated the received bytes with the server."
                 ),
-                id
+                state.records[id]
             )
         case .restarted(let id, let reason, let wastedBytes):
             state.fetches[id]?.meter = nil
-            publish(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), id)
+            publish(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), state.records[id])
         case .end(let id, let outcome):
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):
-            // The system may suspend the process as soon as the handlers are called.
-            queue.flushOrReport(syncing: false)
-            for handler in handlers { state.handlers.removeValue(forKey: handler)?() }
+            let completions = handlers.compactMap { state.handlers.removeValue(forKey: $0) }
+            if case .terminated = report.yield(.processed(completions)) { for completion in completions { completion() } }
         }
         return []
     }
 
-    private func report(_ receivedBytes: Int64, of totalBytes: Int64?, _ id: DownloadID, _ state: inout State) {
+    private func publish(_ receivedBytes: Int64, of totalBytes: Int64?, _ id: DownloadID, _ state: inout State) {
         let now = clock.now()
         guard state.fetches[id] != nil else { return }
         var meter = state.fetches[id]?.meter ?? ProgressMeter(start: now, bytesReceived: receivedBytes)
         meter.totalBytes = totalBytes
         let progress = meter.received(Int(clamping: receivedBytes - meter.bytesReceived), at: now)
         state.fetches[id]?.meter = meter
-        if let progress { queue[id]?.status.publish(progress) }
+        if let progress { state.records[id]?.status.publish(progress) }
     }
 
-    private func publish(_ event: DownloadEvent, _ id: DownloadID) {
-        queue[id]?.status.publish(event)
-    }
-
-    private func status(of task: BackgroundTask) -> BackgroundMachine.Status {
-        status(of: task.download)
-    }
-
-    private func status(of id: DownloadID) -> BackgroundMachine.Status {
-        // The scheduler's phase is newer than the published state of the download.
-        switch queue.phase(of: id) {
-        case .running: .running
-        case .waiting: .waiting
-        case .paused, .failed, .interrupted: .kept
-        case .finished, .cancelled, nil: .unwanted
-        }
+    private func publish(_ event: DownloadEvent, _ record: DownloadRecord?) {
+        record?.status.publish(event)
     }
 
     /// Returns the current time in milliseconds since 1970.

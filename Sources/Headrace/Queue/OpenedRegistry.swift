@@ -1,7 +1,27 @@
 import HeadracePlatform
 
+/// The files of a registry that this process owns until they are closed.
+struct RegistryFiles: Sendable {
+    let file: RegistryFile
+    /// The commands that other processes post.
+    let spool: CommandSpool
+
+    /// Reads the commands in the order of posting; blocks, and throws if this manager has lost the registry.
+    func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
+        try file.check()
+        return try spool.take()
+    }
+
+    /// Removes the files of the given commands, which were carried out and whose changes are on the disk; blocks.
+    func removeCommands(_ items: [CommandSpool.Item]) throws(DownloadError) {
+        try file.check()
+        for item in items { try spool.done(item.path) }
+    }
+}
+
 /// The registry of a configuration, opened and locked, and the queue read from it.
 struct OpenedRegistry: Sendable {
+    let files: RegistryFiles
     let journal: QueueJournal
     let queue: RestoredQueue
     let versions: RegistryVersions
@@ -25,8 +45,8 @@ struct OpenedRegistry: Sendable {
             files: files
         )
         versions = RegistryVersions(in: directory.filePath, calls: files)
-        let spool = CommandSpool(in: directory.filePath, calls: files)
-        journal = QueueJournal(file, spool, bases: bases, snapshot.entries, leftOut: queue.leftOut)
+        self.files = RegistryFiles(file: file, spool: CommandSpool(in: directory.filePath, calls: files))
+        journal = QueueJournal(bases: bases, snapshot.entries, leftOut: queue.leftOut)
     }
 }
 

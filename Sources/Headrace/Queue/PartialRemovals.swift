@@ -36,16 +36,12 @@ struct PartialRemovals {
         return end(path)
     }
 
-    /// Registers a latch for a download that must wait for a removal of the path; returns `false` if it need not wait.
-    mutating func follow(_ latch: Latch, _ path: String, before id: DownloadID) -> Bool {
-        guard isRemoving(path, before: id) else { return false }
+    /// Returns a latch that opens after the removal for which a download must wait; `nil` if it need not wait.
+    mutating func follow(_ path: String, before id: DownloadID) -> Latch? {
+        guard isRemoving(path, before: id) else { return nil }
+        let latch = Latch()
         removals[path]?.waiting[id] = latch
-        return true
-    }
-
-    /// Removes the latch of a download that no longer waits for the removal of the path.
-    mutating func endFollowing(_ path: String, before id: DownloadID) {
-        removals[path]?.waiting[id] = nil
+        return latch
     }
 
     /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
@@ -57,32 +53,5 @@ struct PartialRemovals {
             return []
         }
         return Array(removal.waiting.values)
-    }
-}
-
-extension QueueState {
-    mutating func removal(_ record: DownloadRecord, _ stateChange: StateChange) -> Effect {
-        removals.begin(record.names.partialPath)
-        return .remove(record, partial: true, nil, stateChange)
-    }
-
-    func isRemoving(_ record: DownloadRecord) -> Bool {
-        removals.isRemoving(record.names.partialPath, before: record.id)
-    }
-
-    /// Registers a latch for a pending removal of the download's partial file; returns `false` if the download need not
-    /// wait.
-    mutating func follow(_ latch: Latch, removalFor record: DownloadRecord) -> Bool {
-        removals.follow(latch, record.names.partialPath, before: record.id)
-    }
-
-    /// Removes the latch of a download that no longer waits for a removal of its partial file.
-    mutating func endFollowing(removalFor record: DownloadRecord) {
-        removals.endFollowing(record.names.partialPath, before: record.id)
-    }
-
-    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
-    mutating func removed(_ record: DownloadRecord) -> [Latch] {
-        removals.end(record.names.partialPath)
     }
 }

@@ -2,14 +2,13 @@ import HeadracePlatform
 
 /// The inputs and results of decisions about the queue.
 extension QueueState {
-    /// An effect of a decision, to be performed after the lock is released.
-    enum Effect {
-        case start(Run, StateChange)
+    /// An effect of a decision, which the manager performs before it decides anything else.
+    enum Effect: Sendable {
+        case start(Run)
         case stop(StopSignal, StopSignal.Reason)
         case publish(DownloadRecord, StateChange)
-        /// Delete files of a removed or cancelled download: its partial file if `partial` is `true`, and the given
-        /// finished file, if any.
-        case remove(DownloadRecord, partial: Bool, FinishedFile?, StateChange)
+        case remove(Removal)
+        /// Call ``tick(at:)`` at this time.
         case alarm(Duration)
         /// Open the latches of downloads that waited for an earlier download of the same file to stop.
         case release([Latch])
@@ -21,6 +20,19 @@ extension QueueState {
         let stop: StopSignal
         /// The state carried over from earlier attempts; `nil` for the first attempt.
         let attempts: TransferState?
+        /// A latch that opens when an earlier download of the same file no longer uses the partial file; `nil` if none
+        /// does.
+        let removal: Latch?
+    }
+
+    /// The files of one removed or cancelled download to delete, and the state change to publish afterwards.
+    struct Removal: Sendable {
+        let record: DownloadRecord
+        /// Whether the partial file is deleted; `true` only if no other download uses that file.
+        let partial: Bool
+        /// The finished file, if it is deleted too; otherwise `nil`.
+        let file: FinishedFile?
+        let stateChange: StateChange
     }
 
     /// A download to add.
@@ -32,14 +44,14 @@ extension QueueState {
         var withoutSecrets: RegistryRequest?
     }
 
-    /// A new state or event of a download, to publish after the lock is released.
+    /// A new state or event of a download, or both.
     struct StateChange: Sendable {
-        var state: DownloadState?
-        var event: DownloadEvent?
-        /// The sequence number: the state with the highest number applies, in whatever order states are published.
-        var sequence: UInt64
-        /// Whether the download was waiting or running before this change, but no longer is.
-        var leavesOpenSet = false
+        let state: DownloadState?
+        let event: DownloadEvent?
+
+        init(_ state: DownloadState?, _ event: DownloadEvent?) {
+            (self.state, self.event) = (state, event)
+        }
     }
 
     /// The result of ``add(_:skippingInvalid:observers:at:)``.

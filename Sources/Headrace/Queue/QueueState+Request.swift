@@ -9,18 +9,10 @@ extension QueueState {
         recordRequest(of: id)
     }
 
-    /// Changes a download's rate limit (`nil` for none); returns `false` if the download is not in the queue.
-    func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) -> Bool {
-        guard let record = records[id] else { return false }
+    /// Changes a download's rate limit in bytes per second, if the download is in the queue; `nil` for none.
+    mutating func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) {
+        guard let record = records[id] else { return }
         record.setRateLimit(bytesPerSecond)
         recordRequest(of: id)
-        return true
-    }
-
-    /// Saves the state of a download's background task; returns `false` if nothing has changed.
-    func setBackgroundNote(_ note: BackgroundTaskState?, of id: DownloadID) -> Bool {
-        guard let record = records[id], record.setBackgroundNote(note) else { return false }
-        recordRequest(of: id)
-        return true
     }
 }

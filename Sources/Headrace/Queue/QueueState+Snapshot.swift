@@ -5,9 +5,30 @@ extension QueueState {
         scheduler.ids.compactMap { member($0) }
     }
 
+    /// The running downloads.
+    var runningRecords: [DownloadRecord] { scheduler.running.compactMap { records[$0] } }
+
+    /// Takes the decisions that are not on the disk yet; see ``QueueJournal/takeChanges(syncing:always:members:)``.
+    mutating func takeChanges(syncing: Bool, always: Bool = false) -> QueueJournal.Write? {
+        let members = journal?.isBehind == true ? members : []
+        return journal?.takeChanges(syncing: syncing, always: always, members: members)
+    }
+
+    /// Takes the whole queue to write it; see ``QueueJournal/takeAll(_:isOptional:)``.
+    mutating func takeAll(isOptional: Bool) -> QueueJournal.Write? {
+        let members = members
+        return journal?.takeAll(members, isOptional: isOptional)
+    }
+
     func member(_ id: DownloadID) -> QueueJournal.Member? {
         guard let record = records[id], let label = scheduler.order.label(of: id) else { return nil }
         return QueueJournal.Member(record: record, label: label, priority: scheduler.priority(of: id) ?? 0)
+    }
+
+    /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order.
+    func snapshots(group: String? = nil, at now: Duration) -> [DownloadSnapshot] {
+        let ids = try? ids(group.map { .group($0) } ?? .all)
+        return (ids ?? []).compactMap { snapshot(of: $0, at: now) }
     }
 
     func snapshot(of id: DownloadID, at now: Duration) -> DownloadSnapshot? {

@@ -2,15 +2,14 @@ import HeadracePlatform
 
 /// The downloads of a manager and their states; turns the scheduler's decisions into effects on downloads.
 ///
-/// A value behind the lock of ``DownloadQueue``; it performs no I/O and never blocks.
-struct QueueState {
+/// A value that the manager owns; it performs no I/O and never blocks.
+struct QueueState: Sendable {
     var scheduler: Scheduler
-    var idleSubscribers = Subscribers<Never>()
+    /// The decisions to write to the disk; `nil` if the queue is not stored.
+    var journal: QueueJournal?
     private(set) var records: [DownloadID: DownloadRecord] = [:]
     /// The download numbers in use, including those of journal entries that cannot become downloads in this process.
     private var numbers = DownloadNumbers()
-    /// The number of downloads that are waiting or running, or whose change to another state is not published yet.
-    private(set) var openCount = 0
     /// The stop signals of the running downloads.
     private var signals: [DownloadID: StopSignal] = [:]
     /// The transfer states of downloads that are waiting for a retry.
@@ -20,15 +19,11 @@ struct QueueState {
     /// For each partial-file path, the last failed download; it may resume from that partial file.
     private var failed: [String: DownloadID] = [:]
     /// The waiting and running downloads.
-    private var open: Set<DownloadID> = []
+    private(set) var open: Set<DownloadID> = []
     private var groups: [String: Set<DownloadID>] = [:]
-    /// The finished files, each with a stamp that was taken when the file was renamed to its final name.
-    private var finished: [DownloadID: FinishedFile] = [:]
-    var removals = PartialRemovals()
-    private(set) var sequence: UInt64 = 0
+    private var removals = PartialRemovals()
     /// The times for which a call of ``tick(at:)`` is scheduled.
     private var alarms: Set<Duration> = []
-    private let journal: QueueJournal?
 
     init(scheduler: Scheduler, journal: QueueJournal?) {
         self.scheduler = scheduler
@@ -61,8 +56,6 @@ struct QueueState {
         return active[record.names.partialPath, default: record] === record
     }
 
-    func stamp(of id: DownloadID) -> FileStamp? { finished[id]?.stamp }
-
     // MARK: Adding and changing
 
     /// Restores the downloads of an earlier process; returns the effects to perform.
@@ -72,8 +65,7 @@ struct QueueState {
         for member in list.members {
             let record = DownloadRecord(member, number: member.number ?? numbers.next, observers: observers)
             insert(record)
-            finished[record.id] = member.file
-            if let file = member.file { record.finished(with: file) }
+            if let file = member.file { record.finish(with: file) }
             var item = Scheduler.Item(record, at: now)
             item.phase = member.state.phase
             item.label = member.label
@@ -96,6 +88,8 @@ struct QueueState {
     /// the `id` of an ended download is ignored unless it adds an expected size or hash.
     ///
     /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
+    ///
+    /// With a journal, the new downloads do not start before ``saved(_:at:)``.
     mutating func add(
         _ additions: [Addition],
         skippingInvalid: Bool,
@@ -142,11 +136,19 @@ struct QueueState {
         }
         scheduler.isGathering = false
         let relabellings = scheduler.relabellings
-        let actions = scheduler.add(items, at: now)
+        let actions = scheduler.add(items, isSaved: journal == nil, at: now)
         if scheduler.relabellings != relabellings { recordAllLabels() }
         let new = items.map(\.id)
-        if let journal, !new.isEmpty { journal.note(added: new.compactMap { member($0) }) }
+        if journal != nil, !new.isEmpty {
+            let members = new.compactMap { member($0) }
+            journal?.note(added: members)
+        }
         return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
+    }
+
+    /// Lets added downloads start, because the journal has them now.
+    mutating func saved(_ ids: [DownloadID], at now: Duration) -> [Effect] {
+        effects(of: scheduler.saved(ids, at: now))
     }
 
     /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
@@ -163,7 +165,7 @@ struct QueueState {
 
     /// Adds the expectations of another request to those of a download; appends the error to `refusals` if they
     /// contradict each other.
-    private func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
+    private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, _ refusals: inout [DownloadError]) {
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { recordRequest(of: twin.id) }
         } catch {
@@ -185,19 +187,21 @@ struct QueueState {
 
     /// Changes the priority of a download, and records the change in the journal.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) {
+        guard let record = records[id] else { return }
+        record.status.priority = DownloadPriority(rawValue: priority)
         scheduler.setPriority(priority, of: id, at: now)
         journal?.note(.priority(id.rawValue, priority))
     }
 
     /// Records a changed request in the journal.
-    func recordRequest(of id: DownloadID) {
+    mutating func recordRequest(of id: DownloadID) {
         if let member = member(id) { journal?.recordRequest(of: member) }
     }
 
-    private func recordAllLabels() {
-        guard let journal else { return }
+    private mutating func recordAllLabels() {
+        guard journal != nil else { return }
         let labels = scheduler.ids.map { ($0.rawValue, scheduler.order.label(of: $0) ?? 0) }
-        journal.note(.relabelled(Dictionary(uniqueKeysWithValues: labels)))
+        journal?.note(.relabelled(Dictionary(uniqueKeysWithValues: labels)))
     }
 
     private mutating func insert(_ record: DownloadRecord) {
@@ -249,11 +253,24 @@ struct QueueState {
         return effects(of: scheduler.tick(at: now))
     }
 
-    /// Records that a download is no longer shown as waiting or running; returns `true` if it was the last one.
-    mutating func closed() -> Bool {
-        openCount -= 1
-        return openCount == 0
+    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
+    mutating func removed(_ record: DownloadRecord) -> [Latch] { removals.end(record.names.partialPath) }
+
+    /// Whether a removal of the download's partial file is pending, for which the download must wait before it starts.
+    func isRemoving(_ record: DownloadRecord) -> Bool {
+        removals.isRemoving(record.names.partialPath, before: record.id)
     }
+
+    /// Applies a change of the network path (`nil` if unknown).
+    mutating func setPath(_ path: NetworkPath?) -> [Effect] {
+        let blocked = scheduler.blockers
+        let effects = effects(of: scheduler.setPath(path))
+        for id in blocked.keys where scheduler.networkBlocker(of: id) == nil { records[id]?.status.unblock() }
+        return effects
+    }
+
+    /// Interrupts all downloads that have not ended, and prevents further starts.
+    mutating func shutDown() -> [Effect] { effects(of: scheduler.shutDown()) }
 
     private mutating func effect(of action: Scheduler.Action, _ outcome: TransferOutcome?) -> Effect? {
         switch action {
@@ -262,14 +279,13 @@ struct QueueState {
             let signal = StopSignal()
             signals[id] = signal
             journal?.note(id, .running)
-            let run = Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id))
-            // A retry is not reported as another start.
-            return .start(run, stateChange(.running, run.attempts == nil ? .started : nil))
+            let removal = removals.follow(record.names.partialPath, before: id)
+            return .start(Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id), removal: removal))
         case .stop(let id, let reason):
             if scheduler.isLeaving(id), let record = records[id] { yieldPath(record) }
             return signals[id].map { .stop($0, reason) }
         case .hold(let id, let blocker):
-            return records[id].map { .publish($0, stateChange(.waiting, .waitingForNetwork(blocker))) }
+            return records[id].map { .publish($0, StateChange(.waiting, .waitingForNetwork(blocker))) }
         case .enter(let id, let phase, let discardingBytes):
             guard let record = records[id] else { return nil }
             // Evaluated first, since `enter` lets another download use the path.
@@ -277,20 +293,22 @@ struct QueueState {
             let stateChange = enter(phase, record, outcome)
             return removesPartial ? removal(record, stateChange) : .publish(record, stateChange)
         case .remove(let id, let deletingFile):
-            let file = if case .finished(let file) = outcome { file } else { finished[id] }
             guard let record = remove(id) else { return nil }
+            let file = if case .finished(let file) = outcome { file } else { record.finishedFile }
             // A finished download has no partial file: a partial file with its name belongs to a later download of
             // another queue or of the command-line tool.
             let hasPartial = file == nil && mayRemovePartial(of: record)
             // A download that has ended keeps its state.
             let isOpen = active[record.names.partialPath] === record || signals[id] != nil
-            let stateChange = close(record, stateChange(isOpen ? .cancelled : nil, .removed))
+            close(record)
+            let stateChange = StateChange(isOpen ? .cancelled : nil, .removed)
             // The partial file of a cancelled transfer is deleted even if `deletingFile` is `false`.
             guard deletingFile else {
                 let isAbandoned = hasPartial && signals[id]?.reason == .cancelled
                 return isAbandoned ? removal(record, stateChange) : .publish(record, stateChange)
             }
-            return hasPartial ? removal(record, stateChange) : .remove(record, partial: false, file, stateChange)
+            guard !hasPartial else { return removal(record, stateChange) }
+            return .remove(Removal(record: record, partial: false, file: file, stateChange: stateChange))
         }
     }
 
@@ -301,11 +319,15 @@ struct QueueState {
         return active[path, default: record] === record && failed[path, default: id] == id
     }
 
+    private mutating func removal(_ record: DownloadRecord, _ stateChange: StateChange) -> Effect {
+        removals.begin(record.names.partialPath)
+        return .remove(Removal(record: record, partial: true, file: nil, stateChange: stateChange))
+    }
+
     private mutating func remove(_ id: DownloadID) -> DownloadRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
         numbers.release(record.number)
         attempts.discard(id)
-        finished.discard(id)
         journal?.note(.removed([id.rawValue]))
         if let group = record.requested({ $0.group }) {
             groups[group]?.remove(id)
@@ -320,42 +342,41 @@ struct QueueState {
         _ outcome: TransferOutcome?
     ) -> StateChange {
         if phase != .waiting { attempts.discard(record.id) }
-        finished.discard(record.id)
+        record.forgetFinishedFile()
+        if phase != .waiting, phase != .running, phase != .paused { close(record) }
         switch phase {
-        case .running: return stateChange(nil, nil)
+        case .running: return StateChange(nil, nil)
         case .waiting:
             journal?.note(record.id, record.status.progress == DownloadProgress() ? .waiting : .requeued)
             reopen(record)
-            return stateChange(.waiting, nil)
+            return StateChange(.waiting, nil)
         case .paused:
             journal?.note(record.id, .paused)
-            var stateChange = stateChange(.paused, .paused)
-            stateChange.leavesOpenSet = open.remove(record.id) != nil
-            return stateChange
+            open.remove(record.id)
+            return StateChange(.paused, .paused)
         case .finished:
-            guard case .finished(let file) = outcome else { return close(record, stateChange(nil, nil)) }
-            finished[record.id] = file
-            record.finished(with: file)
-            if let journal {
-                let path = RelocatablePath(file.url.filePath, bases: journal.bases)
+            guard case .finished(let file) = outcome else { return StateChange(nil, nil) }
+            record.finish(with: file)
+            if let bases = journal?.bases {
+                let path = RelocatablePath(file.url.filePath, bases: bases)
                 // The stamp of a file that could not be inspected matches no file.
                 let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
-                journal.note(record.id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
+                journal?.note(record.id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
             }
-            return close(record, stateChange(.finished(file.url), nil))
+            return StateChange(.finished(file.url), nil)
         case .failed:
-            guard case .failed(let error) = outcome else { return close(record, stateChange(nil, nil)) }
+            guard case .failed(let error) = outcome else { return StateChange(nil, nil) }
             let named = error.about(record.request.url)
             journal?.note(record.id, RegistryEntry.State(named))
-            defer { failed[record.names.partialPath] = record.id }
-            return close(record, stateChange(.failed(named), .failed(named)))
+            failed[record.names.partialPath] = record.id
+            return StateChange(.failed(named), .failed(named))
         case .cancelled:
             journal?.note(record.id, .cancelled)
-            return close(record, stateChange(.cancelled, .cancelled))
+            return StateChange(.cancelled, .cancelled)
         case .interrupted:
             // The journal keeps the earlier state, so that the next manager resumes the download.
             let error = DownloadError.shutDown(record.request.url)
-            return close(record, stateChange(.failed(error), .failed(error)))
+            return StateChange(.failed(error), .failed(error))
         }
     }
 
@@ -363,7 +384,7 @@ struct QueueState {
     private mutating func reopen(_ record: DownloadRecord) {
         activate(record)
         failed.discard(record.names.partialPath)
-        if open.insert(record.id).inserted { openCount += 1 }
+        open.insert(record.id)
     }
 
     private mutating func activate(_ record: DownloadRecord) {
@@ -382,19 +403,10 @@ struct QueueState {
     }
 
     /// Records that a download has ended, so that its file can be downloaded again.
-    ///
-    /// Returns the state change with ``StateChange/leavesOpenSet`` set, if the download was waiting or running.
-    private mutating func close(_ record: DownloadRecord, _ stateChange: StateChange) -> StateChange {
+    private mutating func close(_ record: DownloadRecord) {
         let path = record.names.partialPath
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }
         if !failed.isEmpty, failed[path] == record.id { failed[path] = nil }
-        var stateChange = stateChange
-        stateChange.leavesOpenSet = open.remove(record.id) != nil
-        return stateChange
-    }
-
-    private mutating func stateChange(_ state: DownloadState?, _ event: DownloadEvent?) -> StateChange {
-        sequence += 1
-        return StateChange(state: state, event: event, sequence: sequence)
+        open.remove(record.id)
     }
 }

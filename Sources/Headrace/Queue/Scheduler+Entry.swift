@@ -33,6 +33,8 @@ extension Scheduler {
         var phase = Phase.waiting
         var intent: Intent?
         var need: NetworkRequirement
+        /// Whether the download may start: with a journal, not before the journal has it.
+        var isSaved: Bool
 
         mutating func enter(_ phase: Phase, generation: UInt64) {
             (self.phase, self.generation) = (phase, generation)

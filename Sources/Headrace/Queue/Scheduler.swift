@@ -75,13 +75,15 @@ struct Scheduler: Sendable {
 
     // MARK: The queue
 
-    mutating func add(_ items: [Item], at now: Duration) -> [Action] {
+    /// Adds downloads; those that are not saved yet start only after ``saved(_:at:)``.
+    mutating func add(_ items: [Item], isSaved: Bool = true, at now: Duration) -> [Action] {
         for item in items where entries[item.id] == nil {
             entries[item.id] = Entry(
                 priority: item.priority,
                 host: hosts.added(item.host),
                 phase: item.phase,
-                need: item.need
+                need: item.need,
+                isSaved: isSaved
             )
             if let time = item.notBefore { notBefore[item.id] = time }
             if order.append(item.id, label: item.label) {
@@ -89,6 +91,15 @@ struct Scheduler: Sendable {
             } else {
                 enqueue(item.id, at: now)
             }
+        }
+        return startNext()
+    }
+
+    /// Lets added downloads start that were not saved until now.
+    mutating func saved(_ ids: [ID], at now: Duration) -> [Action] {
+        for id in ids where entries[id]?.isSaved == false {
+            entries[id]?.isSaved = true
+            enqueue(id, at: now)
         }
         return startNext()
     }
@@ -319,7 +330,9 @@ struct Scheduler: Sendable {
     ///
     /// An element of the download that is already in a heap becomes stale.
     private mutating func enqueue(_ id: ID, at now: Duration) {
-        guard var entry = entries[id], entry.phase == .waiting, let label = order.label(of: id) else { return }
+        guard var entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
+            return
+        }
         lastGeneration += 1
         entry.generation = lastGeneration
         if let time = notBefore[id], time > now {

@@ -7,8 +7,8 @@ struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {
 
     let changes: AsyncStream<Void>
     let clock: AnyClock
-    /// Returns the current value and whether it is the last one.
-    let sample: @Sendable () -> (value: Element, isLast: Bool)
+    /// Returns the current value and whether it is the last one; `nil` if there is no value any more.
+    let sample: @Sendable () async -> (value: Element, isLast: Bool)?
 
     func makeAsyncIterator() -> Iterator {
         Iterator(samples: self, changes: changes.makeAsyncIterator())
@@ -36,9 +36,9 @@ struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {
                 if next > samples.clock.now(), (try? await samples.clock.sleep(next)) == nil { return nil }
             }
             last = samples.clock.now()
-            let (value, isLast) = samples.sample()
-            isAtEnd = isLast
-            return value
+            let sample = await samples.sample()
+            isAtEnd = sample?.isLast ?? true
+            return sample?.value
         }
     }
 }

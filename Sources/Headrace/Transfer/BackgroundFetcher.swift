@@ -6,6 +6,14 @@ protocol BackgroundFetcher: Sendable {
     func connect()
     /// Releases the session, so that another manager can use it; a second call has no effect.
     func release()
+    /// What the manager has to save, in order; finishes after ``endReports()``.
+    var reports: AsyncStream<BackgroundReport> { get }
+    /// Ends the reports: the manager saves nothing more.
+    func endReports()
+    /// Records that a download is in the queue, with its state; `nil` if the state has not changed.
+    func entered(_ record: DownloadRecord, _ state: DownloadState?)
+    /// Records that a download has been cancelled or removed.
+    func left(_ record: DownloadRecord)
     /// Records that this download's transfer no longer needs the system's background session and is about to finish.
     func runLeft(_ id: DownloadID)
     /// Records that the queue has processed the outcome of this download's transfer.
@@ -19,4 +27,12 @@ protocol BackgroundFetcher: Sendable {
         _ session: inout PartialDownload,
         _ attempts: inout TransferState
     ) async throws -> FinishedFile?
+}
+
+/// A report of the background session to the manager.
+enum BackgroundReport: Sendable {
+    /// The state of a download's background task has changed, and must be saved.
+    case noteChanged(DownloadID)
+    /// All events of a wake-up were processed: call these functions once everything is saved.
+    case processed([@Sendable () -> Void])
 }

@@ -11,6 +11,8 @@ final class DownloadRecord: Sendable {
         var isSealed = false
         /// The last file that a transfer of this download fetched.
         var fetched: FileStamp?
+        /// The file of a finished download; an array, because an empty one takes only one word.
+        var finished: [FinishedFile] = []
         var held: SuspendedPartial?
         /// The state of the background task, if there is one; an array, because an empty one takes only one word.
         var backgroundNote: [BackgroundTaskState]
@@ -61,7 +63,7 @@ final class DownloadRecord: Sendable {
             )
         )
         self.names = names ?? DestinationPaths(request)
-        status = DownloadStatus(id: id, state, progress, observers: observers)
+        status = DownloadStatus(id: id, state, progress, priority: request.priority, observers: observers)
     }
 
     var request: DownloadRequest { state.withLock { $0.request } }
@@ -141,9 +143,21 @@ final class DownloadRecord: Sendable {
     /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// Records the file that a finished transfer fetched; does nothing if the file had existed before.
-    func finished(with file: FinishedFile) {
-        if !file.wasThere { state.withLock { $0.fetched = file.stamp } }
+    /// The file of the finished download, with the stamp taken when it was renamed to its final name; `nil` if the
+    /// download is not finished.
+    var finishedFile: FinishedFile? { state.withLock { $0.finished.first } }
+
+    /// Records the file of the finished download, and that a transfer fetched it unless it had existed before.
+    func finish(with file: FinishedFile) {
+        state.withLock { state in
+            state.finished = [file]
+            if !file.wasThere { state.fetched = file.stamp }
+        }
+    }
+
+    /// Records that the download is not finished, or no longer.
+    func forgetFinishedFile() {
+        state.withLock { if !$0.finished.isEmpty { $0.finished = [] } }
     }
 
     /// Removes the request's earliest start time, so that the download need not wait for it.
@@ -214,14 +228,9 @@ extension DownloadRecord {
         readers.recordWriter.save(syncing: syncing) { readers.held }
     }
 
-    /// Changes the state like ``DownloadStatus/enter(_:_:sequence:_:)``, and notifies waiting readers.
-    func enter(
-        _ newState: DownloadState?,
-        _ event: DownloadEvent?,
-        sequence: UInt64,
-        _ entering: (DownloadState) -> Void
-    ) {
-        status.enter(newState, event, sequence: sequence, entering)
+    /// Changes the state like ``DownloadStatus/enter(_:_:)``, and notifies waiting readers.
+    func enter(_ newState: DownloadState?, _ event: DownloadEvent?) {
+        status.enter(newState, event)
         state.withLock { $0.readers }?.entered(self)
     }
 }

@@ -13,8 +13,6 @@ final class DownloadStatus: Sendable {
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
-        /// The conditions that tasks wait for, each with the latch that resumes its task.
-        var waiting: [(isMet: StateTest, latch: Latch)] = []
 
         func append(_ event: DownloadEvent) {
             // Sufficient for most downloads.
@@ -30,23 +28,12 @@ final class DownloadStatus: Sendable {
             change(&progress)
             if progress != earlier { progressSubscribers.yield(progress) }
         }
-
-        /// Removes and returns the latches whose conditions this state meets.
-        func takeWaiting(for state: DownloadState, sequence: UInt64) -> [Latch] {
-            guard !waiting.isEmpty else { return [] }
-            let met = waiting.filter { $0.isMet(state, sequence) }.map(\.latch)
-            waiting.removeAll { $0.isMet(state, sequence) }
-            return met
-        }
     }
-
-    /// A condition on a state and its sequence number; called under the lock.
-    private typealias StateTest = @Sendable (DownloadState, _ sequence: UInt64) -> Bool
 
     private struct Storage {
         var state: DownloadState
-        /// The sequence number of ``state``; a state that arrives with the same or a lower number is ignored.
-        var sequence: UInt64 = 0
+        var priority: DownloadPriority
+        var networkBlocker: NetworkBlocker?
         /// The progress, history and observers; `nil` until the download starts or is observed, which saves memory.
         var activity: Activity?
 
@@ -68,11 +55,12 @@ final class DownloadStatus: Sendable {
         id: DownloadID,
         _ state: DownloadState = .waiting,
         _ progress: DownloadProgress = DownloadProgress(),
+        priority: DownloadPriority = .normal,
         observers: QueueObservers
     ) {
         self.id = id
         self.observers = observers
-        storage = Locked(Storage(state: state))
+        storage = Locked(Storage(state: state, priority: priority))
         if progress != DownloadProgress() { storage.withLock { $0.begunActivity().progress = progress } }
     }
 
@@ -80,41 +68,35 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// Publishes an event and sets the state.
-    ///
-    /// A state is ignored unless its sequence number exceeds that of the current state; `nil` changes no state.
+    var networkBlocker: NetworkBlocker? { storage.withLock { $0.networkBlocker } }
+    var priority: DownloadPriority {
+        get { storage.withLock { $0.priority } }
+        set { storage.withLock { $0.priority = newValue } }
+    }
+
+    /// Records that the download no longer waits for the network.
+    func unblock() {
+        storage.withLock { $0.networkBlocker = nil }
+    }
+
+    /// Publishes an event and sets the state; `nil` changes no state.
     ///
     /// A finished, failed or cancelled download may enter another state; only streams created afterwards show it.
-    /// - Parameters:
-    ///   - state: The state.
-    ///   - event: The event.
-    ///   - sequence: The sequence number of the state: the highest one wins, in whatever order the states arrive.
-    ///   - entering: Called under the lock with the state, if it is set.
-    func enter(
-        _ state: DownloadState?,
-        _ event: DownloadEvent?,
-        sequence: UInt64,
-        _ entering: (DownloadState) -> Void = { _ in }
-    ) {
+    func enter(_ state: DownloadState?, _ event: DownloadEvent?) {
         let finish: (() -> Void)? = storage.withLock { storage in
             if let event { storage.begunActivity().append(event) }
-            guard let state, sequence > storage.sequence else { return nil }
-            storage.sequence = sequence
+            guard let state else { return nil }
             storage.state = state
-            entering(state)
+            storage.networkBlocker = if case .waitingForNetwork(let blocker) = event { blocker } else { nil }
             // Before the state, which may finish the streams.
             if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
             storage.activity?.stateSubscribers.yield(state)
-            // Under the lock, so that states are published in order.
             observers.publish(.stateChanged(id, state))
-            guard let activity = storage.activity else { return nil }
-            let latches = activity.takeWaiting(for: state, sequence: sequence)
-            guard state.isEnded else { return { latches.forEach { $0.open() } } }
+            guard state.isEnded, let activity = storage.activity else { return nil }
             let states = activity.stateSubscribers.removeAll()
             let progress = activity.progressSubscribers.removeAll()
             let events = activity.eventSubscribers.removeAll()
             return {
-                latches.forEach { $0.open() }
                 states.forEach { $0.finish() }
                 progress.forEach { $0.finish() }
                 events.forEach { $0.finish() }
@@ -146,31 +128,6 @@ final class DownloadStatus: Sendable {
             guard !storage.state.isEnded else { return }
             storage.begunActivity().append(event)
         }
-    }
-
-    /// Waits until the download has ended or a state with a higher sequence number is set; if the calling task is
-    /// cancelled, returns at once unless `evenIfCancelled` is `true`.
-    func waitForEnd(orStateAfter sequence: UInt64, evenIfCancelled: Bool) async {
-        await wait(evenIfCancelled) { $0.isEnded || $1 > sequence }
-    }
-
-    /// Waits until a state with a higher sequence number is set; if the calling task is cancelled, returns at once
-    /// unless `evenIfCancelled` is `true`.
-    func waitForState(after sequence: UInt64, evenIfCancelled: Bool) async {
-        await wait(evenIfCancelled) { $1 > sequence }
-    }
-
-    private func wait(_ evenIfCancelled: Bool, until isMet: @escaping StateTest) async {
-        let latch = Latch()
-        let isOver = storage.withLock { storage in
-            if isMet(storage.state, storage.sequence) { return true }
-            storage.begunActivity().waiting.append((isMet, latch))
-            return false
-        }
-        guard !isOver else { return }
-        await latch.wait(evenIfCancelled: evenIfCancelled)
-        // The state may take long to arrive, and many tasks may wait for it and be cancelled.
-        if Task.isCancelled { storage.withLock { $0.activity?.waiting.removeAll { $0.latch === latch } } }
     }
 
     func states() -> AsyncStream<DownloadState> {

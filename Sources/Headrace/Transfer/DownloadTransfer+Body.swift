@@ -265,13 +265,14 @@ extension DownloadTransfer {
         _ attempts: inout TransferState,
         _ path: String,
         _ framing: BodyFraming?
-    ) throws(DownloadError) -> FinishedFile {
+    ) async throws(DownloadError) -> FinishedFile {
         let size = session.heldBytes
         try claim(path, session)
         let final: (path: String, stamp: FileStamp)
         do {
-            final = try session.finish(as: path, from: attempts.sources.current) {
-                environment.willRename(record.id, $0, $1)
+            final = try await session.finish(as: path, from: attempts.sources.current) {
+                path, stamp throws(DownloadError) in
+                try await environment.willRename(record.id, path, stamp)
             }
         } catch  where error.code == .fileExists && request.replacement == .skip {
             // The file appeared during the download; it is treated as if it had existed before.

@@ -92,7 +92,7 @@ extension DownloadTransfer {
                 return nil
             }
         } while !record.seal(after: evaluated)
-        return try finish(&session, &attempts, path, framing)
+        return try await finish(&session, &attempts, path, framing)
     }
 
     /// Returns whether the file on the disk still has all bytes that were written to it.

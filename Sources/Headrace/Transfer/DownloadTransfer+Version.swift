@@ -142,7 +142,7 @@ extension DownloadTransfer {
         // Until then the resume record stays, so that another run can find the file.
         let isResult = try await isRequested(path, &attempts)
         if isResult, let status = try? environment.files.status(path) {
-            environment.willRename(record.id, path, FileStamp(status))
+            try await environment.willRename(record.id, path, FileStamp(status))
         }
         session.recordFile.remove()
         return isResult ? skipped(path) : nil

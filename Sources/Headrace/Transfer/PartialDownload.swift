@@ -284,8 +284,8 @@ struct PartialDownload {
     mutating func finish(
         as finalPath: String,
         from source: URL,
-        willRename: (String, FileStamp) -> Void
-    ) throws(DownloadError) -> (path: String, stamp: FileStamp) {
+        willRename: (String, FileStamp) async throws(DownloadError) -> Void
+    ) async throws(DownloadError) -> (path: String, stamp: FileStamp) {
         // A last safeguard, wherever the name came from.
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
@@ -308,21 +308,21 @@ struct PartialDownload {
         }
         let stamp = FileStamp(status)
         let version = setVersion(source, on: partial, stamp)
-        do throws(SystemError) {
-            willRename(candidate, stamp)
-            if conflictPolicy == .overwrite {
-                try partial.replace(candidate)
-            } else {
-                while try !partial.move(to: candidate) {
-                    guard let next = candidates.next() else { throw SystemError(errno: EEXIST) }
-                    candidate = next
-                    state = .finalising(names.name(of: candidate))
-                    if policy.hasRecord { _ = work(for: .writeRecord)() }
-                    willRename(candidate, stamp)
+        while true {
+            try await willRename(candidate, stamp)
+            do throws(SystemError) {
+                if conflictPolicy == .overwrite {
+                    try partial.replace(candidate)
+                    break
                 }
+                if try partial.move(to: candidate) { break }
+                guard let next = candidates.next() else { throw SystemError(errno: EEXIST) }
+                candidate = next
+            } catch {
+                throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
             }
-        } catch {
-            throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
+            state = .finalising(names.name(of: candidate))
+            if policy.hasRecord { _ = work(for: .writeRecord)() }
         }
         if let version { environment.versions?.keep(version, of: candidate, inode: stamp.inode) }
         // The record is removed only after the folder is synced, since a power cut may restore the old name.

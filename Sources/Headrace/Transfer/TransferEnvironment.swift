@@ -13,8 +13,8 @@ final class TransferEnvironment: Sendable {
     let claims: DestinationReservations
     let rates: ThrottleController
     let descriptors: DescriptorShare
-    /// Called with the stamp of a file before it is renamed to its final name; may block.
-    let willRename: @Sendable (DownloadID, _ path: String, FileStamp) -> Void
+    /// Called with the stamp of a file before it is renamed to its final name; throws if it must not be renamed.
+    let willRename: @Sendable (DownloadID, _ path: String, FileStamp) async throws(DownloadError) -> Void
     /// Downloads the files outside this process; `nil` if the manager downloads them itself.
     let background: (any BackgroundFetcher)?
     /// Stores the validators of files on file systems without extended attributes; `nil` to store none.
@@ -24,7 +24,7 @@ final class TransferEnvironment: Sendable {
         _ other: TransferEnvironment,
         background: (any BackgroundFetcher)?,
         versions: RegistryVersions?,
-        willRename: @escaping @Sendable (DownloadID, _ path: String, FileStamp) -> Void
+        willRename: @escaping @Sendable (DownloadID, _ path: String, FileStamp) async throws(DownloadError) -> Void
     ) {
         self.background = background
         self.versions = versions

@@ -69,7 +69,8 @@ struct Run {
             if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
-                case .added(let ids): await printer.recordStates(of: ids.compactMap { manager[$0] })
+                case .added(let ids):
+                    for id in ids { if let download = await manager[id] { await printer.recordStates(of: [download]) } }
                 case .stateChanged(let id, let state):
                     await note(id, state, in: &group)
                     if state == .paused {
@@ -112,7 +113,7 @@ struct Run {
     }
 
     private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {
-        guard let download = manager[id] else { return }
+        guard let download = await manager[id] else { return }
         switch state {
         case .waiting, .paused:
             await printer.recordStates(of: [download])

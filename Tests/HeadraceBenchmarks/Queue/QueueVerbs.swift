@@ -28,11 +28,11 @@ struct QueueVerbs {
             let request = request(downloads.count + round)
             let start = MonotonicTime.now
             switch name {
-            case "look up": guard manager[download.id] == download else { throw BenchmarkError("a download is lost") }
-            case "set priority": download.setPriority(DownloadPriority(rawValue: round % 3))
-            case "move first": try download.move(to: .first)
-            case "move last": try download.move(to: .last)
-            case "move before": try download.move(to: .before(other.id))
+            case "look up": guard await manager[download.id] == download else { throw BenchmarkError("a download is lost") }
+            case "set priority": await download.setPriority(DownloadPriority(rawValue: round % 3))
+            case "move first": try await download.move(to: .first)
+            case "move last": try await download.move(to: .last)
+            case "move before": try await download.move(to: .before(other.id))
             case "pause and resume":
                 await download.pause()
                 await download.resume()

@@ -107,7 +107,7 @@ struct ConnectivityTests {
             await hold(download)
             #expect(download.state == .waiting)
             #expect(download.networkBlocker == .offline)
-            #expect(list.manager.queue.snapshots().map(\.networkBlocker) == [.offline])
+            #expect(await list.manager.currentSnapshots().map(\.networkBlocker) == [.offline])
             list.network.update(Self.up)
             try await list.expectExact(download, starts: [0, Self.firstBytes])
             #expect(download.networkBlocker == nil)

@@ -18,7 +18,7 @@ final class DownloadListModel {
     }
 
     func toggle(_ row: DownloadSnapshot) async {
-        guard let download = manager[row.id] else { return }
+        guard let download = await manager[row.id] else { return }
         switch row.state {
         case .waiting, .running: await download.pause()
         case .paused, .failed, .cancelled, .finished: await download.resume()

@@ -39,7 +39,7 @@ private struct Examples {
             for await command in commands {
                 switch command {
                 case .pause: await manager.pauseAll()
-                case .resume: manager.resumeAll()
+                case .resume: await manager.resumeAll()
                 }
             }
             await manager.waitUntilIdle()

@@ -11,12 +11,12 @@ private struct VideoCache {
 
     /// Returns the download of a video: the one in the queue, or a new one.
     func video(at url: URL) async throws -> Download {
-        guard let download = try manager.downloads(.url(url)).first else {
+        guard let download = try await manager.downloads(.url(url)).first else {
             return try await manager.download(DownloadRequest(url, to: .directory(folder)))
         }
         // Continues after a pause or a failure, and downloads again if the file was deleted.
         await download.resume()
-        try download.move(to: .last)
+        try await download.move(to: .last)
         return download
     }
 
@@ -36,7 +36,7 @@ private struct VideoCache {
     /// Removes the videos that were watched longest ago, until the others have at most `limit` bytes.
     func trim(to limit: Int64) async throws {
         var total: Int64 = 0
-        for video in try manager.downloads(.state(.finished)).reversed() {
+        for video in try await manager.downloads(.state(.finished)).reversed() {
             guard case .finished(let file) = video.state else { continue }
             total += Int64((try? file.resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0)
             if total > limit { await video.remove(deletingFile: true) }
@@ -140,7 +140,7 @@ struct DocumentationTaskTests {
             let cache = VideoCache(manager: manager, folder: folder)
             let url = server.url("/film.mp4")
             try await cache.preload(try await cache.video(at: url))
-            #expect(try manager.downloads(.all).map(\.state) == [.paused])
+            #expect(try await manager.downloads(.all).map(\.state) == [.paused])
 
             let video = try await cache.video(at: url)
             let range: Range<Int64> = 1_000_000..<5_000_000
@@ -166,7 +166,7 @@ struct DocumentationTaskTests {
             #expect(small.body.difference(fromFileAt: file) == nil)
             try await cache.trim(to: 0)
             #expect(try FileProbe.names(in: folder) == [])
-            #expect(try manager.downloads(.all).isEmpty)
+            #expect(try await manager.downloads(.all).isEmpty)
         }
     }
 
@@ -211,7 +211,7 @@ struct DocumentationTaskTests {
             let result = try await Server().fetch(server.url("/whole"), to: target, with: manager)
             #expect(file.body.difference(fromFileAt: result) == nil)
             #expect(try FileProbe.names(in: folder) == ["a"])
-            #expect(try manager.downloads(.all).isEmpty)
+            #expect(try await manager.downloads(.all).isEmpty)
         }
     }
 

@@ -40,7 +40,7 @@ struct CommandPollingTests {
         do {
             var entries = [Fixture.entry(1), Fixture.entry(2)]
             entries[1].request.startsPaused = true
-            if isFirst { try await manager.carryOut(.add(entries), skippingUnknown: false) }
+            if isFirst { try await manager.carryOutAndFlush(.add(entries)) }
             try await body(manager)
             await manager.shutdown()
         } catch {
@@ -262,9 +262,9 @@ struct CommandPollingTests {
                 }
                 #expect(try inbox.hasCommands)
                 // Callers that wait until everything is done rely on this.
-                #expect(manager.queue.journal?.needsPoll == true)
+                #expect(await manager.commands.needsPoll)
                 try await manager.takeCommands()
-                #expect(manager.queue.journal?.needsPoll == false)
+                #expect(await !manager.commands.needsPoll)
                 #expect(try !inbox.hasCommands)
             }
         }

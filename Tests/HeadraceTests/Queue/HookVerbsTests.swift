@@ -72,7 +72,7 @@ struct HookVerbsTests {
             }
             let downloads = try await manager.download(requests)
             known.downloads.withLock { $0 = downloads }
-            try manager.resume(.all)
+            try await manager.resume(.all)
             await manager.waitUntilIdle()
             #expect(downloads.map(\.state.kind) == Array(repeating: state, count: count))
             await manager.shutdown()

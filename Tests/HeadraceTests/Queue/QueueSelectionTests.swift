@@ -174,8 +174,9 @@ struct QueueSelectionTests {
                 $0.title = "A film"
                 $0.userInfo = ["season": "2"]
             }
-            #expect(list.manager[download.id]?.request.title == "A film")
-            #expect(list.manager[download.id]?.request.userInfo == ["season": "2"])
+            let request = await list.manager[download.id]?.request
+            #expect(request?.title == "A film")
+            #expect(request?.userInfo == ["season": "2"])
         }
     }
 
@@ -184,8 +185,8 @@ struct QueueSelectionTests {
     @Test func `in an empty queue nothing runs and no command has an effect`() async throws {
         try await QueueFixture.with { list in
             await list.manager.pauseAll()
-            list.manager.resumeAll()
-            list.manager.retryFailed()
+            await list.manager.resumeAll()
+            await list.manager.retryFailed()
             await list.manager.cancelAll()
             await list.manager.removeFinished()
             await list.manager.waitUntilIdle()
@@ -202,7 +203,7 @@ struct QueueSelectionTests {
             await list.manager.pauseAll()
             #expect(list.states(downloads) == [.paused, .paused, .paused, .paused])
             #expect(list.requests().count == 2)
-            list.manager.resumeAll()
+            await list.manager.resumeAll()
             for download in downloads.prefix(2) { for await state in download.states where state == .running { break } }
             await list.manager.cancelAll()
             #expect(list.states(downloads) == [.cancelled, .cancelled, .cancelled, .cancelled])
@@ -230,10 +231,10 @@ struct QueueSelectionTests {
         try await QueueFixture.with { list in
             let silent = try await list.add("silent")
             let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
-            downloads[1].setPriority(.high)
+            await downloads[1].setPriority(.high)
             await list.manager.pauseAll()
             await silent.remove()
-            list.manager.resumeAll()
+            await list.manager.resumeAll()
             await list.manager.waitUntilIdle()
             #expect(list.requests() == ["/silent", "/b", "/a"])
         }
@@ -243,7 +244,7 @@ struct QueueSelectionTests {
         try await QueueFixture.with { list in
             let late = try await list.add("late") { $0.earliestBegin = Date().addingTimeInterval(3600) }
             await list.manager.pauseAll()
-            list.manager.resumeAll()
+            await list.manager.resumeAll()
             #expect(late.state == .waiting)
             list.clock.advance(by: .seconds(3601))
             _ = try await late.value
@@ -306,7 +307,7 @@ struct QueueSelectionTests {
                 for await progress in download.progress where progress.bytesReceived > 0 { break }
                 await download.pause()
                 async let cancelled: Void = download.cancel()
-                while download.state == .paused, !list.manager.queue.isShutDown { await Task.yield() }
+                while download.state == .paused, await !list.manager.queue.scheduler.isShutDown { await Task.yield() }
                 let again = try await list.add("silent")
                 for await progress in again.progress where progress.bytesReceived > 0 { break }
                 await cancelled
@@ -321,7 +322,7 @@ struct QueueSelectionTests {
             let downloads = try await list.manager.download(["bad", "a", "b"].map { try list.request($0) })
             await downloads[2].pause()
             await list.manager.waitUntilIdle()
-            list.manager.retryFailed()
+            await list.manager.retryFailed()
             await list.manager.waitUntilIdle()
             #expect(list.requests() == ["/bad", "/a", "/bad"])
             await list.manager.removeFinished()
@@ -340,13 +341,13 @@ struct QueueSelectionTests {
             try await list.manager.pause(.url(downloads[2].request.url))
             try await list.manager.pause(.downloads([downloads[3].id]))
             #expect(list.states(downloads) == [.paused, .paused, .paused, .paused])
-            #expect(try list.manager.downloads(.state(.paused)) == downloads)
-            #expect(try list.manager.downloads(.group("early")) == Array(downloads[..<2]))
-            try list.manager.resume(.group("early"))
+            #expect(try await list.manager.downloads(.state(.paused)) == downloads)
+            #expect(try await list.manager.downloads(.group("early")) == Array(downloads[..<2]))
+            try await list.manager.resume(.group("early"))
             #expect(list.states(downloads) == [.waiting, .waiting, .paused, .paused])
             try await list.manager.remove(.group("early"), deletingFiles: true)
             #expect(await list.manager.downloads == [silent, downloads[2], downloads[3]])
-            #expect(try list.manager.downloads(.group("early")) == [])
+            #expect(try await list.manager.downloads(.group("early")) == [])
         }
     }
 
@@ -355,7 +356,8 @@ struct QueueSelectionTests {
             let silent = try await list.add("silent")
             let next = try await list.add("a")
             let unknown = Download.ID(rawValue: 7)
-            #expect(list.manager[unknown] == nil)
+            let missing = await list.manager[unknown]
+            #expect(missing == nil)
             let error = await #expect(throws: DownloadError.self) {
                 try await list.manager.cancel(.downloads([silent.id, unknown]))
             }
@@ -363,12 +365,12 @@ struct QueueSelectionTests {
             #expect(error?.message.contains("0000000000000007") == true)
             #expect(list.states([silent, next]).allSatisfy { !$0.isEnded })
             for place in [QueuePosition.before(unknown), .after(unknown), .index(2), .index(-1)] {
-                let error = #expect(throws: DownloadError.self) { try next.move(to: place) }
+                let error = await #expect(throws: DownloadError.self) { try await next.move(to: place) }
                 #expect(error?.code == .unknownDownload)
             }
-            try next.move(to: .before(next.id))
+            try await next.move(to: .before(next.id))
             #expect(await list.manager.downloads == [silent, next])
-            try next.move(to: .index(0))
+            try await next.move(to: .index(0))
             #expect(await list.manager.downloads == [next, silent])
         }
     }
@@ -398,8 +400,8 @@ struct QueueSelectionTests {
             let downloads = try await list.manager.download(["a", "bad"].map { try list.request($0) })
             let (a, bad) = (downloads[0].id, downloads[1].id)
             await list.manager.waitUntilIdle()
-            try downloads[1].move(to: .first)
-            downloads[1].setPriority(.high)
+            try await downloads[1].move(to: .first)
+            await downloads[1].setPriority(.high)
             try await list.manager.setMaxConcurrentDownloads(3)
             await downloads[0].remove()
             await list.manager.shutdown()
@@ -423,7 +425,7 @@ struct QueueSelectionTests {
         try await QueueFixture.with { list in
             let events = list.manager.events
             let download = try await list.add("silent")
-            for number in 1...5_000 { download.setPriority(DownloadPriority(rawValue: number)) }
+            for number in 1...5_000 { await download.setPriority(DownloadPriority(rawValue: number)) }
             await list.manager.shutdown()
             var told: [QueueEvent] = []
             for await event in events { told.append(event) }
@@ -438,7 +440,7 @@ struct QueueSelectionTests {
             #expect(await snapshots.next(isolation: nil) == [])
             let downloads = try await list.manager.download(["a", "b"].map { try list.request($0) })
             await list.manager.waitUntilIdle()
-            try downloads[1].move(to: .first)
+            try await downloads[1].move(to: .first)
             list.clock.advance(by: .seconds(1))
             let newest = try #require(await snapshots.next(isolation: nil))
             #expect(newest.map(\.id) == [downloads[1].id, downloads[0].id])

@@ -40,8 +40,8 @@ struct QueueTimingTests {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")
             for await progress in download.progress where progress.bytesReceived > 0 { break }
-            _ = try list.manager.queue.pause(.all)
-            list.manager.resumeAll()
+            _ = try await list.manager.startPausing(.all)
+            await list.manager.resumeAll()
             for await event in download.events {
                 try #require(event != .paused)
                 if case .resumed = event { break }
@@ -54,26 +54,10 @@ struct QueueTimingTests {
             try await list.addSending()
             let waiting = try await list.add("a")
             let paused = try await list.add("b") { $0.startsPaused = true }
-            let stopping = try await list.manager.queue.cancel(.all).stillStopping().map(\.id)
+            let stopping = try await list.manager.startCancelling(.all).map(\.id)
             #expect(!stopping.contains(waiting.id))
             #expect(!stopping.contains(paused.id))
             #expect(list.states([waiting, paused]) == [.cancelled, .cancelled])
-        }
-    }
-
-    /// Regression: the late report released the name to another download.
-    @Test func `a pause reported after the next run has begun does not release that run's file name`() async throws {
-        try await QueueFixture.with { list in
-            let download = try await list.add("silent")
-            let other = try await list.add("other") { $0.startsPaused = true }
-            for await progress in download.progress where progress.bytesReceived > 0 { break }
-            let claims = list.manager.queue.environment.claims
-            #expect(claims.claim("/folder/name", for: download.record))
-            list.manager.queue.publish(download.record, QueueState.StateChange(state: .paused, event: nil, sequence: 0))
-            #expect(download.state == .running)
-            #expect(!claims.claim("/folder/name", for: other.record))
-            await download.pause()
-            #expect(claims.claim("/folder/name", for: other.record))
         }
     }
 
@@ -118,7 +102,7 @@ struct QueueTimingTests {
             for await progress in download.progress where progress.bytesReceived > 0 { break }
             if isPaused { await download.pause() }
             await download.cancel()
-            let group = GroupProgress(of: list.manager.queue.snapshots(group: "films"))
+            let group = GroupProgress(of: await list.manager.currentSnapshots(group: "films"))
             #expect(group.counts == [.cancelled: 1])
             #expect(group.bytesReceived == 0)
             #expect(group.totalBytes == 0)
@@ -132,7 +116,7 @@ struct QueueTimingTests {
         try await QueueFixture.with { list in
             let first = try await list.add("silent")
             for await progress in first.progress where progress.bytesReceived > 0 { break }
-            try list.manager.queue.apply(.all, skippingUnknown: true) { queue, id, _ in
+            _ = try await list.manager.apply(.all) { queue, id, _ in
                 stop == .cancel ? queue.cancel(id) : queue.remove(id, deletingFile: false)
             }
             let second = try await list.add("silent")
@@ -158,7 +142,7 @@ struct QueueTimingTests {
     }
 
     private func removesPartial(of record: DownloadRecord, _ effects: [QueueState.Effect]) -> Bool {
-        effects.contains { if case .remove(let other, partial: true, _, _) = $0 { other === record } else { false } }
+        effects.contains { if case .remove(let removal) = $0 { removal.partial && removal.record === record } else { false } }
     }
 
     private func releases(_ effects: [QueueState.Effect]) -> Bool {
@@ -171,8 +155,7 @@ struct QueueTimingTests {
         let first = try added(to: &state)
         _ = state.effects(of: state.scheduler.remove(first.id, deletingFile: false))
         let second = try added(to: &state)
-        let follows = state.follow(Latch(), removalFor: second)
-        #expect(follows)
+        #expect(state.isRemoving(second))
         return (state, first, second)
     }
 
@@ -207,14 +190,6 @@ struct QueueTimingTests {
         #expect(!removesPartial(of: first, effects))
         #expect(releases(effects))
         #expect(!state.isRemoving(second))
-    }
-
-    @Test func `a download that is stopped while it waits for its twin no longer waits`() throws {
-        let (list, first, second) = try removing()
-        var state = list
-        state.endFollowing(removalFor: second)
-        let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
-        #expect(!releases(effects))
     }
 
     @Test func `a partial file removed by two downloads is gone when both removals are done`() throws {

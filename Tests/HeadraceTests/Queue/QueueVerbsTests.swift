@@ -116,8 +116,8 @@ struct QueueVerbsTests {
     @Test func `starting by hand never exceeds the limit`() async throws {
         try await withABC { list in
             for download in [list.a, list.b, list.c] { await download.resume() }
-            list.b.preempt()
-            list.b.restart()
+            await list.b.preempt()
+            await list.b.restart()
             #expect([list.a, list.b, list.c].map(\.state) == [.running, .waiting, .waiting])
             await list.b.pause()
             await list.b.resume()
@@ -238,9 +238,9 @@ struct QueueVerbsTests {
     @Test func `C13 a download runs sooner if it is moved up or its priority is raised`() async throws {
         try await withABC { list in
             list.gate.open()
-            try list.c.move(to: .before(list.b.id))
+            try await list.c.move(to: .before(list.b.id))
             #expect(await list.manager.downloads == [list.a, list.c, list.b])
-            list.b.setPriority(1)
+            await list.b.setPriority(1)
             await list.a.cancel()
             await list.manager.waitUntilIdle()
             #expect(list.paths == ["/a", "/b", "/c"])
@@ -279,10 +279,10 @@ struct QueueVerbsTests {
 
     @Test func `preempting a running download with a higher priority loses no bytes`() async throws {
         try await withABC { list in
-            list.c.preempt()
+            await list.c.preempt()
             #expect(list.a.state == .running)
-            list.c.setPriority(1)
-            list.c.preempt()
+            await list.c.setPriority(1)
+            await list.c.preempt()
             #expect(try await list.isExact(list.c))
             list.gate.open()
             #expect(try await list.isExact(list.a))
@@ -300,7 +300,7 @@ struct QueueVerbsTests {
             let first = try await list.c.value
             await list.c.resume()
             #expect(list.c.state == .finished(first))
-            list.c.restart()
+            await list.c.restart()
             let second = try await list.c.value
             #expect(second.lastPathComponent == "c")
             #expect(list.paths.filter { $0 == "/c" }.count == 2)
@@ -342,7 +342,7 @@ struct QueueVerbsTests {
             let bad = try await list.manager.download(
                 DownloadRequest(list.server.url("/none"), to: .directory(list.folder))
             )
-            try bad.move(to: .first)
+            try await bad.move(to: .first)
             await list.a.pause()
             await #expect(throws: DownloadError.self) { try await bad.value }
             for await progress in list.b.progress where progress.bytesReceived > 0 { break }

@@ -113,7 +113,7 @@ struct RegistrySecretsTests {
                 #expect(server.requests.map { $0.rangeStart ?? 0 > 0 } == [false, true])
                 #expect(server.requests.allSatisfy { $0.values(of: secret.name) == [secret.value] })
                 try await withDownloadManager(configuration) { manager in
-                    manager.retryFailed()
+                    await manager.retryFailed()
                     await manager.waitUntilIdle()
                     #expect(await manager.downloads.map(\.id) == ids)
                     #expect(await lists.kinds(manager) == [.finished, .paused])
@@ -142,7 +142,7 @@ struct RegistrySecretsTests {
         try await withTemporaryDirectory { folder in
             let id = try await leaveFailed(in: folder)
             try await lists.withManager(folder) { manager in
-                let failed = try #require(manager[id])
+                let failed = try #require(await manager[id])
                 let small = try await manager.download(secretRequest(in: folder) { $0.expectedSize = 1 })
                 #expect(small == failed)
                 await manager.waitUntilIdle()
@@ -170,8 +170,8 @@ struct RegistrySecretsTests {
                 #expect(error?.code == .diskFull)
                 #expect(await lists.kinds(manager) == [.failed])
                 isFull.withLock { $0 = false }
-                manager.retryFailed()
-                let download = try #require(manager[id])
+                await manager.retryFailed()
+                let download = try #require(await manager[id])
                 #expect(DiskFixture.isExact(try await download.value))
             }
         }
@@ -185,13 +185,13 @@ struct RegistrySecretsTests {
             }
             let id = try await lists.registry(folder).add([request]).ids[0]
             try await lists.withManager(folder) { manager in
-                let download = try #require(manager[id])
-                try download.setRateLimit(5000)
+                let download = try #require(await manager[id])
+                try await download.setRateLimit(5000)
                 await download.resume()
                 await manager.waitUntilIdle()
             }
             try await lists.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
-                let kept = try #require(manager[id]).request
+                let kept = try #require(await manager[id]).request
                 #expect(kept.earliestBegin == nil)
                 #expect(kept.rateLimit == 5000)
             }
@@ -216,7 +216,7 @@ struct RegistrySecretsTests {
         )
         #expect(again.records.map(\.id) == [id])
         let effects = state.ended(id, .failed(.credentialsMissing(kept.withheldNames)), at: .zero)
-        #expect(effects.contains { if case .start(let run, _) = $0 { run.record.id == id } else { false } })
+        #expect(effects.contains { if case .start(let run) = $0 { run.record.id == id } else { false } })
         #expect(state.records[id]?.request.headers == [secret])
     }
 }

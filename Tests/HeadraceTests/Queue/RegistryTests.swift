@@ -79,13 +79,13 @@ struct RegistryTests {
                 )
                 await downloads[0].pause()
                 _ = try await downloads[4].value
-                downloads[3].restart()
+                await downloads[3].restart()
                 await downloads[5].cancel()
                 await manager.waitUntilIdle()
-                try downloads[1].move(to: .first)
+                try await downloads[1].move(to: .first)
                 await downloads[3].remove()
                 let last = try await manager.download(request("silent2", in: folder) { $0.title = "Film" })
-                last.setPriority(7)
+                await last.setPriority(7)
                 finished = try await downloads[1].value
                 ids = await manager.downloads.map(\.id)
                 #expect(ids == [1, 0, 2, 4, 5].map { downloads[$0].id } + [last.id])
@@ -209,7 +209,7 @@ struct RegistryTests {
                     break
                 }
                 isFull.withLock { $0 = false }
-                try downloads[2].move(to: .first)
+                try await downloads[2].move(to: .first)
             }
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
                 #expect(await names(manager) == ["c", "silent", "b"])
@@ -344,7 +344,7 @@ struct RegistryTests {
                 #expect(waiting.state == .waiting)
             }
             try await withManager(folder, configure: { $0.startsDownloads = false }) { manager in
-                let progress = try #require(manager.queue.snapshots().first).progress
+                let progress = try #require(await manager.currentSnapshots().first).progress
                 #expect(progress.bytesReceived == 60_000)
                 #expect(progress.totalBytes == Int64(DiskFixture.size))
             }

@@ -77,7 +77,7 @@ struct RemovalOrderTests {
                 let request = try lists.request("a", in: folder) { $0.refetchPolicy = .ifChanged }
                 let download = try await manager.download(request)
                 let file = try await download.value
-                download.restart()
+                await download.restart()
                 #expect(try await download.value == file)
                 #expect(await download.events.reduce(false) { $0 || $1 == .unchanged(file) })
                 await download.remove(deletingFile: true)
@@ -100,7 +100,7 @@ struct RemovalOrderTests {
                 let file = try await download.value
                 let bytes = try FileProbe.bytes(of: file)
                 try Data(bytes).write(to: file, options: .atomic)
-                download.restart()
+                await download.restart()
                 #expect(try await download.value == file)
                 #expect(await download.events.reduce(false) { $0 || $1 == .unchanged(file) })
                 await download.remove(deletingFile: true)
@@ -212,7 +212,7 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
-                try manager.queue.apply(.all, skippingUnknown: true) { queue, id, _ in queue.cancel(id) }
+                _ = try await manager.startCancelling(.all)
                 await manager.shutdown()
                 #expect(download.state == .cancelled)
                 #expect(try FileProbe.names(in: folder) == ["registry"])
@@ -230,7 +230,7 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
-                try manager.queue.apply(.all, skippingUnknown: true) { queue, id, _ in
+                _ = try await manager.apply(.all) { queue, id, _ in
                     let first = deletesFirst ? queue.remove(id, deletingFile: true) : queue.cancel(id)
                     return first + queue.remove(id, deletingFile: false)
                 }
@@ -242,14 +242,13 @@ struct RemovalOrderTests {
     }
 
     /// After the shutdown, another manager may own the registry and the file.
-    @Test func `effects performed after the shutdown touch no files`() async throws {
+    @Test func `a cancellation after the shutdown touches no files`() async throws {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.paused, manager, in: folder)
-                let effects = manager.queue.state.withLock { $0.effects(of: $0.scheduler.cancel(download.id)) }
                 await manager.shutdown()
-                manager.queue.perform(effects)
-                #expect(download.state == .cancelled)
+                await download.cancel()
+                #expect(download.state.kind == .failed)
                 #expect(FileProbe.size(of: download.partialFile) == 60_000)
             }
         }

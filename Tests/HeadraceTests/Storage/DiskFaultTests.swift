@@ -319,8 +319,8 @@ struct DiskFaultTests {
         )
         try session.begin(body, for: "/folder/file.bin")
         _ = try bytes.withUnsafeBytes { try session.append($0) }
-        #expect(throws: DownloadError.self) {
-            try session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
+        await #expect(throws: DownloadError.self) {
+            try await session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
         }
         #expect(session.held.isEmpty && session.partial == nil)
         session.keep(leaving: true)

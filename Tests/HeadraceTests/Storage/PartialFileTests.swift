@@ -403,8 +403,8 @@ struct PartialFileTests {
             )
             var session = PartialDownload(record, environment)
             defer { session.close() }
-            let error = #expect(throws: DownloadError.self) {
-                try session.finish(as: out.path + "/" + name, from: record.request.url) { _, _ in }
+            let error = await #expect(throws: DownloadError.self) {
+                try await session.finish(as: out.path + "/" + name, from: record.request.url) { _, _ in }
             }
             #expect(error?.code == .fileSystem)
             #expect(try FileProbe.names(in: folder) == ["out"])

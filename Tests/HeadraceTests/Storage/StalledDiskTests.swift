@@ -154,7 +154,7 @@ struct StalledDiskTests {
         try await withStalled(1) { scene in
             let stuck = try #require(scene.stalled.first)
             let (moved, other) = (try await paused("moved", in: scene), try await paused("other", in: scene))
-            let bases = try #require(scene.manager.queue.journal?.bases)
+            let bases = try #require(await scene.manager.queue.journal?.bases)
             // The first entry is the download on the stalled disk.
             let entries = [stuck.request, try request("new", to: scene.folder)].enumerated().map { index, request in
                 RegistryEntry(id: UInt64(index + 1), RegistryRequest(request, bases: bases), label: 0)

@@ -8,8 +8,8 @@ struct DownloadStatusTests {
     @Test func `each reader has its own stream, and all see the final state`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         let early = [status.states(), status.states()]
-        status.enter(.running, .started, sequence: 1)
-        status.enter(.cancelled, .cancelled, sequence: 2)
+        status.enter(.running, .started)
+        status.enter(.cancelled, .cancelled)
         for states in early + [status.states()] {
             var last: DownloadState?
             for await state in states { last = state }
@@ -19,8 +19,7 @@ struct DownloadStatusTests {
 
     @Test func `C15 nothing is published after the final state`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
-        status.enter(.cancelled, .cancelled, sequence: 2)
-        status.enter(.running, .started, sequence: 1)
+        status.enter(.cancelled, .cancelled)
         status.publish(DownloadProgress(bytesReceived: 5))
         #expect(status.state == .cancelled)
         #expect(status.progress.bytesReceived == 0)
@@ -28,11 +27,11 @@ struct DownloadStatusTests {
 
     @Test func `a download that restarts after its end can be observed again`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
-        status.enter(.cancelled, .cancelled, sequence: 1)
-        status.enter(.waiting, nil, sequence: 2)
+        status.enter(.cancelled, .cancelled)
+        status.enter(.waiting, nil)
         let states = status.states()
         status.publish(DownloadProgress(bytesReceived: 5))
-        status.enter(.cancelled, .cancelled, sequence: 3)
+        status.enter(.cancelled, .cancelled)
         var last: DownloadState?
         for await state in states { last = state }
         #expect(last == .cancelled)
@@ -44,7 +43,7 @@ struct DownloadStatusTests {
         _ state: DownloadState
     ) async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
-        status.enter(.running, .started, sequence: 1)
+        status.enter(.running, .started)
         let early = status.progressUpdates()
         let running = DownloadProgress(
             bytesReceived: 5,
@@ -54,7 +53,7 @@ struct DownloadStatusTests {
         )
         status.publish(running)
         #expect(status.progress == running)
-        status.enter(state, nil, sequence: 2)
+        status.enter(state, nil)
         let stopped = DownloadProgress(bytesReceived: 5, totalBytes: 9)
         #expect(status.progress == stopped)
         for stream in [early, status.progressUpdates()] {
@@ -69,8 +68,8 @@ struct DownloadStatusTests {
 
     @Test func `a late reader of events receives the whole history`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
-        status.enter(.running, .started, sequence: 1)
-        status.enter(.cancelled, .cancelled, sequence: 2)
+        status.enter(.running, .started)
+        status.enter(.cancelled, .cancelled)
         var events: [DownloadEvent] = []
         for await event in status.events() { events.append(event) }
         #expect(events == [.started, .cancelled])
@@ -78,10 +77,10 @@ struct DownloadStatusTests {
 
     @Test func `a slow reader of a long history misses the oldest events but not the last`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
-        status.enter(.running, .started, sequence: 1)
+        status.enter(.running, .started)
         for count in 1...1000 { status.publish(.piecesVerified(count: count)) }
         let late = status.events()
-        status.enter(.cancelled, .cancelled, sequence: 2)
+        status.enter(.cancelled, .cancelled)
         var last: DownloadEvent?
         for await event in late { last = event }
         #expect(last == .cancelled)
@@ -94,7 +93,7 @@ struct DownloadStatusTests {
         await task.value
         let slow = status.progressUpdates()
         for count in 1...1000 { status.publish(DownloadProgress(bytesReceived: Int64(count))) }
-        status.enter(.cancelled, nil, sequence: 1)
+        status.enter(.cancelled, nil)
         var seen: [Int64] = []
         for await progress in slow { seen.append(progress.bytesReceived) }
         #expect(seen == [1000])

@@ -53,11 +53,11 @@ struct VerificationStopTests {
         try await resume(over: recorder.fileCalls) { download in
             for await _ in reading { break }
             // These calls return at once; those of the download return only when it has stopped, but it is reading.
-            let list = download.manager.queue
+            let manager = download.manager
             if isPause {
-                _ = try list.pause(.downloads([download.id]))
+                _ = try await manager.startPausing(.downloads([download.id]))
             } else {
-                _ = try list.cancel(.downloads([download.id]))
+                _ = try await manager.startCancelling(.downloads([download.id]))
             }
             stopped.open()
             for await state in download.states where state == .paused || state == .cancelled { break }

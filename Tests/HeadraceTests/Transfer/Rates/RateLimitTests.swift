@@ -81,18 +81,18 @@ struct RateLimitTests {
                 return fixture.writtenBytes - before
             }
             _ = try await run(for: .seconds(1))
-            try manager.setRateLimit(1000)
+            try await manager.setRateLimit(1000)
             #expect(manager.rateLimit == 1000)
             _ = try await run(for: .milliseconds(200))
             #expect(abs(try await run(for: .seconds(2)) - 2000) < 200)
-            try manager.setRateLimit(200_000)
+            try await manager.setRateLimit(200_000)
             _ = try await run(for: .milliseconds(200))
             #expect(abs(try await run(for: .seconds(2)) - 400_000) < 40_000)
-            try download.setRateLimit(1000)
+            try await download.setRateLimit(1000)
             _ = try await run(for: .milliseconds(200))
             #expect(abs(try await run(for: .seconds(2)) - 2000) < 200)
-            try download.setRateLimit(nil)
-            try manager.setRateLimit(nil)
+            try await download.setRateLimit(nil)
+            try await manager.setRateLimit(nil)
             clock.advance(by: .milliseconds(200))
             #expect(DiskFixture.isExact(try await download.value))
             await manager.shutdown()
@@ -149,8 +149,8 @@ struct RateLimitTests {
             clock.advance(by: .seconds(60))
             try await fixture.waits()
             #expect(manager.rateLimit == 10_000)
-            manager.setRateSchedule(nil)
-            try manager.setRateLimit(nil)
+            await manager.setRateSchedule(nil)
+            try await manager.setRateLimit(nil)
             #expect(manager.rateLimit == nil)
             clock.advance(by: .milliseconds(200))
             #expect(DiskFixture.isExact(try await download.value))
@@ -187,9 +187,9 @@ struct RateLimitTests {
         try await withTemporaryDirectory { folder in
             let fixture = try await RateFixture(in: folder) { $0.rateLimit = 1000 }
             let download = try await fixture.add()
-            #expect(throws: DownloadError.self) { try fixture.manager.setRateLimit(0) }
-            #expect(throws: DownloadError.self) { try fixture.manager.setRateLimit(-1, ofGroup: "g") }
-            #expect(throws: DownloadError.self) { try download.setRateLimit(0) }
+            await #expect(throws: DownloadError.self) { try await fixture.manager.setRateLimit(0) }
+            await #expect(throws: DownloadError.self) { try await fixture.manager.setRateLimit(-1, ofGroup: "g") }
+            await #expect(throws: DownloadError.self) { try await download.setRateLimit(0) }
             await #expect(throws: DownloadError.self) { try await fixture.add("b") { $0.rateLimit = 0 } }
             #expect(fixture.manager.rateLimit == 1000)
             #expect(download.rateLimit == nil)
@@ -207,7 +207,7 @@ struct RateLimitTests {
                     $0.startsPaused = true
                     $0.rateLimit = 5
                 }
-                try download.setRateLimit(limit)
+                try await download.setRateLimit(limit)
             }
             await fixture.manager.shutdown()
             fixture = try await RateFixture(in: folder) { $0.registryDirectory = registry }
@@ -274,8 +274,8 @@ struct RateLimitTests {
                     var count = 0
                     for await progress in download.progress {
                         count += 1
-                        try manager.setRateLimit([nil, 500_000, 5_000_000, 2_000_000][count % 4])
-                        try download.setRateLimit([3_000_000, nil][count % 2])
+                        try await manager.setRateLimit([nil, 500_000, 5_000_000, 2_000_000][count % 4])
+                        try await download.setRateLimit([3_000_000, nil][count % 2])
                         _ = progress
                     }
                     #expect(body.difference(fromFileAt: try await download.value) == nil)

@@ -1,0 +1,147 @@
+import HeadracePlatform
+
+/// Work that the manager delegates to a child task.
+enum ChildWork: Sendable {
+    case transfer(QueueState.Run)
+    case removals([QueueState.Removal])
+    /// Start the downloads whose start time is this one or earlier.
+    case alarm(Duration)
+    /// Write the decisions to the journal.
+    case flush
+    /// Remove the file of a command that was carried out.
+    case carriedOut(CommandSpool.Item)
+    /// Write the last decisions of a manager that was released without a shutdown.
+    case lastWrite(QueueJournal.Write)
+}
+
+/// A weak reference to a manager for its child tasks: they report to the manager, but must not keep it alive.
+final class ManagerReference: Sendable {
+    private struct Reference: Sendable {
+        weak var manager: DownloadManager?
+    }
+
+    private let reference = Locked(Reference())
+
+    /// The manager; `nil` before its initialisation, and once all handles on it were released.
+    var manager: DownloadManager? {
+        get { reference.withLock { $0.manager } }
+        set { reference.withLock { $0.manager = newValue } }
+    }
+}
+
+/// The child tasks of a manager: one for each running download, for each removal of files, and for each wait.
+struct ChildTasks: Sendable {
+    private let reference: ManagerReference
+    private let environment: TransferEnvironment
+    private let executor: BlockingExecutor
+    private let queueExecutor: BlockingExecutor
+    private let registry: RegistryFiles?
+    private let observers: QueueObservers
+
+    init(_ manager: DownloadManager, _ reference: ManagerReference) {
+        self.reference = reference
+        environment = manager.environment
+        executor = manager.executor
+        queueExecutor = manager.queueExecutor
+        registry = manager.registry
+        observers = manager.observers
+    }
+
+    /// Performs the work until the stream finishes and all child tasks have ended, then closes the registry.
+    func run(_ work: AsyncStream<ChildWork>) async {
+        let lastWrite = await withDiscardingTaskGroup { group in
+            group.addTask { await reportBackground() }
+            defer { environment.background?.endReports() }
+            return await runAll(work)
+        }
+        await reference.manager?.flushOrReport()
+        await queueExecutor.run { [registry] in
+            if let registry {
+                _ = try? lastWrite?.perform(on: registry.file)
+                registry.file.close()
+            }
+        }
+        observers.end()
+    }
+
+    /// Performs the work until the stream finishes and all child tasks have ended; returns the last write, if any.
+    private func runAll(_ work: AsyncStream<ChildWork>) async -> QueueJournal.Write? {
+        await withDiscardingTaskGroup { group in
+            var lastWrite: QueueJournal.Write?
+            let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
+            group.addTask { await ring(alarms) }
+            let (paths, monitoring) = environment.network.follow()
+            let gate = environment.gate
+            group.addTask { await follow(paths, after: gate) }
+            for await work in work {
+                switch work {
+                case .transfer(let first): group.addTask(executorPreference: executor) { await transfer(first) }
+                case .removals(let removals): group.addTask { await reference.manager?.carryOut(removals) }
+                case .alarm(let time): alarm.yield(time)
+                case .flush: group.addTask { await reference.manager?.flushOrReport() }
+                case .carriedOut(let item): group.addTask { await reference.manager?.carriedOut(item) }
+                case .lastWrite(let write): lastWrite = write
+                }
+            }
+            alarm.finish()
+            monitoring.finish()
+            return lastWrite
+        }
+    }
+
+    /// Saves what the background session reports, in the order of the reports.
+    private func reportBackground() async {
+        guard let background = environment.background else { return }
+        for await report in background.reports {
+            switch report {
+            case .noteChanged(let id): await reference.manager?.change { $0.recordRequest(of: id) }
+            case .processed(let completions):
+                // The system may suspend the process as soon as the handlers are called.
+                await reference.manager?.flushOrReport(syncing: false)
+                for completion in completions { completion() }
+            }
+        }
+    }
+
+    /// Runs a transfer and then, on the same task, the transfers that get its slot, one after the other.
+    private func transfer(_ first: QueueState.Run) async {
+        var next: QueueState.Run? = first
+        while let run = next {
+            let outcome: TransferOutcome = await DownloadManager.$transferring.withValue(run.record) {
+                await run.stop.cancellingTask {
+                    await run.removal?.wait(evenIfCancelled: false)
+                    guard run.removal == nil || run.stop.reason == nil else { return .stopped(keptBytes: true) }
+                    return await TransferOutcome(
+                        of: DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
+                    )
+                }
+            }
+            environment.background?.runLeft(run.record.id)
+            next = await reference.manager?.ended(run, outcome, taskIsCancelled: Task.isCancelled)
+        }
+    }
+
+    /// Wakes the manager at each time of the clock that the stream yields, until the stream finishes.
+    private func ring(_ alarms: AsyncStream<Duration>) async {
+        await withDiscardingTaskGroup { group in
+            for await time in alarms {
+                group.addTask {
+                    guard (try? await environment.clock.sleep(time)) != nil else { return }
+                    await reference.manager?.tick()
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    /// Passes each change of the network path to the manager, until the stream finishes.
+    private func follow(_ paths: AsyncStream<NetworkPath?>, after gate: NetworkAdmission) async {
+        var gate = gate
+        for await path in paths where path != gate.path {
+            // Recorded before any transfer starts on the new path.
+            environment.recordPathChange()
+            if gate.update(path) { environment.transport.dropIdleConnections() }
+            await reference.manager?.setPath(path)
+        }
+    }
+}
