@@ -37,8 +37,11 @@ struct ChildTasks: Sendable {
     private let queueExecutor: BlockingExecutor
     private let registry: RegistryFiles?
     private let observers: QueueObservers
+    /// The network path that the manager's queue knows at first.
+    private let gate: NetworkAdmission
 
-    init(_ manager: DownloadManager, _ reference: ManagerReference) {
+    init(_ manager: DownloadManager, _ reference: ManagerReference, _ gate: NetworkAdmission) {
+        self.gate = gate
         self.reference = reference
         environment = manager.environment
         executor = manager.executor
@@ -71,8 +74,7 @@ struct ChildTasks: Sendable {
             let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
             group.addTask { await ring(alarms) }
             let (paths, monitoring) = environment.network.follow()
-            let gate = environment.gate
-            group.addTask { await follow(paths, after: gate) }
+            group.addTask { await follow(paths) }
             for await work in work {
                 switch work {
                 case .transfer(let first): group.addTask(executorPreference: executor) { await transfer(first) }
@@ -135,7 +137,7 @@ struct ChildTasks: Sendable {
     }
 
     /// Passes each change of the network path to the manager, until the stream finishes.
-    private func follow(_ paths: AsyncStream<NetworkPath?>, after gate: NetworkAdmission) async {
+    private func follow(_ paths: AsyncStream<NetworkPath?>) async {
         var gate = gate
         for await path in paths where path != gate.path {
             // Recorded before any transfer starts on the new path.

@@ -25,7 +25,9 @@ extension DownloadManager {
     }
 
     /// Polls the registry's directory; returns once all commands are carried out, except those that must wait for an
-    /// unfinished command on the same downloads. Does nothing without a registry.
+    /// unfinished command on the same downloads.
+    ///
+    /// Does nothing without a registry.
     func poll() async throws(DownloadError) {
         guard let registry else { return }
         guard !queue.scheduler.isShutDown else { throw .shutDown() }
@@ -199,7 +201,9 @@ extension DownloadManager {
 extension QueueState.Addition {
     /// Creates an addition that another process posted; returns `nil` if its request is invalid here.
     fileprivate init?(_ entry: RegistryEntry, in bases: RegistryBaseDirectories) {
-        guard let request = entry.request.downloadRequest(in: bases), (try? request.validate()) != nil else { return nil }
+        guard let request = entry.request.downloadRequest(in: bases), (try? request.validate()) != nil else {
+            return nil
+        }
         self.init(
             id: DownloadID(rawValue: entry.id),
             request: request,

@@ -7,7 +7,7 @@ extension DownloadManager {
     @TaskLocal static var transferring: DownloadRecord?
 
     /// Whether no download is waiting, running or about to have its files deleted.
-    var isIdle: Bool { queue.open.isEmpty && removalCount == 0 }
+    var isIdle: Bool { queue.open.isEmpty && removing.isEmpty }
 
     // MARK: Decisions
 
@@ -23,7 +23,9 @@ extension DownloadManager {
         guard !queue.scheduler.isShutDown else { throw .shutDown() }
         let added = queue.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: clock.now())
         if !added.new.isEmpty {
-            for id in added.new { if let record = queue.records[id] { environment.background?.entered(record, .waiting) } }
+            for id in added.new {
+                if let record = queue.records[id] { environment.background?.entered(record, .waiting) }
+            }
             observers.publish(.added(added.new))
         }
         perform(added.effects)
@@ -37,9 +39,10 @@ extension DownloadManager {
             _ = try? apply(.downloads(added.new), skippingUnknown: true) { queue, id, _ in
                 queue.remove(id, deletingFile: false)
             }
+            for id in added.revived { perform(queue.failed(id, error)) }
             throw error
         }
-        if registry != nil { perform(queue.saved(added.new, at: clock.now())) }
+        if registry != nil { perform(queue.saved(added.new + added.revived, at: clock.now())) }
         return added.records
     }
 
@@ -156,7 +159,7 @@ extension DownloadManager {
             case .release(let waiting): for latch in waiting { latch.open() }
             }
         }
-        removalCount += removals.count
+        for removal in removals { removing[removal.record.id, default: 0] += 1 }
         scheduleFlush()
         publishIdle()
         return removals
@@ -182,6 +185,7 @@ extension DownloadManager {
             environment.background?.left(record)
             observers.publish(.removed(record.id))
         }
+        guard removing[record.id] == nil else { return }
         for latch in stops.removeValue(forKey: record.id) ?? [] { latch.open() }
         for item in commands.stopped(record.id) { work.yield(.carriedOut(item)) }
     }
@@ -236,8 +240,9 @@ extension DownloadManager {
             }
             if hasMadeRoom { await flushOrReport() } else { observers.publish(.registryFailed(error)) }
         }
-        removalCount -= removals.count
         for removal in removals {
+            let count = removing[removal.record.id, default: 1] - 1
+            removing[removal.record.id] = count > 0 ? count : nil
             publish(removal.record, removal.stateChange)
             if removal.partial { for latch in queue.removed(removal.record) { latch.open() } }
         }

@@ -122,6 +122,11 @@ extension DownloadManager {
 
 /// Operations whose effects may take a while; each returns the downloads that have not stopped yet.
 extension DownloadManager {
+    /// Whether the transfer of a cancelled or removed download has not stopped, or its files are not deleted yet.
+    private func isStopping(_ record: DownloadRecord) -> Bool {
+        !record.status.state.isEnded || removing[record.id] != nil
+    }
+
     func startPausing(
         _ selection: DownloadSelection,
         skippingUnknown: Bool = false
@@ -136,7 +141,7 @@ extension DownloadManager {
         skippingUnknown: Bool = false
     ) throws(DownloadError) -> [DownloadRecord] {
         try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.cancel(id) }
-            .filter { !$0.status.state.isEnded }
+            .filter(isStopping)
     }
 
     /// Removes downloads, which stop once their transfers have stopped and, with `deletingFiles`, their files are deleted.
@@ -148,6 +153,6 @@ extension DownloadManager {
         try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
             queue.remove(id, deletingFile: deletingFiles)
         }
-        .filter { !$0.status.state.isEnded }
+        .filter(isStopping)
     }
 }

@@ -32,8 +32,8 @@ public actor DownloadManager {
     var polls = PollCoordinator()
     /// The latches of the tasks that wait for a download to stop, by its identity.
     var stops: [DownloadID: [Latch]] = [:]
-    /// The number of removed and cancelled downloads whose files are being deleted.
-    var removalCount = 0
+    /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
+    var removing: [DownloadID: Int] = [:]
     /// Whether a download has been waiting or running since the last event ``QueueEvent/idle``.
     var isBusy = false
     var idleSubscribers = Subscribers<Never>()
@@ -106,6 +106,7 @@ public actor DownloadManager {
         let environment = opened.map { environment.storing(in: $0, background, reference) } ?? environment
         let workStream: AsyncStream<ChildWork>
         (workStream, work) = AsyncStream.makeStream(of: ChildWork.self)
+        let gate = environment.gate
         self.environment = environment
         self.executor = executor
         self.queueExecutor = queueExecutor
@@ -115,7 +116,7 @@ public actor DownloadManager {
             scheduler: Scheduler(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
                 hostLimit: configuration.maxConcurrentDownloadsPerHost,
-                gate: environment.gate,
+                gate: gate,
                 descriptors: environment.descriptors
             ),
             journal: opened?.journal
@@ -127,7 +128,7 @@ public actor DownloadManager {
                 for record in queue.records.values { background.entered(record, record.status.state) }
             }
         }
-        let children = ChildTasks(self, reference)
+        let children = ChildTasks(self, reference, gate)
         // The only unstructured task: each download runs in a child task of it.
         transfers = Task { await children.run(workStream) }
         do throws(DownloadError) {

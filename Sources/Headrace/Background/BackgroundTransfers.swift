@@ -161,7 +161,11 @@ final class BackgroundTransfers: BackgroundFetcher {
     func listed(_ tasks: [(task: BackgroundTask, receivedBytes: Int64)]) {
         change { state in
             let tasks = tasks.map { task, receivedBytes in
-                BackgroundMachine.Listed(task: task, status: state.status(of: task.download), receivedBytes: receivedBytes)
+                BackgroundMachine.Listed(
+                    task: task,
+                    status: state.status(of: task.download),
+                    receivedBytes: receivedBytes
+                )
             }
             return state.machine.listed(tasks, at: Self.now())
         }
@@ -287,7 +291,9 @@ final class BackgroundTransfers: BackgroundFetcher {
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):
             let completions = handlers.compactMap { state.handlers.removeValue(forKey: $0) }
-            if case .terminated = report.yield(.processed(completions)) { for completion in completions { completion() } }
+            if case .terminated = report.yield(.processed(completions)) {
+                for completion in completions { completion() }
+            }
         }
         return []
     }

@@ -132,12 +132,13 @@ struct QueueJournal: Sendable {
         }
     }
 
-    /// Takes the recorded changes to write them; returns `nil` if there is nothing to write.
+    /// Takes the recorded changes to write them.
     /// - Parameters:
     ///   - syncing: Whether to sync the file if the configuration and a recorded change require it, so that the changes
     ///     survive a power cut and not only the end of the process.
     ///   - always: With `syncing`, whether to sync even if neither requires it.
     ///   - members: All downloads of the queue, needed after a failed write.
+    /// - Returns: The write to perform; `nil` if there is none.
     mutating func takeChanges(syncing: Bool, always: Bool, members: [Member]) -> Write? {
         let syncs = syncing && (mustSync || always)
         isScheduled = false

@@ -60,6 +60,8 @@ extension QueueState {
         var records: [DownloadRecord]
         /// The downloads that were newly added.
         var new: [DownloadID]
+        /// The failed downloads that were requeued, because a request supplied what they lacked.
+        var revived: [DownloadID]
         var effects: [Effect]
         /// An error for each addition that was refused because its expected size or hashes contradict another download.
         var refusals: [DownloadError]

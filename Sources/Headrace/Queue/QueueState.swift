@@ -98,6 +98,7 @@ struct QueueState: Sendable {
     ) -> Added {
         var items: [Scheduler.Item] = []
         var reopenings: [Effect] = []
+        var revived: [DownloadID] = []
         var (additions, refusals) = additions.divided { active[$0] }
         if !skippingInvalid, !refusals.isEmpty { additions = [] }
         scheduler.isGathering = true
@@ -122,7 +123,10 @@ struct QueueState: Sendable {
                 state: state,
                 observers: observers
             )
-            if addition.id == nil { reopenings += reopenTwin(of: record, at: now) }
+            if addition.id == nil, let id = twinToReopen(of: record) {
+                revived.append(id)
+                reopenings += reopen(id, for: record.request, at: now)
+            }
             if let twin = active[record.names.partialPath] {
                 if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
                 twin.takeVolatile(of: addition.request)
@@ -143,23 +147,41 @@ struct QueueState: Sendable {
             let members = new.compactMap { member($0) }
             journal?.note(added: members)
         }
-        return Added(records: records, new: new, effects: reopenings + effects(of: actions), refusals: refusals)
+        return Added(
+            records: records,
+            new: new,
+            revived: revived,
+            effects: reopenings + effects(of: actions),
+            refusals: refusals
+        )
     }
 
-    /// Lets added downloads start, because the journal has them now.
+    /// Lets added and revived downloads start, because the journal has them now.
     mutating func saved(_ ids: [DownloadID], at now: Duration) -> [Effect] {
         effects(of: scheduler.saved(ids, at: now))
     }
 
-    /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
-    /// provider and agrees with its expected size and hashes; pauses it if that request starts paused.
-    private mutating func reopenTwin(of record: DownloadRecord, at now: Duration) -> [Effect] {
-        guard !failed.isEmpty else { return [] }
+    /// Fails a revived download again, because the journal could not be written.
+    mutating func failed(_ id: DownloadID, _ error: DownloadError) -> [Effect] {
+        effects(of: scheduler.failUnsaved(id), .failed(error))
+    }
+
+    /// Returns a failed download of the same file, if the request of `record` supplies the missing secrets or link
+    /// provider and agrees with its expected size and hashes.
+    private func twinToReopen(of record: DownloadRecord) -> DownloadID? {
+        guard !failed.isEmpty else { return nil }
         let (path, request) = (record.names.partialPath, record.request)
         guard active[path] == nil, let id = failed[path], let twin = records[id], twin.canContinue(with: request),
             (try? twin.expectations(joinedBy: request.expectations)) != nil
-        else { return [] }
-        let actions = scheduler.resume(id, at: now, notBefore: twin.requested { $0.notBefore(at: now) })
+        else { return nil }
+        return id
+    }
+
+    /// Requeues a failed download, or pauses it if the request that revives it starts paused.
+    private mutating func reopen(_ id: DownloadID, for request: DownloadRequest, at now: Duration) -> [Effect] {
+        if journal != nil { scheduler.markUnsaved(id) }
+        let begin = records[id]?.requested { $0.notBefore(at: now) }
+        let actions = scheduler.resume(id, at: now, notBefore: begin)
         return effects(of: actions + (request.startsPaused ? scheduler.pause(id) : []))
     }
 
@@ -280,7 +302,9 @@ struct QueueState: Sendable {
             signals[id] = signal
             journal?.note(id, .running)
             let removal = removals.follow(record.names.partialPath, before: id)
-            return .start(Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id), removal: removal))
+            return .start(
+                Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id), removal: removal)
+            )
         case .stop(let id, let reason):
             if scheduler.isLeaving(id), let record = records[id] { yieldPath(record) }
             return signals[id].map { .stop($0, reason) }

@@ -95,7 +95,17 @@ struct Scheduler: Sendable {
         return startNext()
     }
 
-    /// Lets added downloads start that were not saved until now.
+    /// Keeps a download from starting before ``saved(_:at:)``.
+    mutating func markUnsaved(_ id: ID) { entries[id]?.isSaved = false }
+
+    /// Fails a download that could not be saved, unless it has changed meanwhile.
+    mutating func failUnsaved(_ id: ID) -> [Action] {
+        guard let entry = entries[id], !entry.isSaved else { return [] }
+        entries[id]?.isSaved = true
+        return [.waiting, .paused].contains(entry.phase) ? enter(.failed, id) : []
+    }
+
+    /// Lets downloads start that were not saved until now.
     mutating func saved(_ ids: [ID], at now: Duration) -> [Action] {
         for id in ids where entries[id]?.isSaved == false {
             entries[id]?.isSaved = true

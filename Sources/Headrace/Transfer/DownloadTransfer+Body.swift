@@ -271,7 +271,8 @@ extension DownloadTransfer {
         let final: (path: String, stamp: FileStamp)
         do {
             final = try await session.finish(as: path, from: attempts.sources.current) {
-                path, stamp throws(DownloadError) in
+                path,
+                stamp throws(DownloadError) in
                 try await environment.willRename(record.id, path, stamp)
             }
         } catch  where error.code == .fileExists && request.replacement == .skip {

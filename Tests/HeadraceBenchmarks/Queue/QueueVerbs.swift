@@ -28,7 +28,8 @@ struct QueueVerbs {
             let request = request(downloads.count + round)
             let start = MonotonicTime.now
             switch name {
-            case "look up": guard await manager[download.id] == download else { throw BenchmarkError("a download is lost") }
+            case "look up":
+                guard await manager[download.id] == download else { throw BenchmarkError("a download is lost") }
             case "set priority": await download.setPriority(DownloadPriority(rawValue: round % 3))
             case "move first": try await download.move(to: .first)
             case "move last": try await download.move(to: .last)

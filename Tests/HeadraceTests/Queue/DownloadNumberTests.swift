@@ -126,7 +126,8 @@ struct DownloadNumberTests {
                                 }
                             case 3: try await one?.move(to: .index(.random(in: 0..<downloads.count, using: &random)))
                             case 4: await one?.cancel()
-                            case 5: await one?.setPriority(DownloadPriority(rawValue: .random(in: -9...9, using: &random)))
+                            case 5:
+                                await one?.setPriority(DownloadPriority(rawValue: .random(in: -9...9, using: &random)))
                             case 6: try await manager.flush()
                             default:
                                 await one?.remove()
