@@ -38,6 +38,8 @@ enum {
     large = 1500 - overhead,
     small = 200 - overhead,
     ping_count = 11,
+    window = 200,
+    mark_count = 4096,
 };
 
 /// A request, which the server returns at the start of each datagram of its response.
@@ -109,7 +111,8 @@ struct prober {
 
 struct response {
     uint32_t count;
-    double first, last;
+    /// When every 200th datagram arrived.
+    double marks[mark_count];
 };
 
 /// Sends a request, and receives datagrams until all have arrived or none has for some time.
@@ -128,8 +131,8 @@ static struct response request(struct prober *prober, struct probe probe) {
         if (length < (ssize_t)sizeof received) continue;
         memcpy(&received, bytes, sizeof received);
         if (received.round != probe.round) continue;
-        response.last = now();
-        if (response.count++ == 0) response.first = response.last;
+        uint32_t mark = response.count++ / window;
+        if (mark < mark_count && response.marks[mark] == 0) response.marks[mark] = now();
     }
     return response;
 }
@@ -161,13 +164,17 @@ struct hline_measurement hline_probe(const struct hline *line, const char *addre
     qsort(times, count, sizeof *times, compare);
     if (count > 0) result.round_trip_seconds = times[count / 2];
 
-    // More than the line can carry, for a second.
-    struct probe flood = {.size = large, .bits_per_second = line->bits_per_second * 5 / 4};
-    flood.count = (uint32_t)(rate * 1.25 / 8 / (large + overhead)) + 100;
+    // More than the line can carry, for at least a second. The median ignores moments in which the server was late.
+    struct probe flood = {.size = large, .bits_per_second = line->bits_per_second / 10 * 11};
+    flood.count = (uint32_t)(rate * 1.1 / 8 / (large + overhead)) + 3 * window;
     struct response flooded = request(&prober, flood);
-    double duration = flooded.last - flooded.first;
-    if (flooded.count > 2 && duration > 0)
-        result.bits_per_second = 8.0 * (large + overhead) * (flooded.count - 1) / duration;
+    double durations[mark_count];
+    count = 0;
+    for (size_t mark = 1; mark < mark_count && flooded.marks[mark] > 0; mark++)
+        durations[count++] = flooded.marks[mark] - flooded.marks[mark - 1];
+    qsort(durations, count, sizeof *durations, compare);
+    if (count > 0 && durations[count / 2] > 0)
+        result.bits_per_second = 8.0 * (large + overhead) * window / durations[count / 2];
 
     // Half of what the line can carry, so that the queue drops nothing, for at most three seconds.
     double pace = rate / 2 < 64e6 ? rate / 2 : 64e6;

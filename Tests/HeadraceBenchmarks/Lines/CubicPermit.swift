@@ -44,6 +44,8 @@ struct CubicPermit {
     }
 
     private static func write(_ text: String, to descriptor: Int32) -> Bool {
+        // The kernel would append to what was written before.
+        lseek(descriptor, 0, SEEK_SET)
         var text = text
         return text.withUTF8 { FileSystem.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
     }

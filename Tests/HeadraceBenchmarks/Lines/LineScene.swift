@@ -35,7 +35,7 @@ struct LineScene: Sendable, Equatable {
             let count = Int(1.2 / line.seconds(for: each, roundTrips: 0))
             return .many(count: min(max(count, 200), 2_000), each: each, parallel: nil)
         case .large:
-            return .single(max(4, line.rate / 2 >> 20) << 20)
+            return .single(max(4, (line.rate / 2) >> 20) << 20)
         }
     }
 
