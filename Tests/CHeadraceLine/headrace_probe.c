@@ -19,6 +19,7 @@ struct hline_measurement hline_probe(const struct hline *line, const char *addre
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ struct hline_measurement hline_probe(const struct hline *line, const char *addre
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,13 +71,16 @@ static int make_socket(const char *address, struct sockaddr_in *name) {
     int size = 32 << 20;
     if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    int one = 1;
+    setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof one);
     return descriptor;
 }
 
 int hline_serve_probes(const char *address) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_TIMERSLACK, 1);
-    setpriority(PRIO_PROCESS, 0, -20);
+    struct sched_param priority = {.sched_priority = 1};
+    if (sched_setscheduler(0, SCHED_FIFO, &priority) != 0) setpriority(PRIO_PROCESS, 0, -20);
     struct sockaddr_in name;
     int descriptor = make_socket(address, &name);
     if (bind(descriptor, (struct sockaddr *)&name, sizeof name) != 0) {
@@ -115,6 +120,23 @@ struct response {
     double marks[mark_count];
 };
 
+/// Receives a datagram, with the time at which the kernel received it: this process may be late.
+static ssize_t receive(int descriptor, unsigned char *bytes, double *arrival) {
+    _Alignas(struct cmsghdr) unsigned char control[128];
+    struct iovec buffer = {.iov_base = bytes, .iov_len = large};
+    struct msghdr message = {
+        .msg_iov = &buffer, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t length = recvmsg(descriptor, &message, 0);
+    *arrival = now();
+    struct cmsghdr *header = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_type == SCM_TIMESTAMPNS) {
+        struct timespec time;
+        memcpy(&time, CMSG_DATA(header), sizeof time);
+        *arrival = (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    }
+    return length;
+}
+
 /// Sends a request, and receives datagrams until all have arrived or none has for some time.
 static struct response request(struct prober *prober, struct probe probe) {
     probe.round = ++prober->round;
@@ -125,14 +147,15 @@ static struct response request(struct prober *prober, struct probe probe) {
     setsockopt(prober->descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     while (response.count < probe.count) {
         unsigned char bytes[large];
+        double arrival;
         struct probe received;
-        ssize_t length = recv(prober->descriptor, bytes, sizeof bytes, 0);
+        ssize_t length = receive(prober->descriptor, bytes, &arrival);
         if (length < 0) break;
         if (length < (ssize_t)sizeof received) continue;
         memcpy(&received, bytes, sizeof received);
         if (received.round != probe.round) continue;
         uint32_t mark = response.count++ / window;
-        if (mark < mark_count && response.marks[mark] == 0) response.marks[mark] = now();
+        if (mark < mark_count && response.marks[mark] == 0) response.marks[mark] = arrival;
     }
     return response;
 }
