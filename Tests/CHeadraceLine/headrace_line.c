@@ -16,6 +16,11 @@ int hline_configure_namespace(void) {
     return HLINE_IMPOSSIBLE;
 }
 
+int hline_enter_namespace(int process) {
+    (void)process;
+    return HLINE_IMPOSSIBLE;
+}
+
 int hline_hold_namespace(void) {
     return HLINE_IMPOSSIBLE;
 }
@@ -363,6 +368,16 @@ int hline_configure_namespace(void) {
     return 0;
 }
 
+int hline_enter_namespace(int process) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/net", process);
+    int namespace = open(path, O_RDONLY | O_CLOEXEC);
+    if (namespace < 0 || setns(namespace, CLONE_NEWNET) != 0) return report("cannot enter the other namespace");
+    close(namespace);
+    return 0;
+}
+
 int hline_hold_namespace(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (unshare(CLONE_NEWNET) != 0) return report("cannot make a network namespace");
@@ -386,11 +401,8 @@ int hline_run(const struct hline *line, int far, const char *near_address, const
 
     int near_device = open_device("hr-near", near_address);
     if (near_device < 0) return report("cannot make a TUN device");
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/ns/net", far);
-    int namespace = open(path, O_RDONLY | O_CLOEXEC);
-    if (namespace < 0 || setns(namespace, CLONE_NEWNET) != 0) return report("cannot enter the other namespace");
-    close(namespace);
+    int status = hline_enter_namespace(far);
+    if (status != 0) return status;
     int far_device = open_device("hr-far", far_address);
     if (far_device < 0) return report("cannot make a TUN device");
 

@@ -53,9 +53,10 @@ struct probe {
     int64_t bits_per_second;
 };
 
+/// The clock with which the kernel marks datagrams.
 static double now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_REALTIME, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -182,7 +183,8 @@ struct hline_measurement hline_probe(const struct hline *line, const char *addre
     for (int turn = 0; turn < ping_count; turn++) {
         double start = now();
         struct probe ping = {.count = 1, .size = sizeof ping, .bits_per_second = line->bits_per_second};
-        if (request(&prober, ping).count == 1) times[count++] = now() - start;
+        struct response response = request(&prober, ping);
+        if (response.count == 1) times[count++] = response.marks[0] - start;
     }
     qsort(times, count, sizeof *times, compare);
     if (count > 0) result.round_trip_seconds = times[count / 2];

@@ -24,6 +24,11 @@ enum { HLINE_IMPOSSIBLE = 77 };
 /// Returns 0, or an exit status on failure.
 int hline_configure_namespace(void);
 
+/// Moves to the network namespace of a process, and makes this process end with the one that started it.
+///
+/// Returns 0, or an exit status on failure.
+int hline_enter_namespace(int process);
+
 /// Moves to a new network namespace, configures it, prints `ready`, and stays there until a signal ends the process.
 ///
 /// Returns an exit status on failure.

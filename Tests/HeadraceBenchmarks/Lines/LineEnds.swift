@@ -32,17 +32,19 @@ struct LineEnds {
     }
 
     /// Returns the command that runs another one at the far end.
-    func far(_ command: Command) throws -> Command {
-        guard let executable = FileSystem.find("nsenter") else { throw BenchmarkError("nsenter is not installed") }
-        let arguments = ["-t", "\(holder.id)", "-n", command.executable] + command.arguments
-        return Command(executable: executable, arguments: arguments, environment: command.environment)
+    func far(_ command: Command) -> Command {
+        Command(
+            executable: FileSystem.ownExecutable,
+            arguments: [LineSystem.Role.far.rawValue, "\(holder.id)", command.executable] + command.arguments,
+            environment: command.environment
+        )
     }
 
     /// Starts a process that measures the line from the far end.
     func serveProbes() throws -> ChildProcess {
         let command = Command(executable: FileSystem.ownExecutable, arguments: [LineSystem.Role.probes.rawValue])
         return try ChildProcess.spawn(
-            try far(command),
+            far(command),
             home: workspace.home,
             log: Self.log(.probes, workspace)
         )

@@ -23,7 +23,7 @@ struct LineServer {
         let log = workspace.scratch + "/nginx.log"
         let version = Version.of(nginx, flag: "-v", in: workspace).replacing("nginx version: ", with: "")
         let command = Command(executable: nginx, arguments: ["-p", workspace.scratch, "-c", configuration])
-        let process = try ChildProcess.spawn(try ends.far(command), home: workspace.home, log: log)
+        let process = try ChildProcess.spawn(ends.far(command), home: workspace.home, log: log)
         for listener in listeners {
             try OriginServer.awaitPort(listener.port, at: listener.address, of: process, log: log)
         }

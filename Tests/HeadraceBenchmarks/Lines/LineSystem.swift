@@ -21,6 +21,13 @@ enum LineSystem {
             }
             return run(try Line(arguments[0]), to: far)
         },
+        Verb(hidden: Role.far.rawValue) { arguments in
+            guard arguments.count > 1, let far = Int32(arguments[0]) else {
+                throw BenchmarkError.usage("\(Role.far.rawValue) PROCESS COMMAND")
+            }
+            let status = enterNamespace(of: far)
+            return status == 0 ? execute(Array(arguments.dropFirst())) : status
+        },
         Verb(hidden: Role.probes.rawValue) { _ in serveProbes() },
     ]
 
@@ -28,7 +35,19 @@ enum LineSystem {
     enum Role: String {
         case namespace = "line-namespace"
         case line = "line-relay"
+        /// Runs a program at the far end, which ends with this tool.
+        case far = "line-far"
         case probes = "line-probes"
+    }
+
+    /// Replaces this process with a program, and returns only on failure.
+    private static func execute(_ command: [String]) -> Int32 {
+        // The server handles a closed connection itself.
+        signal(SIGPIPE, SIG_DFL)
+        var words = command.map { strdup($0) } + [nil]
+        execv(command[0], &words)
+        Console.error("cannot start \(command[0])")
+        return 127
     }
 
     #if os(Linux)
@@ -51,6 +70,8 @@ enum LineSystem {
 
     private static func holdNamespace() -> Int32 { hline_hold_namespace() }
 
+    private static func enterNamespace(of process: pid_t) -> Int32 { hline_enter_namespace(process) }
+
     private static func serveProbes() -> Int32 { hline_serve_probes(farAddress) }
 
     private static func run(_ line: Line, to far: pid_t) -> Int32 {
@@ -65,6 +86,7 @@ enum LineSystem {
     }
 
     private static func holdNamespace() -> Int32 { impossible }
+    private static func enterNamespace(of process: pid_t) -> Int32 { impossible }
     private static func serveProbes() -> Int32 { impossible }
     private static func run(_ line: Line, to far: pid_t) -> Int32 { impossible }
     #endif

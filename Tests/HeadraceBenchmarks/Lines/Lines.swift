@@ -7,7 +7,7 @@ struct Lines {
     let workspace: Workspace
 
     static func main(_ options: LinesOptions) throws -> Outcome {
-        let needed = ["nsenter"] + (options.isCheck ? [] : ["nginx", "openssl"])
+        let needed = options.isCheck ? [] : ["nginx", "openssl"]
         if let missing = needed.first(where: { FileSystem.find($0) == nil }) {
             return Outcome(SkippedReport(reason: "lines needs \(missing), which is not installed"))
         }
@@ -39,6 +39,7 @@ struct Lines {
         defer { probes.stop() }
         try Signals.check()
         let measured = LineSystem.probe(line)
+        try Signals.check()
         Console.error("checked \(line.description)")
         return LinesCheckReport.Result(line: line, measured: measured)
     }
