@@ -94,17 +94,15 @@ struct Peer: Sendable {
         return .run(["-q"] + connections + ["-o", job.file, job.url], environment: trust)
     }
 
-    /// wget2 is only compared on lines.
+    /// wget2 is only compared on lines, and with one connection per file.
     static let wget2 = Peer(name: "wget2") { job in
         let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
-        func threads(_ count: Int?) -> [String] { count.map { ["--max-threads=\($0)"] } ?? [] }
         switch job.payload {
         case .single:
-            var connections: [String] = []
-            if case .count(let count) = job.connections { connections = threads(count) + ["--chunk-size=1M"] }
-            return .run(["--no-config", "-q"] + connections + trust + ["-O", job.file, job.url])
+            return .run(["--no-config", "-q"] + trust + ["-O", job.file, job.url])
         case .many(_, _, let parallel):
-            return .run(["--no-config", "-q"] + threads(parallel) + trust + ["-P", job.directory, "-i", job.list])
+            let threads = parallel.map { ["--max-threads=\($0)"] } ?? []
+            return .run(["--no-config", "-q"] + threads + trust + ["-P", job.directory, "-i", job.list])
         }
     }
 

@@ -55,8 +55,8 @@ struct LineVariant: Sendable, Equatable {
             [LineVariant(), LineVariant(label: "-x16 -j16", parallel: 16, connections: .count(16))]
         case ("aria2c", .large): [LineVariant(), LineVariant(label: "-x16 -s16 -k1M", connections: .count(16))]
         case ("wget2", .small): [LineVariant(), LineVariant(label: "--max-threads=16", parallel: 16)]
-        case ("wget2", .large):
-            [LineVariant(), LineVariant(label: "--chunk-size=1M --max-threads=16", connections: .count(16))]
+        // Its parts of a file are slower than one connection.
+        case ("wget2", .large): [LineVariant()]
         case ("axel", .large): [LineVariant(), LineVariant(label: "-n 16", connections: .count(16))]
         default: []
         }
