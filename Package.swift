@@ -99,16 +99,25 @@ let package = Package(
             cSettings: cSettings,
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]
         ),
+        .target(name: "CHeadraceLine", path: "Tests/CHeadraceLine", cSettings: cSettings),
         .executableTarget(
             name: "HeadraceBenchmarks",
-            dependencies: ["Headrace", "HeadracePlatform"],
+            dependencies: ["Headrace", "HeadracePlatform", "CHeadraceLine"],
             path: "Tests/HeadraceBenchmarks",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "HeadraceBenchmarksTests",
+            dependencies: ["HeadraceBenchmarks"],
             swiftSettings: settings
         ),
     ]
 )
 if isForTransports {
     package.products = []
-    let others = ["HeadraceCLI", "HeadraceCLITests", "HeadraceInteropTests", "HeadraceBenchmarks", "CHeadraceFaults"]
+    let others = [
+        "HeadraceCLI", "HeadraceCLITests", "HeadraceInteropTests", "HeadraceBenchmarks", "HeadraceBenchmarksTests",
+        "CHeadraceFaults", "CHeadraceLine",
+    ]
     package.targets.removeAll { others.contains($0.name) }
 }

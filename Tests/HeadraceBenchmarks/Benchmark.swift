@@ -38,21 +38,23 @@ struct Verb: Sendable {
     let summary: String?
     let run: @Sendable ([String]) throws -> Int32
 
-    static let all: [Verb] = [
-        compare,
-        Verb("measure a long queue, and a thousand downloads at once", Queue.main),
-        Verb("measure the accuracy and the cost of rate limits", Rates.main),
-        Verb("send wrong responses to the request for the rest of a file", Resume.main),
-        Verb("kill headrace at random moments, and check every file", Torture.main),
-        Verb("kill a queue at random moments, and check it", QueueKills.main),
-        Verb("fail or kill headrace at each of its file calls in turn", Faults.main),
-        Verb("measure what a kill loses, and what resume records cost", Checkpoint.main),
-        Verb("interrupt, restore and change the network", Network.main),
-        Verb("check the order of a download's system calls (with strace)", Order.main),
-        Verb("cut the power of a file system under headrace (as root)", Powercut.main),
-        Verb(hidden: "serve", LoopbackService.main),
-        Verb(hidden: QueueChild.verb, QueueChild.main),
-    ]
+    static let all: [Verb] =
+        [
+            compare,
+            Verb("measure a long queue, and a thousand downloads at once", Queue.main),
+            Verb("measure the accuracy and the cost of rate limits", Rates.main),
+            Verb("send wrong responses to the request for the rest of a file", Resume.main),
+            Verb("kill headrace at random moments, and check every file", Torture.main),
+            Verb("kill a queue at random moments, and check it", QueueKills.main),
+            Verb("fail or kill headrace at each of its file calls in turn", Faults.main),
+            Verb("measure what a kill loses, and what resume records cost", Checkpoint.main),
+            Verb("interrupt, restore and change the network", Network.main),
+            Verb("race headrace against the peers on slow, long and lossy lines (as root)", Lines.main),
+            Verb("check the order of a download's system calls (with strace)", Order.main),
+            Verb("cut the power of a file system under headrace (as root)", Powercut.main),
+            Verb(hidden: "serve", LoopbackService.main),
+            Verb(hidden: QueueChild.verb, QueueChild.main),
+        ] + LineSystem.verbs
 
     static let compare = Verb("race headrace against the installed peers (the default)", Comparison.main)
 
@@ -68,7 +70,7 @@ struct Verb: Sendable {
         }
     }
 
-    private init(hidden name: String, _ run: @escaping @Sendable ([String]) throws -> Int32) {
+    init(hidden name: String, _ run: @escaping @Sendable ([String]) throws -> Int32) {
         self.name = name
         summary = nil
         self.run = run

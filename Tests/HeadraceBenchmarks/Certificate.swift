@@ -1,11 +1,11 @@
-/// A throw-away authority and a certificate from it for the loopback names, made with the `openssl` command.
+/// A throw-away authority and a certificate from it for an address and the loopback name, made with the `openssl` command.
 struct Certificate: Sendable {
     /// The authority's certificate, which the contenders trust.
     let authority: String
     let chain: String
     let key: String
 
-    static func make(in workspace: Workspace) throws -> Certificate {
+    static func make(for address: String = Loopback.address, in workspace: Workspace) throws -> Certificate {
         guard let openssl = FileSystem.find("openssl") else {
             throw BenchmarkError("the openssl command, which makes the certificate, is not installed")
         }
@@ -23,7 +23,7 @@ struct Certificate: Sendable {
         let configuration = folder + "/openssl.cnf"
         // Repeats the address as a name, because axel only checks names.
         try FileSystem.write(
-            "subjectAltName=IP:127.0.0.1,DNS:localhost,DNS:127.0.0.1\nbasicConstraints=CA:FALSE\n",
+            "subjectAltName=IP:\(address),DNS:localhost,DNS:\(address)\nbasicConstraints=CA:FALSE\n",
             to: extensions
         )
         try FileSystem.write(

@@ -16,8 +16,8 @@ struct Contender: Sendable {
 
 /// The files that a scene requests from a contender.
 struct Job: Sendable {
-    let payload: Scene.Payload
-    let connections: Scene.Connections
+    var payload: Scene.Payload
+    var connections: Scene.Connections
     /// The URL of the single file.
     let url: String
     /// The destination of the single file.
@@ -46,7 +46,8 @@ struct Peer: Sendable {
         case .single:
             return .run(["-q", "-sSf"] + trust + ["-o", job.file, job.url])
         case .many(_, _, let parallel):
-            return .run(["-q", "-sSf", "-Z", "--parallel-max", "\(parallel)"] + trust + ["-K", job.curlConfiguration])
+            let limit = parallel.map { ["--parallel-max", "\($0)"] } ?? []
+            return .run(["-q", "-sSf", "-Z"] + limit + trust + ["-K", job.curlConfiguration])
         }
     }
 
@@ -76,7 +77,7 @@ struct Peer: Sendable {
         case .single:
             return .run(common + ["-o", String(job.file.split(separator: "/").last ?? "x"), job.url])
         case .many(_, _, let parallel):
-            return .run(common + ["-j\(parallel)", "-i", job.list])
+            return .run(common + (parallel.map { ["-j\($0)"] } ?? []) + ["-i", job.list])
         }
     }
 
@@ -91,6 +92,18 @@ struct Peer: Sendable {
             case .count(let count): ["-n", "\(count)"]
             }
         return .run(["-q"] + connections + ["-o", job.file, job.url], environment: trust)
+    }
+
+    /// wget2 is only compared on lines, and with one connection per file.
+    static let wget2 = Peer(name: "wget2") { job in
+        let trust = job.authority.map { ["--ca-certificate=\($0)"] } ?? []
+        switch job.payload {
+        case .single:
+            return .run(["--no-config", "-q"] + trust + ["-O", job.file, job.url])
+        case .many(_, _, let parallel):
+            let threads = parallel.map { ["--max-threads=\($0)"] } ?? []
+            return .run(["--no-config", "-q"] + threads + trust + ["-P", job.directory, "-i", job.list])
+        }
     }
 
     /// Returns the peer as a contender; `nil` if it is not installed.
@@ -128,7 +141,8 @@ extension Contender {
                     }
                 return .run(["get", "-q"] + connections + trust + ["-o", job.file, job.url])
             case .many(_, _, let parallel):
-                return .run(["get", "-q", "-j", "\(parallel)"] + trust + ["-d", job.directory, "-i", job.list])
+                let jobs = parallel.map { ["-j", "\($0)"] } ?? []
+                return .run(["get", "-q"] + jobs + trust + ["-d", job.directory, "-i", job.list])
             }
         }
     }

@@ -15,10 +15,11 @@ enum NginxServer {
         let httpPort = try Loopback.freePort()
         let tlsPort = certificate == nil ? nil : try Loopback.freePort()
         let configuration = workspace.scratch + "/nginx.conf"
-        try FileSystem.write(
-            text(workspace, httpPort: httpPort, tls: tlsPort.flatMap { port in certificate.map { (port, $0) } }),
-            to: configuration
-        )
+        var listeners = [Listener(address: Loopback.address, port: httpPort)]
+        if let tlsPort {
+            listeners.append(Listener(address: Loopback.address, port: tlsPort, certificate: certificate))
+        }
+        try FileSystem.write(Self.configuration(listeners, in: workspace), to: configuration)
         let log = workspace.scratch + "/nginx.log"
         let version = Version.of(executable, flag: "-v", in: workspace).replacing("nginx version: ", with: "")
         let process = try ChildProcess.spawn(
@@ -39,19 +40,31 @@ enum NginxServer {
         )
     }
 
+    /// A port on which nginx listens, with TLS if there is a certificate.
+    struct Listener {
+        let address: String
+        let port: UInt16
+        var certificate: Certificate?
+        /// Whether clients may choose HTTP/2.
+        var isHTTP2 = false
+    }
+
     /// Configures one process without a master: the signal that stops it stops everything, and as root it does not
     /// change its user, so it can read the workspace.
-    private static func text(_ workspace: Workspace, httpPort: UInt16, tls: (UInt16, Certificate)?) -> String {
+    static func configuration(_ listeners: [Listener], in workspace: Workspace) -> String {
         let scratch = workspace.scratch
-        let encrypted = tls.map { port, certificate in
-            """
-                server {
-                    listen 127.0.0.1:\(port) ssl;
-                    ssl_certificate "\(certificate.chain)";
-                    ssl_certificate_key "\(certificate.key)";
-                    root "\(workspace.site)";
-                }
-            """
+        let servers = listeners.map { listener in
+            let protocols = (listener.certificate == nil ? "" : " ssl") + (listener.isHTTP2 ? " http2" : "")
+            let encryption = listener.certificate.map {
+                "ssl_certificate \"\($0.chain)\"; ssl_certificate_key \"\($0.key)\";"
+            }
+            return """
+                    server {
+                        listen \(listener.address):\(listener.port)\(protocols);
+                        root "\(workspace.site)";
+                        \(encryption ?? "")
+                    }
+                """
         }
         return """
             daemon off;
@@ -71,11 +84,7 @@ enum NginxServer {
                 fastcgi_temp_path "\(scratch)/fastcgi";
                 uwsgi_temp_path "\(scratch)/uwsgi";
                 scgi_temp_path "\(scratch)/scgi";
-                server {
-                    listen 127.0.0.1:\(httpPort);
-                    root "\(workspace.site)";
-                }
-            \(encrypted ?? "")
+            \(servers.joined(separator: "\n"))
             }
 
             """

@@ -34,8 +34,8 @@ struct Scene: Sendable {
     enum Payload: Sendable, Equatable {
         /// A file of that many bytes.
         case single(Int)
-        /// `count` files of `each` bytes, at most `parallel` at a time.
-        case many(count: Int, each: Int, parallel: Int)
+        /// `count` files of `each` bytes, at most `parallel` at a time; `nil` for the default of each tool.
+        case many(count: Int, each: Int, parallel: Int?)
 
         var totalBytes: Int {
             switch self {
@@ -56,7 +56,7 @@ struct Scene: Sendable {
             switch self {
             case .single(let bytes): Format.size(bytes)
             case .many(let count, let each, let parallel):
-                "\(count) files of \(Format.size(each)), \(parallel) at a time"
+                "\(count) files of \(Format.size(each))" + (parallel.map { ", \($0) at a time" } ?? "")
             }
         }
     }
