@@ -44,37 +44,6 @@ extension DownloadManager {
         }
     }
 
-    /// Carries out other processes' commands as they arrive, until the manager is shut down or the task is cancelled.
-    ///
-    /// Also polls twice a second, since not every file system reports new files. After a failure, polls less often
-    /// until a poll succeeds; of several failures in a row, only the first is published.
-    /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
-    package nonisolated func keepTakingCommands() async throws(DownloadError) {
-        let watch = await queueExecutor.run { [queue] in queue.journal?.spool.watch() }
-        var backoff = PollBackoff()
-        repeat {
-            do throws(DownloadError) {
-                if let journal = queue.journal { try await poll(journal) }
-                backoff.succeeded()
-            } catch {
-                guard error.code != .shutDown else { return }
-                guard !error.isRegistryLost else { throw error }
-                if !backoff.isFailing { queue.observers.publish(.registryFailed(error)) }
-                backoff.failed()
-            }
-            await waitForCommand(watch, until: clock.now() + backoff.delay)
-        } while !Task.isCancelled
-    }
-
-    private nonisolated func waitForCommand(_ watch: FolderWatch?, until end: Duration) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try? await clock.sleep(end) }
-            if let watch { group.addTask { await watch.change() } }
-            await group.next()
-            group.cancelAll()
-        }
-    }
-
     private nonisolated func takeCommands(of journal: QueueJournal) async throws(DownloadError) {
         let contents = try await queueExecutor.run { () throws(DownloadError) in try journal.takeCommands() }
         for refusal in contents.refusals { queue.observers.publish(finding: refusal.description) }
@@ -92,7 +61,7 @@ extension DownloadManager {
             }
             let end: PendingCommand?
             do throws(DownloadError) {
-                end = try await apply(item.command, skippingUnknown: true)
+                end = try await apply(item.command, skippingInvalid: true)
             } catch  where error.code == .invalidRequest {
                 // This command can never succeed, and must not block the commands after it.
                 let path = await queueExecutor.run { journal.spool.quarantine(item.path) }
@@ -136,25 +105,25 @@ extension DownloadManager {
 
     /// Carries out a command; returns once its changes are on disk.
     nonisolated func carryOutAndFlush(_ command: RegistryCommand) async throws(DownloadError) {
-        try await carryOut(command, skippingUnknown: false)
+        try await carryOut(command, skippingInvalid: false)
         try await queueExecutor.run { [queue] () throws(DownloadError) in try queue.flush() }
     }
 
-    /// Carries out a command and waits until it is done; with `skippingUnknown`, publishes the errors of invalid
+    /// Carries out a command and waits until it is done; with `skippingInvalid`, publishes the errors of invalid
     /// additions as events instead of throwing them.
-    nonisolated func carryOut(_ command: RegistryCommand, skippingUnknown: Bool) async throws(DownloadError) {
-        try await apply(command, skippingUnknown: skippingUnknown)?.wait()
+    nonisolated func carryOut(_ command: RegistryCommand, skippingInvalid: Bool) async throws(DownloadError) {
+        try await apply(command, skippingInvalid: skippingInvalid)?.wait()
     }
 
     /// Applies a command to the queue; returns the part that must still be waited for, or `nil` if the command is done.
     private nonisolated func apply(
         _ command: RegistryCommand,
-        skippingUnknown: Bool
+        skippingInvalid: Bool
     ) async throws(DownloadError) -> PendingCommand? {
         switch command {
         case .add(let entries):
             try await queueExecutor.run { [queue] () throws(DownloadError) in
-                try queue.add(entries, skippingInvalid: skippingUnknown)
+                try queue.add(entries, skippingInvalid: skippingInvalid)
             }
         case .pause(let ids):
             return PendingCommand(try queue.pause(selection(ids), skippingUnknown: true))
