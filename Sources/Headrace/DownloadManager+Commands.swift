@@ -47,37 +47,6 @@ extension DownloadManager {
         }
     }
 
-    /// Carries out other processes' commands as they arrive, until the manager is shut down or the task is cancelled.
-    ///
-    /// Also polls twice a second, since not every file system reports new files. After a failure, polls less often
-    /// until a poll succeeds; of several failures in a row, only the first is published.
-    /// - Throws: `fileSystem` if the registry is lost for good; see ``DownloadError/isRegistryLost``.
-    package func keepTakingCommands() async throws(DownloadError) {
-        let watch = await queueExecutor.run { [registry] in registry?.spool.watch() }
-        var backoff = PollBackoff()
-        repeat {
-            do throws(DownloadError) {
-                try await poll()
-                backoff.succeeded()
-            } catch {
-                guard error.code != .shutDown else { return }
-                guard !error.isRegistryLost else { throw error }
-                if !backoff.isFailing { observers.publish(.registryFailed(error)) }
-                backoff.failed()
-            }
-            await waitForChange(watch, until: clock.now() + backoff.delay)
-        } while !Task.isCancelled
-    }
-
-    private func waitForChange(_ watch: FolderWatch?, until end: Duration) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try? await clock.sleep(end) }
-            if let watch { group.addTask { await watch.change() } }
-            await group.next()
-            group.cancelAll()
-        }
-    }
-
     private func takeCommands(of registry: RegistryFiles) async throws(DownloadError) {
         let contents = try await queueExecutor.run { () throws(DownloadError) in try registry.takeCommands() }
         commands.retain(contents.items)

@@ -147,3 +147,22 @@ private func valueOrNil(of download: Download, makeRoom: () async throws -> Void
         return try await download.value
     }
 }
+
+private func probe(_ manager: DownloadManager, _ url: URL, _ folder: URL) async throws {
+    let probe = try await manager.probe(DownloadRequest(url, to: .directory(folder)))
+    print(probe.file.lastPathComponent, probe.totalBytes ?? 0, probe.outcome)
+}
+
+private func verify(_ file: URL, _ list: ChecksumList) async throws {
+    let verification = FileVerification(checksums: list.checksum(forFileNamed: "image.iso").map { [$0] } ?? [])
+    switch try await verification.verify(file) {
+    case .verified(let proof): print("right:", proof)
+    case .different(let difference): print("wrong:", difference, difference.damagedRanges ?? [])
+    }
+}
+
+private func serve(_ configuration: DownloadConfiguration) async throws {
+    let manager = try await DownloadManager(configuration: configuration)
+    try await manager.serveCommands(untilIdle: true)
+    await manager.shutdown()
+}

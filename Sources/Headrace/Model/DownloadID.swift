@@ -9,7 +9,8 @@ public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
         self.rawValue = rawValue
     }
 
-    static func random() -> DownloadID {
+    /// Returns an identity that is not in use, with all but certainty.
+    package static func random() -> DownloadID {
         DownloadID(rawValue: .random(in: .min ... .max))
     }
 

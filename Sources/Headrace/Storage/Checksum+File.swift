@@ -37,27 +37,33 @@ extension PieceHashes {
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
     ) async throws -> [Range<Int64>] {
-        try await withOpenFile(file) { file throws in
-            let size = file.status.size
-            if size == 0, fileSize == nil {
-                let nothing = try await file.checksum(algorithm, of: 0..<0) { _ in }
-                if checksums == [nothing] { return [] }
-            }
-            var found: [Checksum] = []
-            let comparable = min(size, maxBytes)
-            for range in ranges(fileSize: comparable) {
-                found.append(try await file.checksum(algorithm, of: range) { onProgress(range.lowerBound + $0, size) })
-            }
-            var wrong = badRanges(found: found, fileSize: comparable)
-            wrong.insert(size..<max(size, minBytes))
-            wrong.insert(min(size, maxBytes)..<size)
-            return wrong.ranges
+        try await withOpenFile(file) { file throws in try await wrongRanges(of: file, onProgress) }
+    }
+
+    /// Returns the ranges of an open file that are wrong, missing or surplus.
+    func wrongRanges(
+        of file: borrowing OpenFile,
+        _ onProgress: (_ bytes: Int64, _ size: Int64) -> Void
+    ) async throws -> [Range<Int64>] {
+        let size = file.status.size
+        if size == 0, fileSize == nil {
+            let nothing = try await file.checksum(algorithm, of: 0..<0) { _ in }
+            if checksums == [nothing] { return [] }
         }
+        var found: [Checksum] = []
+        let comparable = min(size, maxBytes)
+        for range in ranges(fileSize: comparable) {
+            found.append(try await file.checksum(algorithm, of: range) { onProgress(range.lowerBound + $0, size) })
+        }
+        var wrong = badRanges(found: found, fileSize: comparable)
+        wrong.insert(size..<max(size, minBytes))
+        wrong.insert(min(size, maxBytes)..<size)
+        return wrong.ranges
     }
 }
 
 /// Opens a file and passes it to `body` on a separate thread; throws if the file is changed in the meantime.
-private func withOpenFile<Value: Sendable>(
+func withOpenFile<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
 ) async throws -> Value {
@@ -86,7 +92,8 @@ private func open<Value: Sendable>(
 }
 
 extension OpenFile {
-    fileprivate func checksum(
+    /// Computes the checksum of a range of the file, and reports the number of bytes read.
+    func checksum(
         _ algorithm: Checksum.Algorithm,
         of range: Range<Int64>,
         _ onProgress: (_ bytes: Int64) -> Void

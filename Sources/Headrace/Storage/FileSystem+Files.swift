@@ -43,29 +43,43 @@ extension FileSystem {
     /// the temporary name of the new file. If `directory` is given, the bytes and then the directory are synced, so
     /// that the file survives a power failure.
     func replaceFile(
-        _ path: String,
+        _ finalPath: String,
         by newPath: String,
         with bytes: [UInt8],
         syncing directory: String?
     ) throws(SystemError) {
         try? remove(newPath)
-        let file = try create(newPath)
-        do throws(SystemError) {
-            try writeAll(file, bytes)
-            if directory != nil { try sync(file) }
-        } catch {
-            try? close(file)
-            try? remove(newPath)
-            throw error
-        }
-        try close(file)
-        do throws(SystemError) {
-            try replace(newPath, path)
-        } catch {
-            try? remove(newPath)
-            throw error
+        try createFile(newPath, with: bytes, syncs: directory != nil) { path throws(SystemError) in
+            try replace(path, finalPath)
         }
         if let directory { try syncNames(in: directory) }
+    }
+
+    /// Creates a new file that contains these bytes, and passes its path to `rename`, which gives it its final name.
+    ///
+    /// After an error, the new file is removed.
+    func createFile(
+        _ path: String,
+        with bytes: [UInt8],
+        syncs: Bool,
+        renaming rename: (_ path: String) throws(SystemError) -> Void
+    ) throws(SystemError) {
+        let file = try create(path)
+        do throws(SystemError) {
+            do throws(SystemError) {
+                try writeAll(file, bytes)
+                if syncs { try sync(file) }
+            } catch {
+                try? close(file)
+                throw error
+            }
+            // A file system may report a failed write only when the file is closed.
+            try close(file)
+            try rename(path)
+        } catch {
+            try? remove(path)
+            throw error
+        }
     }
 
     /// Opens a file for reading and writing, and creates it if it does not exist.

@@ -241,7 +241,7 @@ extension FileSystem {
 }
 
 extension FileStatus {
-    fileprivate init(_ status: stat) {
+    init(_ status: stat) {
         kind =
             switch status.st_mode & S_IFMT {
             case S_IFREG: .regular
@@ -272,12 +272,12 @@ extension FileSystem {
 }
 
 /// Calls the C library's `open`, which the closure of the same name hides here; new files are private to their owner.
-private func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
+func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
     // Passing the String directly would copy the path for the call.
     path.withCString { open($0, flags, mode_t(FileSystem.privateMode)) }
 }
 
-private func libraryClose(_ file: Int32) -> Int32 {
+func libraryClose(_ file: Int32) -> Int32 {
     close(file)
 }
 

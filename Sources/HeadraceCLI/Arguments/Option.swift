@@ -2,20 +2,14 @@ import Headrace
 
 /// An option of a command, by its long name.
 enum Option: String, CaseIterable, Sendable {
-    case output
-    case directory
+    case output, directory
     case inputFile = "input-file"
-    case jobs
-    case connections
+    case jobs, connections
     case limitRate = "limit-rate"
     case limitPerHost = "limit-per-host"
     case checksum
     case checksumFile = "checksum-file"
-    case header
-    case mirror
-    case metalink
-    case retries
-    case timeout
+    case header, mirror, metalink, retries, timeout
     case connectTimeout = "connect-timeout"
     case minSpeed = "min-speed"
     case timeLimit = "time-limit"
@@ -29,32 +23,27 @@ enum Option: String, CaseIterable, Sendable {
     case dryRun = "dry-run"
     case cacert
     case pinnedKey = "pinned-key"
-    case cert
-    case key
-    case proxy
-    case netrc
+    case cert, key, proxy, netrc
     case netrcFile = "netrc-file"
     case cookies
     case allowDowngrade = "allow-downgrade"
-    case json
-    case quiet
-    case verbose
-    case version
-    case help
-    case registry
-    case title
-    case group
-    case priority
-    case paused
-    case begin
-    case state
-    case files
-    case watch
-    case network
-    case background
+    case json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
+        network, background
     case ignoreMissing = "ignore-missing"
     case strict
     case followMetalink = "follow-metalink"
+
+    /// The possible arguments of the option, if there are only a few.
+    private var words: [String] {
+        switch self {
+        case .ifExists: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue)
+        case .state: DownloadState.Kind.allCases.map(\.rawValue)
+        case .priority: ["low", "normal", "high"]
+        case .onMismatch: DownloadRequest.MismatchPolicy.allCases.map(\.rawValue)
+        case .network: DownloadRequest.NetworkPolicy.allCases.map(\.word)
+        default: []
+        }
+    }
 
     /// Options for proxies, TLS, logins and cookies.
     static let networkOptions: Set<Option> = [
@@ -94,243 +83,34 @@ enum Option: String, CaseIterable, Sendable {
     struct Entry: Sendable {
         let option: Option
         let group: Group
-        var short: Character?
+        let short: Character?
         /// The argument's name in the help text; `nil` for a switch.
-        var argument: String?
-        /// The possible arguments, if there are only a few.
-        var words: [String] = []
+        let argument: String?
         let help: String
 
-        init(
-            _ option: Option,
-            _ group: Group,
-            short: Character? = nil,
-            argument: String? = nil,
-            words: [String] = [],
-            help: String
-        ) {
-            self.option = option
-            self.group = group
-            self.short = short
-            self.argument = argument
-            self.words = words
-            self.help = help
-        }
+        /// The possible arguments, if there are only a few.
+        var words: [String] { option.words }
     }
 
     /// All options, in the order in which the help lists them within their groups.
-    static let table: [Entry] = [
-        Entry(
-            .output,
-            .files,
-            short: "o",
-            argument: "FILE",
-            help: "save the file as FILE; one URL only (default: the name from the server or the URL)"
-        ),
-        Entry(
-            .directory,
-            .files,
-            short: "d",
-            argument: "DIR",
-            help: "save files in DIR, which is created if missing (default: .)"
-        ),
-        Entry(
-            .inputFile,
-            .files,
-            short: "i",
-            argument: "FILE",
-            help: "read URLs from FILE, one per line; - for standard input"
-        ),
-        Entry(
-            .metalink,
-            .files,
-            argument: "FILE",
-            help: "download, or verify, the files that this Metalink 4 document describes; repeatable"
-        ),
-        Entry(
-            .followMetalink,
-            .files,
-            help: "after downloading a Metalink document, download the files that it describes"
-        ),
-        Entry(.mirror, .files, argument: "URL", help: "another source of the file; one URL only; repeatable"),
-        Entry(
-            .ifExists,
-            .files,
-            argument: "ACTION",
-            words: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue),
-            help: "if another file exists: rename, overwrite, skip or fail (default: rename)"
-        ),
-        Entry(
-            .ifChanged,
-            .files,
-            help: "download an existing file only if the server's version differs, and replace it"
-        ),
-        Entry(.noResume, .files, help: "start from the beginning even if there is a partial file"),
-        Entry(.noRemoteTime, .files, help: "do not set the time of files to the server's modification time"),
-        Entry(.sync, .files, help: "flush files to disk, so that finished downloads survive a power failure"),
-        Entry(.dryRun, .files, help: "show the size and the destination of each file without downloading it"),
-        Entry(.title, .queue, argument: "TEXT", help: "name to show in the queue instead of the file name"),
-        Entry(.group, .queue, argument: "NAME", help: "the group that the downloads belong to"),
-        Entry(
-            .state,
-            .queue,
-            argument: "STATE",
-            words: DownloadState.Kind.allCases.map(\.rawValue),
-            help: "only downloads that are \(QueueSelector.states)"
-        ),
-        Entry(
-            .priority,
-            .queue,
-            argument: "LEVEL",
-            words: ["low", "normal", "high"],
-            help: "low, normal, high or a number; higher numbers run first (default: normal)"
-        ),
-        Entry(.paused, .queue, help: "add the downloads paused; queue resume starts them"),
-        Entry(
-            .begin,
-            .queue,
-            argument: "TIME",
-            help: "do not start before TIME: 2026-05-01T22:00 (local time, or with Z or +02:00), or +1h30m"
-        ),
-        Entry(.files, .queue, help: "also delete the downloaded files, finished or partial"),
-        Entry(.watch, .queue, help: "when no download is left, wait for more until stopped by a signal"),
-        Entry(.background, .queue, help: "run in the background with a log file; see queue status and queue stop"),
-        Entry(
-            .registry,
-            .queue,
-            argument: "DIR",
-            help: "directory of the queue (default: headrace in $XDG_STATE_HOME or ~/.local/state)"
-        ),
-        Entry(.jobs, .speed, short: "j", argument: "N", help: "run up to N downloads at once (default: 4)"),
-        Entry(
-            .limitPerHost,
-            .speed,
-            argument: "N",
-            help: "run up to N downloads from one host at once (default: no limit)"
-        ),
-        Entry(
-            .connections,
-            .speed,
-            short: "x",
-            argument: "N",
-            help: "open up to N connections per download (default: automatic, up to 8)"
-        ),
-        Entry(
-            .limitRate,
-            .speed,
-            argument: "RATE",
-            help: "limit the total speed: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'"
-        ),
-        Entry(
-            .retries,
-            .retries,
-            argument: "N",
-            help: "retry up to N times in a row without progress (default: 5, or 1 until a host responds)"
-        ),
-        Entry(
-            .timeout,
-            .retries,
-            argument: "SECONDS",
-            help: "retry a transfer that receives nothing for SECONDS (default: 30)"
-        ),
-        Entry(
-            .connectTimeout,
-            .retries,
-            argument: "SECONDS",
-            help: "maximum time to establish a connection (default: 15)"
-        ),
-        Entry(
-            .minSpeed,
-            .retries,
-            argument: "RATE",
-            help: "retry a transfer that is slower than RATE for the time of --timeout"
-        ),
-        Entry(
-            .timeLimit,
-            .retries,
-            argument: "SECONDS",
-            help: "abort a download that takes longer than SECONDS; its partial file is kept"
-        ),
-        Entry(.waitForNetwork, .retries, help: "wait while there is no network instead of using up retries"),
-        Entry(
-            .checksum,
-            .integrity,
-            argument: "ALG=HEX",
-            help: "expected md5, sha1, sha256, sha384 or sha512 of the file; one file only; repeatable"
-        ),
-        Entry(
-            .checksumFile,
-            .integrity,
-            argument: "FILE",
-            help: "verify files against this checksum file, such as SHA256SUMS; a path or a URL"
-        ),
-        Entry(
-            .onMismatch,
-            .integrity,
-            argument: "ACTION",
-            words: DownloadRequest.MismatchPolicy.allCases.map(\.rawValue),
-            help: "keep a file with a wrong checksum as NAME.mismatch, or delete it (default: keep)"
-        ),
-        Entry(.ignoreMissing, .integrity, help: "skip listed files that do not exist"),
-        Entry(.strict, .integrity, help: "fail if a line of --checksum-file is malformed, instead of warning"),
-        Entry(
-            .header,
-            .network,
-            argument: "'NAME: VALUE'",
-            help: "send this header field with each request; repeatable"
-        ),
-        Entry(
-            .proxy,
-            .network,
-            argument: "URL",
-            help: "http, https, socks5 or socks5h proxy; '' for none (default: from the environment)"
-        ),
-        Entry(
-            .cookies,
-            .network,
-            argument: "FILE",
-            help: "send the cookies of this cookies.txt file, and those that servers set"
-        ),
-        Entry(
-            .network,
-            .network,
-            argument: "POLICY",
-            words: DownloadRequest.NetworkPolicy.allCases.map(\.word),
-            help: "required network: any, not-expensive, not-constrained or wifi-or-wired (default: any)"
-        ),
-        Entry(
-            .cacert,
-            .security,
-            argument: "FILE",
-            help: "trust the certificate authorities in this PEM file instead of the system's"
-        ),
-        Entry(
-            .pinnedKey,
-            .security,
-            argument: "KEY",
-            help: "accept only https servers with this public key: sha256//BASE64; repeatable"
-        ),
-        Entry(.cert, .security, argument: "FILE", help: "client certificate (PEM file) for servers that request one"),
-        Entry(
-            .key,
-            .security,
-            argument: "FILE",
-            help: "private key of the client certificate (PEM file; default: the file of --cert)"
-        ),
-        Entry(.netrc, .security, help: "log in to servers with the credentials in ~/.netrc"),
-        Entry(
-            .netrcFile,
-            .security,
-            argument: "FILE",
-            help: "log in to servers with the credentials in this netrc file"
-        ),
-        Entry(.allowDowngrade, .security, help: "follow redirects from https to http"),
-        Entry(.json, .output, help: "print one JSON object per line to standard output"),
-        Entry(.quiet, .output, short: "q", help: "print errors only"),
-        Entry(.verbose, .output, short: "v", help: "also print redirects, responses and other details"),
-        Entry(.version, .output, help: "print the version"),
-        Entry(.help, .output, short: "h", help: "print this help"),
-    ]
+    static let table = entries(in: tableText)
+
+    /// Parses a table of headings, and of lines that have an option and its help, separated by at least two blanks.
+    private static func entries(in table: String) -> [Entry] {
+        var group = Group.files
+        var entries: [Entry] = []
+        for line in table.split(separator: "\n") {
+            group = Group(rawValue: String(line)) ?? group
+            let columns = line.dropFirst(4).split(separator: "  ", maxSplits: 1)
+            let words = columns[0].split(separator: " ", maxSplits: 1)
+            guard columns.count == 2, let option = Option(rawValue: String(words[0].dropFirst(2))) else { continue }
+            let short = line.hasPrefix("-") ? line.dropFirst().first : nil
+            let argument = words.count == 2 ? String(words[1]) : nil
+            let help = String(columns[1].drop { $0 == " " })
+            entries.append(Entry(option: option, group: group, short: short, argument: argument, help: help))
+        }
+        return entries
+    }
 }
 
 extension [Option.Entry] {
@@ -339,3 +119,68 @@ extension [Option.Entry] {
         Option.table.filter { options.contains($0.option) }
     }
 }
+
+/// The help for all options, under the headings of their groups.
+private let tableText = """
+    Files
+    -o, --output FILE            save the file as FILE; one URL only (default: the name from the server or the URL)
+    -d, --directory DIR          save files in DIR, which is created if missing (default: .)
+    -i, --input-file FILE        read URLs from FILE, one per line; - for standard input
+        --metalink FILE          download, or verify, the files that this Metalink 4 document describes; repeatable
+        --follow-metalink        after downloading a Metalink document, download the files that it describes
+        --mirror URL             another source of the file; one URL only; repeatable
+        --if-exists ACTION       if another file exists: rename, overwrite, skip or fail (default: rename)
+        --if-changed             download an existing file only if the server's version differs, and replace it
+        --no-resume              start from the beginning even if there is a partial file
+        --no-remote-time         do not set the time of files to the server's modification time
+        --sync                   flush files to disk, so that finished downloads survive a power failure
+        --dry-run                show the size and the destination of each file without downloading it
+    Queue
+        --title TEXT             name to show in the queue instead of the file name
+        --group NAME             the group that the downloads belong to
+        --state STATE            only downloads that are \(QueueSelector.states)
+        --priority LEVEL         low, normal, high or a number; higher numbers run first (default: normal)
+        --paused                 add the downloads paused; queue resume starts them
+        --begin TIME             do not start before TIME: 2026-05-01T22:00 (local time, or with Z or +02:00), or +1h30m
+        --files                  also delete the downloaded files, finished or partial
+        --watch                  when no download is left, wait for more until stopped by a signal
+        --background             run in the background with a log file; see queue status and queue stop
+        --registry DIR           directory of the queue (default: headrace in $XDG_STATE_HOME or ~/.local/state)
+    Speed
+    -j, --jobs N                 run up to N downloads at once (default: 4)
+        --limit-per-host N       run up to N downloads from one host at once (default: no limit)
+    -x, --connections N          open up to N connections per download (default: automatic, up to 8)
+        --limit-rate RATE        limit the total speed: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'
+    Retries and timeouts
+        --retries N              retry up to N times in a row without progress (default: 5, or 1 until a host responds)
+        --timeout SECONDS        retry a transfer that receives nothing for SECONDS (default: 30)
+        --connect-timeout SECONDS  maximum time to establish a connection (default: 15)
+        --min-speed RATE         retry a transfer that is slower than RATE for the time of --timeout
+        --time-limit SECONDS     abort a download that takes longer than SECONDS; its partial file is kept
+        --wait-for-network       wait while there is no network instead of using up retries
+    Integrity
+        --checksum ALG=HEX       expected md5, sha1, sha256, sha384 or sha512 of the file; one file only; repeatable
+        --checksum-file FILE     verify files against this checksum file, such as SHA256SUMS; a path or a URL
+        --on-mismatch ACTION     keep a file with a wrong checksum as NAME.mismatch, or delete it (default: keep)
+        --ignore-missing         skip listed files that do not exist
+        --strict                 fail if a line of --checksum-file is malformed, instead of warning
+    Network
+        --header 'NAME: VALUE'   send this header field with each request; repeatable
+        --proxy URL              http, https, socks5 or socks5h proxy; '' for none (default: from the environment)
+        --cookies FILE           send the cookies of this cookies.txt file, and those that servers set
+        --network POLICY         required network: any, not-expensive, not-constrained or wifi-or-wired (default: any)
+    Security
+        --cacert FILE            trust the certificate authorities in this PEM file instead of the system's
+        --pinned-key KEY         accept only https servers with this public key: sha256//BASE64; repeatable
+        --cert FILE              client certificate (PEM file) for servers that request one
+        --key FILE               private key of the client certificate (PEM file; default: the file of --cert)
+        --netrc                  log in to servers with the credentials in ~/.netrc
+        --netrc-file FILE        log in to servers with the credentials in this netrc file
+        --allow-downgrade        follow redirects from https to http
+    Output
+        --json                   print one JSON object per line to standard output
+    -q, --quiet                  print errors only
+    -v, --verbose                also print redirects, responses and other details
+        --version                print the version
+    -h, --help                   print this help
+    """

@@ -4,7 +4,7 @@ struct ParsedArguments: Sendable, Equatable {
     private(set) var operands: [String] = []
 
     /// Parses the arguments after the command, with the options in `table`.
-    init(_ arguments: [String], table: [Option.Entry] = Option.table) throws(UsageError) {
+    init(_ arguments: [String], table: [Option.Entry] = Option.table) throws {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             if argument == "--" {
@@ -26,6 +26,24 @@ struct ParsedArguments: Sendable, Equatable {
     /// Returns the last argument given to the option, which overrides earlier ones; `nil` if there is none.
     func value(_ option: Option) -> String? { values[option]?.last }
 
+    /// Converts the last argument given to the option; returns `nil` if there is none.
+    func value<Value>(_ option: Option, as convert: (String, Option) throws -> Value) rethrows -> Value? {
+        try value(option).map { try convert($0, option) }
+    }
+
+    /// Finds the last argument given to the option among its words; returns `nil` if there is none.
+    func choice<Value>(_ option: Option, among values: [Value], _ word: (Value) -> String) throws -> Value? {
+        guard let text = value(option) else { return nil }
+        guard let value = values.first(where: { word($0) == text }) else {
+            let words = values.map(word)
+            let problem =
+                words.count == 2
+                ? "neither \(words[0]) nor \(words[1])" : "not one of \(words.joined(separator: ", "))"
+            throw UsageError(option, "\"\(text)\" is \(problem)")
+        }
+        return value
+    }
+
     /// Returns all arguments given to a repeatable option.
     func all(_ option: Option) -> [String] { values[option] ?? [] }
 
@@ -43,7 +61,7 @@ struct ParsedArguments: Sendable, Equatable {
         _ text: Substring,
         _ rest: inout ArraySlice<String>,
         _ table: [Option.Entry]
-    ) throws(UsageError) {
+    ) throws {
         let name = text.prefix { $0 != "=" }
         let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
         guard let entry = table.first(where: { $0.option.rawValue == name }) else {
@@ -62,7 +80,7 @@ struct ParsedArguments: Sendable, Equatable {
         _ letters: Substring,
         _ rest: inout ArraySlice<String>,
         _ table: [Option.Entry]
-    ) throws(UsageError) {
+    ) throws {
         var letters = letters
         while let letter = letters.popFirst() {
             guard let entry = table.first(where: { $0.short == letter }) else {
@@ -81,7 +99,7 @@ struct ParsedArguments: Sendable, Equatable {
         _ rest: inout ArraySlice<String>,
         for name: String,
         _ entry: Option.Entry
-    ) throws(UsageError) -> String {
+    ) throws -> String {
         guard let value = rest.popFirst() else {
             throw UsageError("\(name): \(entry.argument ?? "an argument") is missing")
         }

@@ -7,7 +7,7 @@ struct Verb: Sendable {
     let options: [Option.Entry]
     /// Paragraphs below the options in the help text.
     var notes: [String] = []
-    let run: @Sendable (ParsedArguments) async throws(UsageError) -> ExitCode
+    let run: @Sendable (ParsedArguments) async throws -> ExitCode
 
     /// The options of commands that download without a queue.
     private static let downloadOptions = Set(Option.allCases).subtracting(Option.queueOnly)
@@ -20,7 +20,7 @@ struct Verb: Sendable {
                 operands: "URL...",
                 summary: "download files",
                 options: .entries(of: downloadOptions),
-                run: { arguments async throws(UsageError) in try await get(arguments) }
+                run: get
             ),
             Verb(
                 name: "verify",
@@ -39,7 +39,7 @@ struct Verb: Sendable {
                     describes only one file, FILE may have a different name.
                     """
                 ],
-                run: { arguments async throws(UsageError) in try await verify(arguments) }
+                run: verify
             ),
             Verb(
                 name: "repair",
@@ -58,7 +58,7 @@ struct Verb: Sendable {
                     The file is replaced only after the repaired one has been verified.
                     """
                 ],
-                run: { arguments async throws(UsageError) in try await repair(arguments) }
+                run: repair
             ),
         ] + queue + [completions]
 

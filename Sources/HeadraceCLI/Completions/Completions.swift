@@ -73,7 +73,7 @@ extension Verb {
             fish: headrace completions fish > ~/.config/fish/completions/headrace.fish
             """
         ],
-        run: { arguments async throws(UsageError) in
+        run: { arguments in
             let shells = Completions.Shell.allCases.map(\.rawValue).joined(separator: ", ")
             guard arguments.operands.count == 1, let shell = Completions.Shell(rawValue: arguments.operands[0]) else {
                 throw UsageError("completions: expected one of \(shells)")

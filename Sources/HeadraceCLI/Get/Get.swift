@@ -2,21 +2,15 @@ import Headrace
 import HeadracePlatform
 
 /// Runs `headrace get`: creates the requests, waits for the downloads, and returns the exit status.
-func get(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+func get(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
-    return try await reportingErrors(to: arguments) {
-        async let isLoaded: Void = DownloadManager.loadTransport()
-        let listed = try options.readList()
-        let files = try options.readMetalinks()
-        try options.readNetworkFiles()
-        let list = try await options.readChecksumList()
-        let requests = try options.requests(listed: listed, files: files, checksums: list)
-        await isLoaded
-        guard !arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
-        let (status, finished) = try await download(requests, options)
-        guard arguments.has(.followMetalink) else { return options.status(after: status) }
-        return try await follow(documentsAmong: finished, options, status)
-    }
+    async let isLoaded: Void = DownloadManager.loadTransport()
+    let requests = try await options.readRequests()
+    await isLoaded
+    guard !arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
+    let (status, finished) = try await download(requests, options)
+    guard arguments.has(.followMetalink) else { return options.status(after: status) }
+    return try await follow(documentsAmong: finished, options, status)
 }
 
 /// Downloads the files of finished Metalink documents; returns `status` combined with the status of these downloads.
@@ -71,17 +65,6 @@ extension Metalink {
     }
 }
 
-extension DownloadRequest {
-    /// Throws if the manager would reject the request, before anything is created on disk; `origin` starts the message.
-    func check(at origin: @autoclosure () -> String = "") throws(UsageError) {
-        do throws(DownloadError) {
-            try validate()
-        } catch {
-            throw UsageError(origin() + error.message)
-        }
-    }
-}
-
 extension GetOptions {
     /// The way in which the same command, run again, treats a finished file.
     var rerun: Interruption.Rerun {
@@ -89,8 +72,15 @@ extension GetOptions {
         return refetchPolicy == .always ? .downloads : .checks
     }
 
+    /// Reads the files and the checksum list that the options name, and returns all requests.
+    mutating func readRequests() async throws -> [DownloadRequest] {
+        let (listed, files) = (try readList(), try readMetalinks())
+        try readNetworkFiles()
+        return try requests(listed: listed, files: files, checksums: try await readChecksumList())
+    }
+
     /// Reads the URLs of the input file, if there is one.
-    func readList() throws(UsageError) -> [URLList.Entry] {
+    private func readList() throws -> [URLList.Entry] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
         return try URLList(try Self.read(inputFile, of: .inputFile, called: name), name: name).entries
@@ -100,7 +90,7 @@ extension GetOptions {
     ///
     /// A file that cannot be downloaded does not stop the others; ``status(after:)`` reports it. Throws if no file
     /// remains.
-    mutating func readMetalinks(needsSources: Bool = true) throws(UsageError) -> [Metalink.File] {
+    mutating func readMetalinks(needsSources: Bool = true) throws -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {
             guard !name.contains("://") else {
@@ -108,9 +98,7 @@ extension GetOptions {
                 throw UsageError("--metalink: \(url): not a local file; download it first with headrace get \(url)")
             }
             let bytes = try Self.read(name, of: .metalink)
-            files += try Self.parsed(name, of: .metalink) { () throws(DownloadError) in
-                try Metalink(parsing: bytes).files
-            }
+            files += try Self.parsed(name, of: .metalink) { try Metalink(parsing: bytes).files }
         }
         let rejected = files.filter { $0.problem != nil || $0.urls.isEmpty && needsSources }
         if let first = rejected.first, rejected.count == files.count, urls.isEmpty, inputFile == nil {
@@ -132,11 +120,11 @@ extension GetOptions {
     }
 
     /// Reads a file that an option names.
-    static func read(_ path: String, of option: Option, called name: String? = nil) throws(UsageError) -> [UInt8] {
-        do throws(Files.Failure) {
+    static func read(_ path: String, of option: Option, called name: String? = nil) throws -> [UInt8] {
+        do {
             return try Files.read(path)
         } catch {
-            throw UsageError(option, "\(name ?? path): \(error.reason)")
+            throw UsageError(option, "\(name ?? path): \(error)")
         }
     }
 }

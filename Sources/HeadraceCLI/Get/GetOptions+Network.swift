@@ -15,7 +15,7 @@ extension GetOptions {
         var cookies: String?
     }
 
-    mutating func readNetworkOptions(_ arguments: ParsedArguments) throws(UsageError) {
+    mutating func readNetworkOptions(_ arguments: ParsedArguments) throws {
         configuration.certificateAuthorities = arguments.value(.cacert).map(Self.file)
         configuration.pinnedPublicKeys = arguments.all(.pinnedKey)
         if let file = arguments.value(.cert).map(Self.file) {
@@ -33,7 +33,7 @@ extension GetOptions {
             }
             network.netrc = NetworkFiles.Netrc(path: "\(home)/.netrc", option: .netrc)
         }
-        do throws(DownloadError) {
+        do {
             try configuration.validate()
         } catch {
             throw UsageError(error.message)
@@ -41,48 +41,41 @@ extension GetOptions {
     }
 
     /// Reads the netrc file and the cookies, and checks that the TLS files are readable.
-    mutating func readNetworkFiles() throws(UsageError) {
+    mutating func readNetworkFiles() throws {
         let certificate = configuration.clientCertificate
         for (option, file) in [
             (Option.cacert, configuration.certificateAuthorities), (.cert, certificate?.file), (.key, certificate?.key),
         ] {
             guard let path = file?.plainPath else { continue }
-            do throws(Files.Failure) {
-                try Files.checkReadable(path)
+            do {
+                try FileSystem.checkReadable(path)
             } catch {
-                throw UsageError(option, "\(path): \(error.reason)")
+                throw UsageError(option, "\(path): \(error)")
             }
         }
         if let file = network.netrc {
             let bytes = try Self.read(file.path, of: file.option)
-            guard Files.isPrivate(file.path) else {
+            guard (Files.status(file.path)?.mode ?? 0) & 0o044 == 0 else {
                 throw UsageError(
                     file.option,
                     "\(file.path): other users can read the passwords in this file; protect it with chmod 600"
                 )
             }
-            configuration.netrc = try Self.parsed(file.path, of: file.option) { () throws(DownloadError) in
-                try Netrc(parsing: bytes)
-            }
+            configuration.netrc = try Self.parsed(file.path, of: file.option) { try Netrc(parsing: bytes) }
         }
         if let path = network.cookies {
             let bytes = try Self.read(path, of: .cookies)
-            configuration.cookies = try Self.parsed(path, of: .cookies) { () throws(DownloadError) in
-                let jar = CookieJar()
-                try jar.add(netscapeFile: bytes)
-                return jar
-            }
+            let jar = CookieJar()
+            try Self.parsed(path, of: .cookies) { try jar.add(netscapeFile: bytes) }
+            configuration.cookies = jar
         }
     }
 
-    static func parsed<Value>(
-        _ path: String,
-        of option: Option,
-        _ parse: () throws(DownloadError) -> Value
-    ) throws(UsageError) -> Value {
-        do throws(DownloadError) {
+    /// Parses the file that an option names; the message of an error names both.
+    static func parsed<Value>(_ path: String, of option: Option, _ parse: () throws -> Value) throws -> Value {
+        do {
             return try parse()
-        } catch {
+        } catch let error as DownloadError {
             throw UsageError(option, "\(path): \(error.message)")
         }
     }
@@ -92,7 +85,7 @@ extension GetOptions {
     /// Parses the argument of `--proxy`.
     ///
     /// An empty argument means no proxy; an address without a scheme means an HTTP proxy.
-    private static func proxy(_ text: String) throws(UsageError) -> DownloadConfiguration.Proxy {
+    private static func proxy(_ text: String) throws -> DownloadConfiguration.Proxy {
         guard !text.isEmpty else { return .none }
         guard let url = URL(string: text.contains("://") ? text : "http://\(text)") else {
             throw UsageError("--proxy: \"\(text.withoutCredentials)\" is not a URL")
@@ -110,10 +103,5 @@ extension DownloadRequest.NetworkPolicy {
         case .notConstrained: "not-constrained"
         case .wifiOrWired: "wifi-or-wired"
         }
-    }
-
-    init?(word: String) {
-        guard let policy = Self.allCases.first(where: { $0.word == word }) else { return nil }
-        self = policy
     }
 }

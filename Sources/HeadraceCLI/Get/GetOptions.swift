@@ -35,7 +35,7 @@ struct GetOptions: Sendable {
         case verbose
     }
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    init(_ arguments: ParsedArguments) throws {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
         queueWords = arguments.queueWords
@@ -48,93 +48,62 @@ struct GetOptions: Sendable {
         writesJSON = arguments.has(.json)
     }
 
-    private mutating func readPlaces(_ arguments: ParsedArguments) throws(UsageError) {
+    private mutating func readPlaces(_ arguments: ParsedArguments) throws {
         inputFile = arguments.value(.inputFile)
         metalinks = arguments.all(.metalink)
-        if let value = arguments.value(.directory) {
-            guard !value.isEmpty else { throw UsageError("--directory: the path is empty") }
-            directory = value
+        directory = arguments.value(.directory) ?? directory
+        output = arguments.value(.output)
+        guard !directory.isEmpty else { throw UsageError("--directory: the path is empty") }
+        guard let output else { return }
+        guard !output.isEmpty else { throw UsageError("--output: the name is empty") }
+        guard output != "-" else {
+            throw UsageError("--output: a download cannot be written to standard output; give a file name")
         }
-        if let value = arguments.value(.output) {
-            guard !value.isEmpty else { throw UsageError("--output: the name is empty") }
-            guard value != "-" else {
-                throw UsageError("--output: a download cannot be written to standard output; give a file name")
-            }
-            guard !value.hasSuffix("/") else {
-                throw UsageError("--output: \(value) is a directory; use --directory instead")
-            }
-            output = value
+        guard !output.hasSuffix("/") else {
+            throw UsageError("--output: \(output) is a directory; use --directory instead")
         }
     }
 
-    private mutating func readLimits(_ arguments: ParsedArguments) throws(UsageError) {
-        if let value = arguments.value(.jobs) {
-            configuration.maxConcurrentDownloads = try ArgumentCheck.count(value, of: .jobs)
-        }
-        if let value = arguments.value(.connections) {
-            let count = try ArgumentCheck.count(value, of: .connections)
+    private mutating func readLimits(_ arguments: ParsedArguments) throws {
+        if let jobs = try arguments.value(.jobs, as: Argument.count) { configuration.maxConcurrentDownloads = jobs }
+        if let count = try arguments.value(.connections, as: Argument.count) {
             configuration.maxConnectionsPerDownload = count
             configuration.maxConnectionsPerHost = max(configuration.maxConnectionsPerHost, count)
         }
-        if let value = arguments.value(.limitPerHost) {
-            configuration.maxConcurrentDownloadsPerHost = try ArgumentCheck.count(value, of: .limitPerHost)
+        configuration.maxConcurrentDownloadsPerHost = try arguments.value(.limitPerHost, as: Argument.count)
+        // A single word is a rate, not a schedule.
+        if arguments.value(.limitRate)?.contains(where: { $0 == " " || $0 == "," }) == true {
+            configuration.rateSchedule = try arguments.value(.limitRate, as: Argument.schedule)
+        } else {
+            configuration.rateLimit = try arguments.value(.limitRate, as: Argument.rate) ?? nil
         }
-        if let value = arguments.value(.limitRate) {
-            // A single word is a rate, not a schedule.
-            if value.contains(where: { $0 == " " || $0 == "," }) {
-                configuration.rateSchedule = try ArgumentCheck.schedule(value, of: .limitRate)
-            } else {
-                configuration.rateLimit = try ArgumentCheck.rate(value, of: .limitRate)
-            }
-        }
-        if let value = arguments.value(.timeout) {
-            configuration.stallTimeout = try ArgumentCheck.seconds(value, of: .timeout)
-        }
-        if let value = arguments.value(.minSpeed) {
-            configuration.minimumSpeed = try ArgumentCheck.rate(value, of: .minSpeed)
-        }
-        if let value = arguments.value(.timeLimit) {
-            configuration.timeLimit = try ArgumentCheck.seconds(value, of: .timeLimit)
-        }
-        if let value = arguments.value(.retries) {
-            configuration.retryPolicy.maxFailures = try ArgumentCheck.count(value, of: .retries, atLeast: 0)
+        configuration.minimumSpeed = try arguments.value(.minSpeed, as: Argument.rate) ?? nil
+        configuration.timeLimit = try arguments.value(.timeLimit, as: Argument.seconds)
+        if let time = try arguments.value(.timeout, as: Argument.seconds) { configuration.stallTimeout = time }
+        if let time = try arguments.value(.connectTimeout, as: Argument.seconds) { configuration.connectTimeout = time }
+        if let count = try arguments.value(.retries, as: Argument.countOrZero) {
+            configuration.retryPolicy.maxFailures = count
         } else {
             // Fail soon after a mistyped host name: the user is waiting.
             configuration.retryPolicy.maxUnreachableFailures = 1
         }
-        if let value = arguments.value(.connectTimeout) {
-            configuration.connectTimeout = try ArgumentCheck.seconds(value, of: .connectTimeout)
-        }
     }
 
-    private mutating func readRequestOptions(_ arguments: ParsedArguments) throws(UsageError) {
-        for value in arguments.all(.header) { headers.append(try ArgumentCheck.header(value)) }
-        for value in arguments.all(.mirror) {
-            guard let url = URL(string: value) else {
-                throw UsageError("--mirror: \"\(value.withoutCredentials)\" is not a URL")
+    private mutating func readRequestOptions(_ arguments: ParsedArguments) throws {
+        headers = try arguments.all(.header).map(Argument.header)
+        mirrors = try arguments.all(.mirror).map { text in
+            guard let url = URL(string: text) else {
+                throw UsageError("--mirror: \"\(text.withoutCredentials)\" is not a URL")
             }
-            mirrors.append(url)
+            return url
         }
-        if let value = arguments.value(.ifExists) {
-            guard let policy = DownloadRequest.ConflictPolicy(rawValue: value) else {
-                throw UsageError("--if-exists: \"\(value)\" is not one of rename, overwrite, skip, fail")
-            }
+        if let policy = try arguments.choice(.ifExists, among: DownloadRequest.ConflictPolicy.allCases, \.rawValue) {
             conflictPolicy = policy
             refetchPolicy = .always
         }
-        if let value = arguments.value(.onMismatch) {
-            guard let policy = DownloadRequest.MismatchPolicy(rawValue: value) else {
-                throw UsageError("--on-mismatch: \"\(value)\" is neither keep nor delete")
-            }
-            mismatchPolicy = policy
-        }
-        if let value = arguments.value(.network) {
-            guard let policy = DownloadRequest.NetworkPolicy(word: value) else {
-                let words = DownloadRequest.NetworkPolicy.allCases.map(\.word).joined(separator: ", ")
-                throw UsageError("--network: \"\(value)\" is not one of \(words)")
-            }
-            networkPolicy = policy
-        }
+        let mismatchPolicies = DownloadRequest.MismatchPolicy.allCases
+        mismatchPolicy = try arguments.choice(.onMismatch, among: mismatchPolicies, \.rawValue) ?? .keep
+        networkPolicy = try arguments.choice(.network, among: DownloadRequest.NetworkPolicy.allCases, \.word) ?? .any
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
                 throw UsageError("--if-changed: it replaces the file, so --if-exists can only be overwrite")
@@ -159,32 +128,46 @@ extension GetOptions {
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
         checksums: ChecksumList? = nil
-    ) throws(UsageError) -> [DownloadRequest] {
+    ) throws -> [DownloadRequest] {
         let all = urls.map { URLList.Entry(url: $0) } + listed
         guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL given") }
         let count = all.count + files.count
-        guard output == nil || (all.count == 1 && files.isEmpty) else {
+        let isOneURL = all.count == 1 && files.isEmpty
+        guard isOneURL || output == nil else {
             throw UsageError("--output: it names one file, but \(count) were given; use --directory instead")
         }
-        guard mirrors.isEmpty || all.count == 1 && files.isEmpty else {
+        guard isOneURL || mirrors.isEmpty else {
             throw UsageError("--mirror: it applies to one file, but \(count) were given")
         }
-        guard integrity.checksums.isEmpty || all.count == 1 && files.isEmpty else {
+        guard isOneURL || integrity.checksums.isEmpty else {
             throw UsageError("--checksum: it applies to one file, but \(count) were given; use --checksum-file instead")
         }
         let destination = destination
-        let requests = try all.map { entry throws(UsageError) in
-            let url = try ArgumentCheck.url(entry.url, at: entry.origin)
-            var request = DownloadRequest(url, to: destination, conflictPolicy: conflictPolicy, headers: headers)
+        let requests = try all.map { entry in
+            let url = try Argument.url(entry.url, at: entry.origin)
+            var request = DownloadRequest(url, to: destination)
             request.mirrors = mirrors
             request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
-            request.refetchPolicy = refetchPolicy
-            request.mismatchPolicy = mismatchPolicy
-            request.networkPolicy = networkPolicy
-            try request.check(at: entry.origin)
-            return request
+            return try completed(request, at: entry.origin)
         }
-        return try requests + files.map { file throws(UsageError) in try request(for: file, checksums) }
+        return try requests + files.map { try request(for: $0, checksums) }
+    }
+
+    /// Returns the request with the options that are the same for all files; `origin` starts the message if it is invalid.
+    func completed(_ request: DownloadRequest, at origin: @autoclosure () -> String = "") throws -> DownloadRequest {
+        var request = request
+        request.conflictPolicy = conflictPolicy
+        request.headers = headers
+        request.refetchPolicy = refetchPolicy
+        request.mismatchPolicy = mismatchPolicy
+        request.networkPolicy = networkPolicy
+        do {
+            // Checked before anything is created on disk.
+            try request.validate()
+        } catch {
+            throw UsageError(origin() + error.message)
+        }
+        return request
     }
 
     /// Returns the names under which a checksum file may list the file at this URL.
@@ -194,20 +177,14 @@ extension GetOptions {
         return [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
     }
 
-    private func request(for file: Metalink.File, _ list: ChecksumList?) throws(UsageError) -> DownloadRequest {
+    private func request(for file: Metalink.File, _ list: ChecksumList?) throws -> DownloadRequest {
         let folder = URL(givenPath: directory, .isDirectory)
         // Files without a usable source were rejected when the document was read.
         guard var request = file.request(to: folder) else { throw UsageError(Self.rejection(of: file)) }
         // Differing checksums of the same algorithm are all added, so that the check below rejects them.
         let given = request.checksums
         request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
-        request.conflictPolicy = conflictPolicy
-        request.headers = headers
-        request.refetchPolicy = refetchPolicy
-        request.mismatchPolicy = mismatchPolicy
-        request.networkPolicy = networkPolicy
-        try request.check(at: "--metalink: \(file.name): ")
-        return request
+        return try completed(request, at: "--metalink: \(file.name): ")
     }
 
     /// The destination according to `--output`, whose path is relative to `--directory`.

@@ -42,7 +42,7 @@ struct Run {
         let end = await withTaskGroup(of: End?.self) { group in
             group.addTask { await obeySignals() }
             group.addTask { await draw() }
-            if !mode.isAlone { group.addTask { await takeCommands() } }
+            if events != nil { group.addTask { await stopWhenDone() } }
             await followAll()
             group.cancelAll()
             return await group.reduce(nil) { $0 ?? $1 }
@@ -56,7 +56,25 @@ struct Run {
         return status
     }
 
-    /// Follows downloads until none is running or waiting.
+    /// Serves other processes until no download is running or waiting, and shuts the manager down, so that the last events
+    /// are still read before their stream ends.
+    private func stopWhenDone() async -> End? {
+        var end: End?
+        switch mode {
+        case .alone: await manager.waitUntilIdle()
+        case .shared(_, let watches):
+            do throws(DownloadError) {
+                try await manager.serveCommands(untilIdle: !watches)
+            } catch {
+                end = .lost(error)
+            }
+        }
+        // The shutdown saves the queue, and an event reports a failure to do so.
+        if !Task.isCancelled { await manager.shutdown() }
+        return end
+    }
+
+    /// Follows downloads until the manager is shut down, or in a quiet run of its own, until none is running or waiting.
     private func followAll() async {
         guard let events else { return await manager.waitUntilIdle() }
         await withDiscardingTaskGroup { group in
@@ -65,51 +83,27 @@ struct Run {
             await printer.recordStates(of: downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
-            // With nothing to do, the run still reads the pending events, until the shutdown finishes the stream.
-            if await !continues() { await manager.shutdown() }
             for await event in events {
                 switch event {
                 case .added(let ids):
                     for id in ids { if let download = await manager[id] { await printer.recordStates(of: [download]) } }
                 case .stateChanged(let id, let state):
+                    if state == .paused { paused.insert(id) } else { paused.remove(id) }
                     await note(id, state, in: &group)
-                    if state == .paused {
-                        paused.insert(id)
-                    } else if paused.remove(id) != nil, state.isEnded, await isOver(pausedMeanwhile: paused, in: &group)
-                    {
-                        return
-                    }
                 case .removed(let id):
+                    paused.remove(id)
                     await printer.forget(id)
-                    if paused.remove(id) != nil, await isOver(pausedMeanwhile: paused, in: &group) { return }
                 case .registryDamaged(let message): await printer.warn(mode.naming(message))
-                case .registryFailed(let error): await warn(error)
-                case .idle: if await isOver(pausedMeanwhile: paused, in: &group) { return }
+                // The end of the run reports that the queue is lost.
+                case .registryFailed(let error): if !error.isRegistryLost { await printer.warn(error) }
+                case .idle:
+                    await followMissed(in: &group)
+                    if mode.waitsForPaused, !paused.isEmpty { await printer.explainWaiting(for: paused.count) }
                 default: break
                 }
             }
             await followMissed(in: &group)
         }
-    }
-
-    /// Returns whether the run is complete; always `false` for a shared queue.
-    ///
-    /// Once no download of a shared queue is waiting or running, shuts the manager down instead, so that the last
-    /// events are still read before their stream ends. A download that was paused during the run prevents this, because
-    /// it may be resumed.
-    private func isOver(pausedMeanwhile paused: Set<Download.ID>, in group: inout DiscardingTaskGroup) async -> Bool {
-        // If the queue is lost, the task that takes commands ends the run.
-        guard await takeLastCommands() else { return false }
-        await followMissed(in: &group)
-        if await continues() { return false }
-        guard !mode.isAlone else { return true }
-        guard paused.isEmpty else {
-            await printer.explainWaiting(for: paused.count)
-            return false
-        }
-        // The shutdown saves the queue, and an event reports a failure to do so.
-        await manager.shutdown()
-        return false
     }
 
     private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {
@@ -142,11 +136,6 @@ struct Run {
         case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
         case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await printer.follow(download) }
         }
-    }
-
-    private func continues() async -> Bool {
-        if case .shared(_, watches: true) = mode { return true }
-        return await manager.downloads.contains(where: \.isOpen)
     }
 
     /// Waits for the first stop signal, shuts the manager down, and returns the interrupted downloads; returns `nil` if
@@ -199,41 +188,16 @@ struct Run {
         }
         return nil
     }
-
-    /// Carries out the commands of other processes until the task is cancelled or the manager is shut down.
-    ///
-    /// If the queue is lost, shuts the manager down and returns the error; otherwise returns `nil`.
-    private func takeCommands() async -> End? {
-        do throws(DownloadError) {
-            try await manager.keepTakingCommands()
-            return nil
-        } catch {
-            await manager.shutdown()
-            return .lost(error)
-        }
-    }
-
-    /// Carries out the last commands of other processes before the run ends; returns `false` if the directory is lost.
-    private func takeLastCommands() async -> Bool {
-        guard case .shared(_, watches: false) = mode else { return true }
-        do throws(DownloadError) {
-            try await manager.takeCommands()
-        } catch {
-            if error.code != .shutDown { await warn(error) }
-            return !error.isRegistryLost
-        }
-        return true
-    }
-
-    /// Prints why the queue cannot be read or written; prints nothing if it is lost, which the end of the run reports.
-    private func warn(_ error: DownloadError) async {
-        if !error.isRegistryLost { await printer.warn(error) }
-    }
 }
 
 extension Run.Mode {
     fileprivate var isAlone: Bool {
         if case .alone = self { true } else { false }
+    }
+
+    /// Whether the run ends by itself, but not while downloads that were paused meanwhile may be resumed.
+    fileprivate var waitsForPaused: Bool {
+        if case .shared(_, watches: false) = self { true } else { false }
     }
 
     /// Returns the message; if the queue is shared, preceded by the queue's directory.

@@ -14,7 +14,7 @@ struct URLList: Sendable, Equatable {
     let entries: [Entry]
 
     /// Parses the bytes of the file called `name`.
-    init(_ bytes: some Sequence<UInt8>, name: String) throws(UsageError) {
+    init(_ bytes: some Sequence<UInt8>, name: String) throws {
         var entries: [Entry] = []
         var number = 0
         for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {

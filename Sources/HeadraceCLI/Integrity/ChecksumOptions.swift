@@ -7,8 +7,8 @@ struct ChecksumOptions: Sendable {
     /// The path or the URL of a file such as `SHA256SUMS`.
     let checksumFile: String?
 
-    init(_ arguments: ParsedArguments) throws(UsageError) {
-        checksums = try arguments.all(.checksum).map { text throws(UsageError) in try ArgumentCheck.checksum(text) }
+    init(_ arguments: ParsedArguments) throws {
+        checksums = try arguments.all(.checksum).map { try Argument.checksum($0) }
         checksumFile = arguments.value(.checksumFile)
     }
 
@@ -16,7 +16,7 @@ struct ChecksumOptions: Sendable {
     func checksums(
         forFileNamed names: @autoclosure () -> [String],
         in list: ChecksumList?
-    ) throws(UsageError) -> [Checksum] {
+    ) throws -> [Checksum] {
         guard let list, let checksumFile else { return checksums }
         let names = names()
         guard let checksum = list.checksum(forFileNamed: names) else {
@@ -43,8 +43,8 @@ extension GetOptions {
         }
         do {
             return try ChecksumList(parsing: isRemote ? try await fetch(checksumFile) : try Files.read(checksumFile))
-        } catch let error as Files.Failure {
-            throw UsageError("--checksum-file: \(name): \(error.reason)")
+        } catch let error as SystemError {
+            throw UsageError("--checksum-file: \(name): \(error)")
         } catch let error as DownloadError where !isRemote {
             throw UsageError("--checksum-file: \(name): \(error.message)")
         } catch let error as DownloadError {

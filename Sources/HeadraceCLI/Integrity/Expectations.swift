@@ -6,13 +6,11 @@ struct Expectations: Sendable, Equatable {
     struct File: Sendable, Equatable {
         /// The file's path, from the command line, a checksum file or a document; relative to the current directory.
         let path: String
-        /// The checksum of the whole file, if known.
-        let checksum: Checksum?
+        /// The expected properties, from all options.
+        let verification: FileVerification
         /// The file's entry in a Metalink document.
         let document: Metalink.File?
 
-        /// The checksums of the file's pieces, if known.
-        var pieces: PieceHashes? { document?.pieces }
         /// The last component of the file's path.
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
@@ -20,7 +18,7 @@ struct Expectations: Sendable, Equatable {
     /// The files to verify: the operands, or if there are none, all files in the checksum file and the documents.
     let files: [File]
 
-    init(_ options: GetOptions, _ list: ChecksumList?, _ documents: [Metalink.File]) throws(UsageError) {
+    init(_ options: GetOptions, _ list: ChecksumList?, _ documents: [Metalink.File]) throws {
         var paths = options.urls
         if paths.isEmpty {
             // Compared as bytes: names that are equal as Unicode text may belong to different files.
@@ -30,7 +28,7 @@ struct Expectations: Sendable, Equatable {
             guard !paths.isEmpty else { throw UsageError("no file given, and the checksum file lists none") }
         }
         let isAll = options.urls.isEmpty
-        files = try paths.map { path throws(UsageError) in
+        files = try paths.map { path in
             // Without given files, the path is the listed name itself.
             let name = isAll ? path : URL(givenPath: path, .notDirectory).lastPathComponent
             // If a document describes the file, the checksum file need not list it.
@@ -41,17 +39,17 @@ struct Expectations: Sendable, Equatable {
             let own =
                 document != nil && !isListed
                 ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [path], in: list)
-            let given = own + (document?.checksums ?? [])
-            if let algorithm = given.contradiction {
+            var verification = document.map(FileVerification.init) ?? FileVerification()
+            verification.checksums = own + verification.checksums
+            if let algorithm = verification.checksums.contradiction {
                 throw UsageError("\(path): two different \(algorithm) checksums were given")
             }
-            let checksum = given.strongest
-            guard checksum != nil || document?.pieces != nil else {
+            guard !verification.checksums.isEmpty || verification.pieceHashes != nil else {
                 throw UsageError(
                     "--metalink: \(document == nil ? "no file named \(name) is described" : "\(name) has no checksum")"
                 )
             }
-            return File(path: path, checksum: checksum, document: document)
+            return File(path: path, verification: verification, document: document)
         }
     }
 }
@@ -72,8 +70,6 @@ extension Metalink.File {
     /// Prints that the file `other` is compared with this document entry, unless their names are equal.
     func reportName(unless other: String) {
         guard other != name else { return }
-        Console.error.write(
-            "headrace: --metalink: comparing \(other) with \(name), the only file described".printable + "\n"
-        )
+        Console.error.note("--metalink: comparing \(other) with \(name), the only file described")
     }
 }

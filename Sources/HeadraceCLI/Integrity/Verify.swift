@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 /// Runs `headrace verify`: checks existing files against their checksums.
-func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
     guard !options.integrity.checksums.isEmpty || options.integrity.checksumFile != nil || !options.metalinks.isEmpty
     else {
@@ -20,55 +20,48 @@ func verify(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
     }
     let documents = try options.readMetalinks(needsSources: false)
     try options.readNetworkFiles()
-    return try await reportingErrors(to: arguments) { [options] in
-        let list = try await options.readChecksumList()
-        let all = try Expectations(options, list, documents).files
-        let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
-        let expected = ignoresMissing ? all.filter { !Files.isMissing($0.path) } : all
-        guard !expected.isEmpty else {
-            throw DownloadError(.fileSystem, "None of the listed files exists.")
-        }
-        guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else { return .disk }
-        if let count = list?.malformedLineCount, count > 0, options.verbosity != .quiet {
-            let lines = count == 1 ? "1 line is malformed" : "\(count) lines are malformed"
-            let name = (options.integrity.checksumFile ?? "").withoutCredentials
-            Console.error.write("headrace: --checksum-file: \(name): \(lines)".printable + "\n")
-        }
-        let isStrictFailure = arguments.has(.strict) && (list?.malformedLineCount ?? 0) > 0
-        if options.verbosity != .quiet { expected[0].document?.reportName(unless: expected[0].name) }
-        var failures: [ExitCode] = []
-        for (number, file) in expected.enumerated() {
-            let position = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
-            guard let status = await Comparison(file, position: position, options).run() else { return .disk }
-            if status != .success { failures.append(status) }
-        }
-        if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
-            let wrong = failures.count { $0 == .checksum }
-            let others = failures.count - wrong
-            Console.error.write(
-                "\(expected.count - failures.count) of \(expected.count) verified"
-                    + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "")
-                    + (expected.count < all.count ? ", \(all.count - expected.count) missing" : "") + "\n"
-            )
-        }
-        if isStrictFailure { failures.append(.checksum) }
-        return options.status(after: ExitCode(of: failures))
+    let list = try await options.readChecksumList()
+    let all = try Expectations(options, list, documents).files
+    let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
+    let expected = ignoresMissing ? all.filter { !Files.isMissing($0.path) } : all
+    guard !expected.isEmpty else {
+        throw DownloadError(.fileSystem, "None of the listed files exists.")
     }
+    guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else { return .disk }
+    let malformed = list?.malformedLineCount ?? 0
+    if options.verbosity != .quiet {
+        if malformed > 0 {
+            let lines = malformed == 1 ? "1 line is malformed" : "\(malformed) lines are malformed"
+            let name = (options.integrity.checksumFile ?? "").withoutCredentials
+            Console.error.note("--checksum-file: \(name): \(lines)")
+        }
+        expected[0].document?.reportName(unless: expected[0].name)
+    }
+    var failures: [ExitCode] = []
+    for (number, file) in expected.enumerated() {
+        let position = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
+        guard let status = await VerifiedFile(file, position: position, options).run() else { return .disk }
+        if status != .success { failures.append(status) }
+    }
+    if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
+        let wrong = failures.count { $0 == .checksum }
+        let others = failures.count - wrong
+        Console.error.write(
+            "\(expected.count - failures.count) of \(expected.count) verified"
+                + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "")
+                + (expected.count < all.count ? ", \(all.count - expected.count) missing" : "") + "\n"
+        )
+    }
+    if arguments.has(.strict), malformed > 0 { failures.append(.checksum) }
+    return options.status(after: ExitCode(of: failures))
 }
 
-/// Verifies one file and reports the result.
-private struct Comparison: Sendable {
+/// Prints the progress and the result of verifying one file.
+private struct VerifiedFile: Sendable {
     /// The state of the progress display: the drawn lines, and the time of the last update.
     private struct Display {
         var area = StatusArea()
         var last = ContinuousClock.now
-    }
-
-    /// The result of verifying a file.
-    private enum Finding {
-        case right(Checksum)
-        case rightPieces(Int)
-        case wrong(String)
     }
 
     private let expected: Expectations.File
@@ -89,35 +82,29 @@ private struct Comparison: Sendable {
     /// Verifies the file and prints the result; returns `nil` if the result could not be written to standard output.
     func run() async -> ExitCode? {
         let display = Locked(Display())
-        let result: Result<Finding, any Error>
+        let result: Result<FileVerification.Outcome, any Error>
         do {
+            let url = URL(givenPath: file, .notDirectory)
             result = .success(
-                try await compare { bytes, size in display.withLock { draw(bytes, size, &$0) } }
+                try await expected.verification.verify(url) { bytes, size in
+                    display.withLock { draw(bytes, size, &$0) }
+                }
             )
         } catch {
             result = .failure(error)
         }
         display.withLock { show([], &$0.area) }
-        return report(result)
-    }
-
-    private func compare(_ onProgress: @escaping @Sendable (Int64, Int64) -> Void) async throws -> Finding {
-        let url = URL(givenPath: file, .notDirectory)
-        var message = "some pieces do not match their checksums"
-        if let expectedSize = expected.document?.size, let size = Files.size(file), size != expectedSize {
-            message = "the size is \(size) bytes, expected \(expectedSize)"
-        } else if let checksum = expected.checksum {
-            let found = try await Checksum.compute(checksum.algorithm, ofFileAt: url, onProgress: onProgress)
-            guard found != checksum else { return .right(found) }
-            message = "the checksum is \(found), expected \(checksum.hexadecimal)"
+        switch result {
+        case .success(.verified(.checksum(let found))):
+            return succeed("verified", "checksum", .string("\(found)"), "\(found)")
+        case .success(.verified(.pieces(let count))):
+            return succeed("piecesVerified", "pieces", .integer(Int64(count)), "\(count) pieces")
+        case .success(.verified(.size(let bytes))):
+            return succeed("verified", "size", .integer(bytes), Format.size(bytes))
+        case .success(.different(let difference)): return fail(difference.message, .checksum, .checksum)
+        case .failure(let error as DownloadError): return fail(error.message, error.code, ExitCode(error.code))
+        case .failure(let error): return fail("\(error)", .fileSystem, .other)
         }
-        guard let pieces = expected.pieces else { return .wrong(message) }
-        let wrong = try await pieces.wrongRanges(ofFileAt: url, onProgress: onProgress)
-        if wrong.isEmpty, expected.checksum == nil { return .rightPieces(pieces.count) }
-        let bytes = wrong.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
-        let part =
-            bytes > 0 ? "\(Format.size(bytes)) are damaged; repair them with headrace repair" : "all pieces match"
-        return .wrong("\(message); \(part)")
     }
 
     private func draw(_ bytes: Int64, _ size: Int64, _ display: inout Display) {
@@ -145,28 +132,13 @@ private struct Comparison: Sendable {
         if let frame { Console.error.write(frame) }
     }
 
-    private func report(_ result: Result<Finding, any Error>) -> ExitCode? {
-        switch result {
-        case .success(.right(let found)):
-            return succeed("verified", "checksum", .string("\(found)"), "\(found)")
-        case .success(.rightPieces(let count)):
-            return succeed("piecesVerified", "pieces", .integer(Int64(count)), "\(count) pieces")
-        case .success(.wrong(let message)):
-            return fail(message, .checksum, .checksum)
-        case .failure(let error as DownloadError):
-            return fail(error.message, error.code, ExitCode(error.code))
-        case .failure(let error):
-            return fail("\(error)", .fileSystem, .other)
-        }
-    }
-
     private func succeed(_ event: String, _ name: String, _ value: JSONObject.Value, _ what: String) -> ExitCode? {
         if writesJSON { return write(object(event, [name: value])) ? .success : nil }
         return isQuiet || write("\(file.printable): OK, \(what)") ? .success : nil
     }
 
     private func fail(_ message: String, _ code: DownloadError.Code, _ status: ExitCode) -> ExitCode? {
-        Console.error.write("headrace: \(file): \(message)".printable + "\n")
+        Console.error.note("\(file): \(message)")
         guard writesJSON else { return status }
         let members: KeyValuePairs<String, JSONObject.Value> = [
             "code": .string("\(code)"), "message": .string(message),
@@ -183,6 +155,16 @@ private struct Comparison: Sendable {
 
     @discardableResult
     private func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
+}
+
+extension FileVerification.Difference {
+    /// The difference, and how much of the file is damaged.
+    fileprivate var message: String {
+        guard let damagedRanges else { return description }
+        let bytes = damagedRanges.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
+        guard bytes > 0 else { return "\(description); all pieces match" }
+        return "\(description); \(Format.size(bytes)) are damaged; repair them with headrace repair"
+    }
 }
 
 extension ChecksumList {

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Parses the argument of `--begin`: a delay such as `+1h30m`, or an ISO 8601 date, by default in local time.
 enum BeginTime {
-    static func date(_ text: String, now: Date) throws(UsageError) -> Date {
+    static func date(_ text: String, now: Date) throws -> Date {
         guard let date = text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text) else {
             throw UsageError(
                 "--begin: \"\(text)\" is not a time; use a date such as 2026-05-01T22:00, or a delay such as +1h30m "

@@ -23,7 +23,7 @@ extension Verb {
                     """,
                     DownloadSnapshot.jsonNotes,
                 ],
-                run: { arguments async throws(UsageError) in try await queueAdd(arguments) }
+                run: queueAdd
             ),
             Verb(
                 name: "queue list",
@@ -31,14 +31,14 @@ extension Verb {
                 summary: "show the queue",
                 options: .entries(of: [.state, .group, .registry, .json, .help]),
                 notes: [DownloadSnapshot.jsonNotes],
-                run: { arguments async throws(UsageError) in try await queueList(arguments) }
+                run: queueList
             ),
             Verb(
                 name: "queue run",
                 operands: "",
                 summary: "run the downloads of the queue; other queue commands can be used meanwhile",
                 options: .entries(of: Option.queueRunOptions.union([.background])),
-                run: { arguments async throws(UsageError) in try await queueRun(arguments) }
+                run: queueRun
             ),
             command(
                 "pause",
@@ -64,7 +64,7 @@ extension Verb {
                         arguments.has(.files)
                         ? "\(path) has not been deleted yet"
                         : "kept \(path): adding the URL again resumes it; use --files to delete such files"
-                    Console.error.write("headrace: \(message)".printable + "\n")
+                    Console.error.note(message)
                 }
             },
             Verb(
@@ -73,7 +73,7 @@ extension Verb {
                 summary: "move a download to another position in the queue",
                 options: .entries(of: [.registry, .help]),
                 notes: [QueueSelector.moveNotes],
-                run: { arguments async throws(UsageError) in try await queueMove(arguments) }
+                run: queueMove
             ),
         ] + queueProcess
 
@@ -92,107 +92,85 @@ extension Verb {
             summary: summary,
             options: .entries(of: options.union([.state, .group, .registry, .quiet, .help])),
             notes: [QueueSelector.notes] + notes,
-            run: { arguments async throws(UsageError) in
+            run: { arguments in
                 let selector = try QueueSelector(arguments.operands, arguments)
                 let registry = try DownloadRegistry(arguments)
-                return try await reportingErrors(to: arguments) {
-                    let queue = try await registry.presentDownloads()
-                    let ids = try selector.resolve(in: queue)
-                    let command = command(ids, arguments)
-                    let isDone = ids.isEmpty ? true : try await registry.perform(command)
-                    if !arguments.has(.quiet) {
-                        let lines = QueueCommandNote.lines(
-                            on: command,
-                            to: ids,
-                            of: queue,
-                            areNamed: selector.namesEach
-                        )
-                        for line in lines { Console.error.write(line + "\n") }
-                    }
-                    guard isDone else { throw await registry.isYetToCarryOut() }
-                    let chosen = Set(ids)
-                    if !arguments.has(.quiet) {
-                        let line = QueueCommandNote.summary(of: command, on: ids, of: queue)
-                        if let line { Console.error.write(line + "\n") }
-                        report(queue.filter { chosen.contains($0.id) }, arguments)
-                        if line != nil { await registry.warnUnlessRunning(arguments) }
-                    }
-                    return .success
-                }
+                let queue = try await registry.presentDownloads()
+                let ids = try selector.resolve(in: queue)
+                try await registry.carryOut(
+                    command(ids, arguments),
+                    on: ids,
+                    of: queue,
+                    areNamed: selector.namesEach,
+                    arguments,
+                    then: report
+                )
+                return .success
             }
         )
     }
 }
 
-private func queueAdd(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try QueueAddOptions(arguments, now: .now)
-    let (listed, files) = (try options.downloads.readList(), try options.downloads.readMetalinks())
-    try options.downloads.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors(to: arguments) { [options] in
-        let checksums = try await options.downloads.readChecksumList()
-        let requests = try options.requests(listed: listed, files: files, checksums: checksums)
-        try registry.makeParent()
-        let before = try await registry.presentDownloads()
-        let (ids, isDone) = try await registry.add(requests)
-        if options.downloads.verbosity != .quiet {
-            var known = before.reduce(into: [:]) { known, download in
-                let (number, state) = (download.shownNumber ?? download.id.description, download.state.kind.rawValue)
-                known[download.id] = "is already in the queue as \(number) (\(state))"
-            }
-            for (id, request) in zip(ids, requests) {
-                if let how = known[id] {
-                    Console.error.write("headrace: \(request.url.absoluteString) \(how)".printable + "\n")
-                } else {
-                    known[id] = "was given more than once"
-                }
-            }
-            await registry.warnUnlessRunning(arguments)
+    let requests = try options.queued(try await options.downloads.readRequests())
+    try registry.makeParent()
+    let before = try await registry.presentDownloads()
+    let (ids, isDone) = try await registry.add(requests)
+    if options.downloads.verbosity != .quiet {
+        var known = before.reduce(into: [:]) { known, download in
+            let (number, state) = (download.shownNumber ?? download.id.description, download.state.kind.rawValue)
+            known[download.id] = "is already in the queue as \(number) (\(state))"
         }
-        var lines = ids.map(\.description)
-        if options.downloads.writesJSON {
-            let queue = (try? await registry.downloads()) ?? []
-            lines = zip(ids, requests).map { id, request in
-                guard let index = queue.firstIndex(where: { $0.id == id }) else {
-                    // The process that runs the queue has not processed the addition yet.
-                    return DownloadSnapshot(added: request, as: id).json(position: nil)
-                }
-                return queue[index].json(position: index + 1)
+        for (id, request) in zip(ids, requests) {
+            if let how = known[id] {
+                Console.error.note("\(request.url.absoluteString) \(how)")
+            } else {
+                known[id] = "was given more than once"
             }
         }
-        let status = Console.output.print(lines)
-        guard isDone else { throw await registry.isYetToCarryOut() }
-        return status
+        await registry.warnUnlessRunning(arguments)
     }
+    var lines = ids.map(\.description)
+    if options.downloads.writesJSON {
+        let queue = (try? await registry.downloads()) ?? []
+        lines = zip(ids, requests).map { id, request in
+            guard let index = queue.firstIndex(where: { $0.id == id }) else {
+                // The process that runs the queue has not processed the addition yet.
+                return DownloadSnapshot(added: request, as: id).json(position: nil)
+            }
+            return queue[index].json(position: index + 1)
+        }
+    }
+    let status = Console.output.print(lines)
+    guard isDone else { throw await registry.isYetToCarryOut() }
+    return status
 }
 
-private func queueList(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    try arguments.checkOperands(none: "queue list")
-    let state = try arguments.value(.state).map { text throws(UsageError) in try QueueSelector.state(text) }
+private func queueList(_ arguments: ParsedArguments) async throws -> ExitCode {
+    let state = try arguments.value(.state).map { try QueueSelector.state($0) }
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors(to: arguments) {
-        var all = try await registry.presentDownloads()
-        // If no process runs the queue, the downloads do not wait for the network.
-        if try await registry.processID != nil { await all.fillInBlockers() }
-        let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
-        var lines: [String] = []
-        if arguments.has(.json) {
-            lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(position: $0 + 1) }
-        } else if !shown.isEmpty {
-            lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
-        } else {
-            let message =
-                all.isEmpty ? "The queue is empty." : "No download in the queue is \(state?.rawValue ?? "selected")."
-            // If a program reads standard output, the message goes to standard error.
-            guard Console.output.width != nil else { return Console.error.print(message) }
-            lines = [message]
-        }
-        return Console.output.print(lines)
+    var all = try await registry.presentDownloads()
+    // If no process runs the queue, the downloads do not wait for the network.
+    if try await registry.processID != nil { await all.fillInBlockers() }
+    let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
+    var lines: [String] = []
+    if arguments.has(.json) {
+        lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(position: $0 + 1) }
+    } else if !shown.isEmpty {
+        lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
+    } else {
+        let message =
+            all.isEmpty ? "The queue is empty." : "No download in the queue is \(state?.rawValue ?? "selected")."
+        // If a program reads standard output, the message goes to standard error.
+        guard Console.output.width != nil else { return Console.error.print(message) }
+        lines = [message]
     }
+    return Console.output.print(lines)
 }
 
-private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    try arguments.checkOperands(none: "queue run")
+private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
     // An unattended queue may start before the network is up.
     options.configuration.retryPolicy.maxUnreachableFailures = nil
@@ -200,24 +178,22 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
-    return try await reportingErrors(to: arguments) { [options] in
-        try registry.makeParent()
-        guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
-        let signals = Signals.requests()
-        let end = ContinuousClock.now + timeout
-        while true {
-            do {
-                return try await withDownloadManager(options.configuration) { manager in
-                    let mode = Run.Mode.shared(
-                        directory: registry.directory.plainPath,
-                        watches: arguments.has(.watch)
-                    )
-                    return try await Run(manager, mode, options, signals).finish()
-                }
-            } catch let error as DownloadError where error.code == .busy {
-                guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }
-                try await Task.sleep(for: .milliseconds(50))
+    try registry.makeParent()
+    guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
+    let signals = Signals.requests()
+    let end = ContinuousClock.now + timeout
+    while true {
+        do {
+            return try await withDownloadManager(options.configuration) { manager in
+                let mode = Run.Mode.shared(
+                    directory: registry.directory.plainPath,
+                    watches: arguments.has(.watch)
+                )
+                return try await Run(manager, mode, options, signals).finish()
             }
+        } catch let error as DownloadError where error.code == .busy {
+            guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }
+            try await Task.sleep(for: .milliseconds(50))
         }
     }
 }
@@ -227,36 +203,26 @@ private func queueRun(_ arguments: ParsedArguments) async throws(UsageError) -> 
 /// Other commands lock it for some milliseconds only, so after this time, another `queue run` must have locked it.
 private let timeout: Duration = .seconds(2)
 
-private func queueMove(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
+private func queueMove(_ arguments: ParsedArguments) async throws -> ExitCode {
     guard let first = arguments.operands.first else {
         throw UsageError("no download given; usage: headrace queue move ID first|last|before ID|after ID|POSITION")
     }
     let term = try QueueSelector.Term(first)
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors(to: arguments) {
-        let queue = try await registry.presentDownloads()
-        let id = try QueueSelector.find(term, in: queue).id
-        let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
-        let command = DownloadRegistry.Command.move(id, to: position)
-        guard try await registry.perform(command) else { throw await registry.isYetToCarryOut() }
-        if let line = QueueCommandNote.summary(of: command, on: [id], of: queue) { Console.error.write(line + "\n") }
-        await registry.warnUnlessRunning(arguments)
-        return .success
-    }
+    let queue = try await registry.presentDownloads()
+    let id = try QueueSelector.find(term, in: queue).id
+    let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
+    try await registry.carryOut(.move(id, to: position), on: [id], of: queue, areNamed: true, arguments)
+    return .success
 }
 
 extension ParsedArguments {
-    func checkOperands(none verb: String) throws(UsageError) {
-        guard let first = operands.first else { return }
-        throw UsageError("\(verb) takes no arguments, but \"\(first.withoutCredentials)\" was given")
-    }
-
     /// The `--registry` option to add to a suggested command for the same queue.
     var queueWords: String { value(.registry).map { " --registry \($0)" } ?? "" }
 }
 
 extension DownloadRegistry {
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    init(_ arguments: ParsedArguments) throws {
         let environment = ProcessInfo.processInfo.environment
         self.init(directory: try RegistryLocation.directory(arguments.value(.registry), environment: environment))
     }
@@ -266,10 +232,32 @@ extension DownloadRegistry {
     /// Prints a message if the queue's files are damaged.
     func presentDownloads() async throws(DownloadError) -> [DownloadSnapshot] {
         let (downloads, findings) = try await present()
-        for finding in findings {
-            Console.error.write("headrace: \(directory.plainPath): \(finding)".printable + "\n")
-        }
+        for finding in findings { Console.error.note("\(directory.plainPath): \(finding)") }
         return downloads
+    }
+
+    /// Carries out a command on downloads of the queue and prints its effect; throws if it is still to be carried out.
+    fileprivate func carryOut(
+        _ command: Command,
+        on ids: [Download.ID],
+        of queue: [DownloadSnapshot],
+        areNamed: Bool,
+        _ arguments: ParsedArguments,
+        then report: ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
+    ) async throws {
+        let isDone = ids.isEmpty ? true : try await perform(command)
+        let isQuiet = arguments.has(.quiet)
+        if !isQuiet {
+            for line in QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: areNamed) {
+                Console.error.write(line + "\n")
+            }
+        }
+        guard isDone else { throw await isYetToCarryOut() }
+        guard !isQuiet, let summary = QueueCommandNote.summary(of: command, on: ids, of: queue) else { return }
+        Console.error.write(summary + "\n")
+        let chosen = Set(ids)
+        report(queue.filter { chosen.contains($0.id) }, arguments)
+        await warnUnlessRunning(arguments)
     }
 
     /// Returns the error for a command that the process running the queue has not carried out in time.
@@ -286,21 +274,16 @@ extension DownloadRegistry {
     /// Prints that no process runs the queue, if that is certain; the change itself is already saved.
     fileprivate func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
-        let command = "headrace queue run\(arguments.queueWords)"
-        let line = "headrace: no process is running the queue; start it with: \(command)"
-        Console.error.write(line.printable + "\n")
+        Console.error.note("no process is running the queue; start it with: headrace queue run\(arguments.queueWords)")
     }
 
     /// Creates the parent directories of the queue's directory.
     fileprivate func makeParent() throws(DownloadError) {
         let parent = directory.deletingLastPathComponent().plainPath
-        do throws(Files.Failure) {
-            try Files.makeDirectory(parent)
+        do {
+            try FileSystem.system.makeDirectories(given: parent)
         } catch {
-            throw DownloadError(
-                .fileSystem,
-                "\(parent): the directory for the queue could not be created: \(error.reason)"
-            )
+            throw DownloadError(.fileSystem, "\(parent): the directory for the queue could not be created: \(error)")
         }
     }
 }

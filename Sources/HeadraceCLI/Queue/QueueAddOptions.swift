@@ -11,12 +11,12 @@ struct QueueAddOptions: Sendable {
     private let isPaused: Bool
 
     /// Converts and checks the options; delays such as `+30m` are relative to `now`.
-    init(_ arguments: ParsedArguments, now: Date) throws(UsageError) {
+    init(_ arguments: ParsedArguments, now: Date) throws {
         downloads = try GetOptions(arguments)
         title = arguments.value(.title)
         group = arguments.value(.group)
-        priority = try arguments.value(.priority).map { text throws(UsageError) in try Self.priority(text) } ?? .normal
-        begin = try arguments.value(.begin).map { text throws(UsageError) in try BeginTime.date(text, now: now) }
+        priority = try arguments.value(.priority).map { try Self.priority($0) } ?? .normal
+        begin = try arguments.value(.begin).map { try BeginTime.date($0, now: now) }
         isPaused = arguments.has(.paused)
         for field in downloads.headers where field.isCredential {
             throw UsageError(
@@ -33,7 +33,7 @@ struct QueueAddOptions: Sendable {
         }
     }
 
-    private static func priority(_ text: String) throws(UsageError) -> DownloadPriority {
+    private static func priority(_ text: String) throws -> DownloadPriority {
         switch text {
         case "low": return .low
         case "normal": return .normal
@@ -46,14 +46,9 @@ struct QueueAddOptions: Sendable {
         }
     }
 
-    /// Returns the requests for the URLs of the command line, those of a URL list, and the files of Metalink documents,
-    /// in this order; throws if a URL contains a login, which the queue does not store.
-    func requests(
-        listed: [URLList.Entry] = [],
-        files: [Metalink.File] = [],
-        checksums: ChecksumList? = nil
-    ) throws(UsageError) -> [DownloadRequest] {
-        try downloads.requests(listed: listed, files: files, checksums: checksums).map { request throws(UsageError) in
+    /// Returns the requests with the options of the queue; throws if a URL contains a login, which the queue does not store.
+    func queued(_ requests: [DownloadRequest]) throws -> [DownloadRequest] {
+        try requests.map { request in
             for url in [request.url] + request.mirrors where url.withoutCredentials != url {
                 throw UsageError(
                     "\(url.withoutCredentials.absoluteString): the URL contains a user name or password, which the "

@@ -41,13 +41,9 @@ struct QueueCommandNote: Sendable, Hashable {
         on ids: [Download.ID],
         of queue: [DownloadSnapshot]
     ) -> String? {
-        let chosen = Set(ids)
-        let changed = queue.filter { download in
-            chosen.contains(download.id) && QueueCommandNote(command, to: download.state)?.isDone != false
-        }
+        let changed = notes(on: command, to: ids, of: queue).filter { $0.note?.isDone != false }
         guard let first = changed.first else { return nil }
-        let what =
-            changed.count == 1 ? first.numberedName : "\(changed.count) downloads"
+        let what = changed.count == 1 ? first.download.numberedName : "\(changed.count) downloads"
         return "headrace: \(command.participle) \(what)".printable
     }
 
@@ -62,26 +58,36 @@ struct QueueCommandNote: Sendable, Hashable {
         areNamed: Bool
     ) -> [String] {
         guard !ids.isEmpty else { return ["headrace: no download in the queue matches; nothing was changed"] }
+        let notes = notes(on: command, to: ids, of: queue)
+        let reportsAll = areNamed || notes.allSatisfy { $0.note?.isDone == false }
+        var names: [(note: QueueCommandNote, names: [String])] = []
+        for (download, note) in notes {
+            guard let note, note.isDone || reportsAll else { continue }
+            if let known = names.firstIndex(where: { $0.note == note }) {
+                names[known].names.append(download.numberedName)
+            } else {
+                names.append((note, [download.numberedName]))
+            }
+        }
+        return names.map { note, names in
+            let subject = names.count == 1 ? names[0] : "\(names.count) downloads"
+            return "headrace: \(subject): \(note.text)".printable
+        }
+    }
+
+    /// Returns these downloads, in the order of the queue, each with the note on the command's effect on it.
+    private static func notes(
+        on command: DownloadRegistry.Command,
+        to ids: [Download.ID],
+        of queue: [DownloadSnapshot]
+    ) -> [(download: DownloadSnapshot, note: QueueCommandNote?)] {
         let chosen = Set(ids)
         let open = command.affectsFinished ? queue.filter { !$0.state.isEnded } : []
         let conflicts = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
-        var names: [(note: QueueCommandNote, names: [String])] = []
-        for download in queue where chosen.contains(download.id) {
+        return queue.filter { chosen.contains($0.id) }.map { download in
             let conflict = conflicts.isEmpty || !download.state.isEnded ? nil : conflicts[download.partialFile]
-            let conflictNote = conflict.map(QueueCommandNote.init(conflicting:))
-            guard let note = conflictNote ?? QueueCommandNote(command, to: download.state) else { continue }
-            let name = download.numberedName
-            if let known = names.firstIndex(where: { $0.note == note }) {
-                names[known].names.append(name)
-            } else {
-                names.append((note, [name]))
-            }
-        }
-        let passedOver = names.reduce(0) { $0 + ($1.note.isDone ? 0 : $1.names.count) }
-        let reportsAll = areNamed || passedOver == chosen.count
-        return names.filter { $0.note.isDone || reportsAll }.map { note, names in
-            let subject = names.count == 1 ? names[0] : "\(names.count) downloads"
-            return "headrace: \(subject): \(note.text)".printable
+            let note = conflict.map(QueueCommandNote.init(conflicting:))
+            return (download, note ?? QueueCommandNote(command, to: download.state))
         }
     }
 }

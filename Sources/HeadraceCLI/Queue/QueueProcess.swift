@@ -10,7 +10,7 @@ extension Verb {
             summary: "show which process runs the queue, and how many downloads are in each state",
             options: .entries(of: [.registry, .json, .help]),
             notes: [QueueStatus.jsonNotes],
-            run: { arguments async throws(UsageError) in try await queueStatus(arguments) }
+            run: queueStatus
         ),
         Verb(
             name: "queue stop",
@@ -18,7 +18,7 @@ extension Verb {
             summary:
                 "stop the process that runs the queue, and wait until it exits; unfinished downloads remain queued",
             options: .entries(of: [.registry, .quiet, .help]),
-            run: { arguments async throws(UsageError) in try await queueStop(arguments) }
+            run: queueStop
         ),
         Verb(
             name: "queue unit",
@@ -31,7 +31,7 @@ extension Verb {
                 systemctl --user enable --now headrace; loginctl enable-linger keeps it running when you are logged out.
                 """
             ],
-            run: { arguments async throws(UsageError) in try queueUnit(arguments) }
+            run: queueUnit
         ),
     ]
 }
@@ -46,11 +46,11 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     var earlierBytes = (try? Files.read(log))?.count ?? 0
     if earlierBytes > maxLogBytes, unlink(log) == 0 { earlierBytes = 0 }
     let child: pid_t
-    do throws(Files.Failure) {
-        try Files.makeDirectory(registry.directory.plainPath, mode: 0o700)
+    do throws(SystemError) {
+        try FileSystem.system.makeDirectories(given: registry.directory.plainPath, mode: 0o700)
         child = try Processes.startDetached(["queue", "run"] + arguments.words(leavingOut: [.background]), log: log)
     } catch {
-        throw DownloadError(.fileSystem, "The background process could not be started: \(error.reason)")
+        throw DownloadError(.fileSystem, "The background process could not be started: \(error)")
     }
     var hasList = false
     while true {
@@ -80,63 +80,56 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     return Console.output.print(message)
 }
 
-private func queueStatus(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    try arguments.checkOperands(none: "queue status")
+private func queueStatus(_ arguments: ParsedArguments) async throws -> ExitCode {
     let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors(to: arguments) {
-        let status = QueueStatus(
-            processID: try await registry.processID,
-            counts: GroupProgress(of: try await registry.presentDownloads()).counts,
-            log: Files.exists(registry.log) ? registry.log : nil
+    let status = QueueStatus(
+        processID: try await registry.processID,
+        counts: GroupProgress(of: try await registry.presentDownloads()).counts,
+        log: Files.exists(registry.log) ? registry.log : nil
+    )
+    let lines = arguments.has(.json) ? [status.json] : status.lines
+    return Console.output.print(lines)
+}
+
+private func queueStop(_ arguments: ParsedArguments) async throws -> ExitCode {
+    let registry = try DownloadRegistry(arguments)
+    guard let holder = try await registry.processID else {
+        return arguments.has(.quiet) ? .success : Console.output.print("No process is running the queue.")
+    }
+    guard kill(holder, SIGTERM) == 0 else {
+        throw DownloadError(
+            .permission,
+            "Process \(holder) could not be stopped: \(SystemError(errno: errno))"
         )
-        let lines = arguments.has(.json) ? [status.json] : status.lines
-        return Console.output.print(lines)
     }
+    let start = ContinuousClock.now
+    var isAdvertised = arguments.has(.quiet)
+    while Processes.isAlive(holder) {
+        let waited = .now - start
+        guard waited < .seconds(60) else {
+            throw DownloadError(.busy, "Process \(holder) did not stop within a minute.")
+        }
+        if !isAdvertised, Console.error.width != nil || waited > .seconds(1) {
+            isAdvertised = true
+            Console.error.note("waiting up to a minute for process \(holder) to stop")
+        }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+    let message = "Process \(holder) has stopped; unfinished downloads remain in the queue."
+    return arguments.has(.quiet) ? .success : Console.output.print(message)
 }
 
-private func queueStop(_ arguments: ParsedArguments) async throws(UsageError) -> ExitCode {
-    try arguments.checkOperands(none: "queue stop")
-    let registry = try DownloadRegistry(arguments)
-    return try await reportingErrors(to: arguments) {
-        guard let holder = try await registry.processID else {
-            return arguments.has(.quiet) ? .success : Console.output.print("No process is running the queue.")
-        }
-        guard kill(holder, SIGTERM) == 0 else {
-            throw DownloadError(
-                .permission,
-                "Process \(holder) could not be stopped: \(Files.Failure(errno).reason)"
-            )
-        }
-        let start = ContinuousClock.now
-        var isAdvertised = arguments.has(.quiet)
-        while Processes.isAlive(holder) {
-            let waited = .now - start
-            guard waited < .seconds(60) else {
-                throw DownloadError(.busy, "Process \(holder) did not stop within a minute.")
-            }
-            if !isAdvertised, Console.error.width != nil || waited > .seconds(1) {
-                isAdvertised = true
-                Console.error.write("headrace: waiting up to a minute for process \(holder) to stop\n")
-            }
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        let message = "Process \(holder) has stopped; unfinished downloads remain in the queue."
-        return arguments.has(.quiet) ? .success : Console.output.print(message)
-    }
-}
-
-private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitCode {
-    try arguments.checkOperands(none: "queue unit")
+private func queueUnit(_ arguments: ParsedArguments) throws -> ExitCode {
     let options = try GetOptions(arguments)
     if case .url(let proxy, _) = options.configuration.proxy, proxy.withoutCredentials != proxy {
         throw UsageError("--proxy: the URL contains a user name or password, which must not be stored in a unit file")
     }
     try arguments.checkFiles(areReadAgainBy: "the unit")
     let executable: String
-    do throws(Files.Failure) {
+    do throws(SystemError) {
         executable = try Processes.executable()
     } catch {
-        throw UsageError("the path of this program could not be determined: \(error.reason)")
+        throw UsageError("the path of this program could not be determined: \(error)")
     }
     let registry = try DownloadRegistry(arguments).directory.plainPath
     let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
@@ -151,9 +144,9 @@ private func queueUnit(_ arguments: ParsedArguments) throws(UsageError) -> ExitC
 
 extension ParsedArguments {
     /// Throws if an option names a file that can be read only once, such as standard input or a pipe.
-    func checkFiles(areReadAgainBy reader: String) throws(UsageError) {
+    func checkFiles(areReadAgainBy reader: String) throws {
         for option in Option.table.map(\.option) where option.namesFile {
-            for path in all(option) where path == "-" || Files.isSpecial(path) {
+            for path in all(option) where path == "-" || Files.status(path).map({ $0.kind != .regular }) == true {
                 let name = path == "-" ? "standard input" : path
                 throw UsageError(option, "\(name) is not a regular file, and \(reader) has to read it again")
             }

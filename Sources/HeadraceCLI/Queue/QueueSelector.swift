@@ -34,7 +34,7 @@ struct QueueSelector: Sendable, Equatable {
         /// An id or its first digits.
         case id(String)
 
-        init(_ text: String) throws(UsageError) {
+        init(_ text: String) throws {
             if text == "all" {
                 self = .all
             } else if text.hasPrefix("%") {
@@ -69,10 +69,10 @@ struct QueueSelector: Sendable, Equatable {
     private let state: DownloadState.Kind?
 
     /// Creates a selection from the operands, or from `--group` and `--state`.
-    init(_ operands: some Collection<String>, _ arguments: ParsedArguments) throws(UsageError) {
-        terms = try operands.map { text throws(UsageError) in try Term(text) }
+    init(_ operands: some Collection<String>, _ arguments: ParsedArguments) throws {
+        terms = try operands.map { try Term($0) }
         group = arguments.value(.group)
-        state = try arguments.value(.state).map { text throws(UsageError) in try Self.state(text) }
+        state = try arguments.value(.state).map { try Self.state($0) }
         let isFiltered = group != nil || state != nil
         guard isFiltered || !terms.isEmpty else {
             throw UsageError("no download given; use ids, numbers such as %1, all, --group or --state")
@@ -87,7 +87,7 @@ struct QueueSelector: Sendable, Equatable {
     /// Whether the operands name each download individually, instead of selecting by `all`, `--group` or `--state`.
     var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
 
-    static func state(_ text: String) throws(UsageError) -> DownloadState.Kind {
+    static func state(_ text: String) throws -> DownloadState.Kind {
         guard let state = DownloadState.Kind(rawValue: text) else {
             throw UsageError("--state: \"\(text)\" is not one of \(states)")
         }
@@ -95,7 +95,7 @@ struct QueueSelector: Sendable, Equatable {
     }
 
     /// Returns the selected downloads, in the order of the queue; throws if a term matches none or is ambiguous.
-    func resolve(in queue: [DownloadSnapshot]) throws(UsageError) -> [Download.ID] {
+    func resolve(in queue: [DownloadSnapshot]) throws -> [Download.ID] {
         var chosen: Set<Download.ID> = []
         for term in terms where term != .all { chosen.insert(try Self.find(term, in: queue).id) }
         guard terms.isEmpty || terms.contains(.all) else { return queue.map(\.id).filter(chosen.contains) }
@@ -107,7 +107,7 @@ struct QueueSelector: Sendable, Equatable {
         _ queue: [DownloadSnapshot],
         group: String?,
         state: DownloadState.Kind?
-    ) throws(UsageError) -> [DownloadSnapshot] {
+    ) throws -> [DownloadSnapshot] {
         var queue = queue
         if let group {
             queue = queue.filter { $0.request.group == group }
@@ -120,7 +120,7 @@ struct QueueSelector: Sendable, Equatable {
     }
 
     /// Returns the only download of the queue that matches a term; throws if there is none or several.
-    static func find(_ term: Term, in queue: [DownloadSnapshot]) throws(UsageError) -> DownloadSnapshot {
+    static func find(_ term: Term, in queue: [DownloadSnapshot]) throws -> DownloadSnapshot {
         switch term {
         case .all: throw UsageError("all is not a single download; use an id or a number such as %1")
         case .number(let number):
@@ -155,7 +155,7 @@ struct QueueSelector: Sendable, Equatable {
 
 extension QueuePosition {
     /// Parses the operands of `queue move` that follow the download, such as `first` or `before %3`.
-    init(_ words: some Collection<String>, in queue: [DownloadSnapshot]) throws(UsageError) {
+    init(_ words: some Collection<String>, in queue: [DownloadSnapshot]) throws {
         let words = Array(words)
         switch (words.first, words.count) {
         case ("first", 1): self = .first

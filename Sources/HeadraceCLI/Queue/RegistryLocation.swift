@@ -3,7 +3,7 @@ import HeadracePlatform
 /// Finds the directory of the queue.
 enum RegistryLocation {
     /// Returns the given directory, or else `headrace` in the state directory (XDG Base Directory Specification).
-    static func directory(_ given: String?, environment: [String: String]) throws(UsageError) -> URL {
+    static func directory(_ given: String?, environment: [String: String]) throws -> URL {
         if let given {
             guard !given.isEmpty else { throw UsageError("--registry: the path is empty") }
             return URL(givenPath: given, .isDirectory)

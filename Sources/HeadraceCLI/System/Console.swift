@@ -41,6 +41,9 @@ struct Console: Sendable {
         }
     }
 
+    /// Writes a message for the user, as a line that starts with the name of the tool.
+    func note(_ message: String) { write("headrace: \(message)".printable + "\n") }
+
     /// Writes the final lines of a command, and returns the exit status: `disk` if the write failed.
     func print(_ lines: [String]) -> ExitCode {
         write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
@@ -53,7 +56,7 @@ struct Console: Sendable {
             defer { hasReported = true }
             return !hasReported
         }
-        if isFirst { error.write("headrace: cannot write to standard output: \(Files.Failure(number).reason)\n") }
+        if isFirst { error.write("headrace: cannot write to standard output: \(SystemError(errno: number))\n") }
     }
 
     /// The characters that the locale allows for progress lines.

@@ -1,3 +1,4 @@
+import Headrace
 import HeadracePlatform
 
 #if canImport(Darwin)
@@ -10,7 +11,7 @@ enum Processes {
     /// Starts this tool in a new session, so that it survives the closing of the terminal; returns the process id.
     ///
     /// The process has no input, and appends its output to `log`.
-    static func startDetached(_ arguments: [String], log: String) throws(Files.Failure) -> pid_t {
+    static func startDetached(_ arguments: [String], log: String) throws(SystemError) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
         var attributes: posix_spawnattr_t?
@@ -45,7 +46,7 @@ enum Processes {
         defer { for word in words { free(word) } }
         var id: pid_t = 0
         let code = posix_spawn(&id, executable, &actions, &attributes, &words, environment)
-        guard code == 0 else { throw Files.Failure(code) }
+        guard code == 0 else { throw SystemError(errno: code) }
         return id
     }
 
@@ -69,14 +70,14 @@ enum Processes {
     }
 
     /// Returns the path of this executable.
-    static func executable() throws(Files.Failure) -> String {
+    static func executable() throws(SystemError) -> String {
         #if os(Linux)
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
-        guard count > 0, count < buffer.count else { throw Files.Failure(count < 0 ? errno : ENAMETOOLONG) }
+        guard count > 0, count < buffer.count else { throw SystemError(errno: count < 0 ? errno : ENAMETOOLONG) }
         return String(decoding: buffer[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
         #else
-        guard let path = Bundle.main.executablePath else { throw Files.Failure(ENOENT) }
+        guard let path = Bundle.main.executablePath else { throw SystemError(errno: ENOENT) }
         return path
         #endif
     }

@@ -1,3 +1,4 @@
+import Headrace
 import HeadracePlatform
 
 /// Runs the body with a new temporary folder, and deletes the folder when the body has ended.
@@ -6,20 +7,31 @@ import HeadracePlatform
 func withTemporaryFolder<Result: Sendable>(
     _ body: @escaping @Sendable (URL) async throws -> Result
 ) async throws -> Result {
-    let signals = Signals.requests()
-    let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
-    try Files.makeDirectory(folder.plainPath, mode: 0o700)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    return try await withThrowingTaskGroup(of: Result?.self) { group in
-        group.addTask { try await body(folder) }
-        group.addTask {
-            for await case .stop(let signal) in signals { throw Signals.Stop(signal: signal) }
-            return nil
+    try await Signals.cancelling {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
+        try FileSystem.system.createDirectory(folder.plainPath, 0o700)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        return try await body(folder)
+    }
+}
+
+extension Signals {
+    /// Runs the body; a stop signal cancels it, and once it has ended, the function throws ``Stop``.
+    static func cancelling<Result: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let signals = requests()
+        return try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                for await case .stop(let signal) in signals { throw Stop(signal: signal) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            while let result = try await group.next() {
+                if let result { return result }
+            }
+            throw CancellationError()
         }
-        defer { group.cancelAll() }
-        while let result = try await group.next() {
-            if let result { return result }
-        }
-        throw CancellationError()
     }
 }

@@ -317,6 +317,6 @@ struct GetOptionsTests {
         ] as [(String, Int64?)]
     )
     func `a rate uses powers of 1024, and none means no limit`(_ text: String, rate: Int64?) throws {
-        #expect(try ArgumentCheck.rate(text, of: .limitRate) == rate)
+        #expect(try Argument.rate(text, of: .limitRate) == rate)
     }
 }

@@ -93,3 +93,9 @@ struct ExpectationsTests {
         #expect(throws: UsageError(message)) { try files(line, list: list, document: document) }
     }
 }
+
+extension Expectations.File {
+    /// The checksum that is compared.
+    fileprivate var checksum: Checksum? { verification.checksums.strongest }
+    fileprivate var pieces: PieceHashes? { verification.pieceHashes }
+}

@@ -9,7 +9,8 @@ struct QueueAddOptionsTests {
     private let now = Date(timeIntervalSince1970: 1_000_000)
 
     private func requests(_ line: [String]) throws -> [DownloadRequest] {
-        try QueueAddOptions(ParsedArguments(line), now: now).requests()
+        let options = try QueueAddOptions(ParsedArguments(line), now: now)
+        return try options.queued(try options.downloads.requests())
     }
 
     @Test

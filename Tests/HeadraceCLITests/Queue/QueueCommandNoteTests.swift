@@ -70,5 +70,9 @@ struct QueueCommandNoteTests {
         #expect(QueueCommandNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
         #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
         #expect(QueueCommandNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])
+        // Regression: the summary counted it as changed.
+        let summary = QueueCommandNote.summary(of: .retry(ids), on: [ids[0], ids[2]], of: list)
+        #expect(summary == "headrace: retried b (%3)")
+        #expect(QueueCommandNote.summary(of: .retry(ids), on: [ids[0]], of: list) == nil)
     }
 }

@@ -128,7 +128,7 @@ struct CommandPollingTests {
                 try CommandSpool(in: directory.filePath).post(.pause([1]))
                 isBroken.withLock { $0 = true }
                 try await withThrowingDiscardingTaskGroup { group in
-                    group.addTask { try await manager.keepTakingCommands() }
+                    group.addTask { try await manager.serveCommands() }
                     for seconds in [1, 2, 4, 8, 16, 30] {
                         try await clock.sleeperArmed(for: .seconds(seconds))
                         clock.advance(by: .seconds(seconds))
@@ -293,7 +293,7 @@ struct CommandPollingTests {
             let clock = TestClock()
             try await withManager(directory, files: .unsynced, clock: clock) { manager in
                 try await withThrowingDiscardingTaskGroup { group in
-                    group.addTask { try await manager.keepTakingCommands() }
+                    group.addTask { try await manager.serveCommands() }
                     let download = try #require(await manager.downloads.first)
                     let steps: [(RegistryCommand, DownloadState)] = [(.pause([1]), .paused), (.resume([1]), .waiting)]
                     for (command, state) in steps {
@@ -316,7 +316,7 @@ struct CommandPollingTests {
                 let inbox = directory.appending(path: CommandSpool.folderName)
                 try Data().write(to: inbox)
                 try await withThrowingDiscardingTaskGroup { group in
-                    group.addTask { try await manager.keepTakingCommands() }
+                    group.addTask { try await manager.serveCommands() }
                     try await clock.sleeperArmed(for: .seconds(1))
                     try FileManager.default.removeItem(at: inbox)
                     try CommandSpool(in: directory.filePath).post(.pause([1]))
@@ -356,7 +356,7 @@ struct CommandPollingTests {
                 #expect(error?.cause is RegistryLoss)
                 try await withManager(directory, files: .unsynced, isFirst: loss != .withoutLock) { new in
                     try CommandSpool(in: directory.filePath).post(.pause([1]))
-                    error = await #expect(throws: DownloadError.self) { try await old.keepTakingCommands() }
+                    error = await #expect(throws: DownloadError.self) { try await old.serveCommands() }
                     #expect(error?.code == .fileSystem && error?.cause is RegistryLoss)
                     #expect(error?.message.contains("/registry is gone: ") == true)
                     error = await #expect(throws: DownloadError.self) { try await old.download(request("old")) }

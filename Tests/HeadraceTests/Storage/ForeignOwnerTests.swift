@@ -107,17 +107,4 @@ struct ForeignOwnerTests {
             #expect(try FileProbe.names(in: folder).count == 2)
         }
     }
-
-    @Test func `a file that cannot replace another leaves nothing behind`() async throws {
-        var files = FileSystem.system
-        files.replace = { _, _ throws(SystemError) in throw SystemError(errno: EPERM) }
-        try await withTemporaryDirectory { folder in
-            let path = folder.appending(path: "a").path
-            #expect(throws: SystemError(errno: EPERM)) {
-                try files.replaceFile(path, by: path + ".new", with: [1], syncing: nil)
-            }
-            let names = try FileProbe.names(in: folder)
-            #expect(names == [])
-        }
-    }
 }

@@ -78,20 +78,8 @@ struct CommandSpool: Sendable {
         let commandPath = "\(path)/\(time.hexadecimal)-\(getpid())-\(random.hexadecimal)\(Self.suffix)"
         let newPath = commandPath + Self.newSuffix
         do throws(SystemError) {
-            let file = try calls.create(newPath)
-            do throws(SystemError) {
-                do throws(SystemError) {
-                    try calls.writeAll(file, bytes)
-                    try calls.sync(file)
-                } catch {
-                    try? calls.close(file)
-                    throw error
-                }
-                try calls.close(file)
-                try calls.move(newPath, commandPath)
-            } catch {
-                try? calls.remove(newPath)
-                throw error
+            try calls.createFile(newPath, with: bytes, syncs: true) { path throws(SystemError) in
+                try calls.move(path, commandPath)
             }
         } catch {
             throw .registry("The command \(commandPath) could not be written", error)

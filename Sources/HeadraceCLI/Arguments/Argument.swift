@@ -2,8 +2,14 @@ import Headrace
 import HeadracePlatform
 
 /// Converts the arguments of options; each error names the option.
-enum ArgumentCheck {
-    static func count(_ text: String, of option: Option, atLeast minimum: Int = 1) throws(UsageError) -> Int {
+enum Argument {
+    static func count(_ text: String, of option: Option) throws -> Int { try count(text, of: option, atLeast: 1) }
+
+    static func countOrZero(_ text: String, of option: Option) throws -> Int {
+        try count(text, of: option, atLeast: 0)
+    }
+
+    private static func count(_ text: String, of option: Option, atLeast minimum: Int) throws -> Int {
         guard text.isDigits, let count = Int(text) else {
             throw UsageError(option, "\"\(text)\" is not a number")
         }
@@ -14,7 +20,7 @@ enum ArgumentCheck {
     }
 
     /// Parses a number of seconds greater than zero, with or without a fraction.
-    static func seconds(_ text: String, of option: Option) throws(UsageError) -> Duration {
+    static func seconds(_ text: String, of option: Option) throws -> Duration {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on overflow; nine digits are thirty years.
         guard parts.allSatisfy(\.isDigits), parts[0].count <= 9, let seconds = Double(text) else {
@@ -27,7 +33,7 @@ enum ArgumentCheck {
     }
 
     /// Parses a rate in bytes per second, such as `500K`, with powers of 1024; returns `nil` for `none`, no limit.
-    static func rate(_ text: String, of option: Option) throws(UsageError) -> Int64? {
+    static func rate(_ text: String, of option: Option) throws -> Int64? {
         guard text.lowercased() != "none" else { return nil }
         do {
             return try ByteRate(parsing: text).bytesPerSecond
@@ -42,7 +48,7 @@ enum ArgumentCheck {
     }
 
     /// Parses a schedule of rates; throws with the library's message if the text is invalid.
-    static func schedule(_ text: String, of option: Option) throws(UsageError) -> RateSchedule {
+    static func schedule(_ text: String, of option: Option) throws -> RateSchedule {
         do {
             return try RateSchedule(parsing: text)
         } catch {
@@ -51,13 +57,13 @@ enum ArgumentCheck {
     }
 
     /// Parses a URL; `origin`, the source of the text, starts the error message.
-    static func url(_ text: String, at origin: @autoclosure () -> String = "") throws(UsageError) -> URL {
+    static func url(_ text: String, at origin: @autoclosure () -> String = "") throws -> URL {
         if let url = URL(string: text), url.scheme != nil { return url }
         let hint = text.isEmpty || text.contains("://") ? "" : "; a URL starts with http:// or https://"
         throw UsageError("\(origin())\"\(text.withoutCredentials)\" is not a URL\(hint)")
     }
 
-    static func checksum(_ text: String) throws(UsageError) -> Checksum {
+    static func checksum(_ text: String) throws -> Checksum {
         do {
             return try Checksum(parsing: text)
         } catch {
@@ -66,7 +72,7 @@ enum ArgumentCheck {
     }
 
     /// Parses `Name: value`; the library checks whether HTTP allows the name.
-    static func header(_ text: String) throws(UsageError) -> HeaderField {
+    static func header(_ text: String) throws -> HeaderField {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
             !text.utf8[..<colon].contains(where: \.isBlank)
         else {

@@ -1,0 +1,54 @@
+public import HeadracePlatform
+
+/// A server's response to a request, and the effect that a download of the request would have on existing files.
+///
+///     let probe = try await manager.probe(DownloadRequest(url, to: .directory(folder)))
+///     print(probe.file.lastPathComponent, probe.totalBytes ?? 0)
+///     if case .replaces = probe.outcome { print("An existing file would be replaced.") }
+///
+/// The response to a later download may differ.
+public struct DownloadProbe: Sendable, Hashable {
+    /// The effect of a download on a file that already has the name of the new one.
+    public enum Outcome: Sendable, Hashable {
+        /// No file has the name ``DownloadProbe/file``.
+        case creates
+        /// The existing file is replaced.
+        case replaces
+        /// The existing file is replaced unless it is up to date or, if the request has checksums, correct.
+        case replacesIfChanged
+        /// The existing file stays, and the new one is saved under this free name.
+        case savesBeside(URL)
+        /// The existing file is the result if it is up to date; otherwise it stays, and the server's version is saved under
+        /// this free name.
+        case savesBesideIfChanged(URL)
+        /// The existing file is the result, and nothing is downloaded.
+        case skips
+        /// The download fails because of the existing file.
+        case fails
+    }
+
+    /// The URL that was requested: that of the request or, if that failed, one of its mirrors; without a login.
+    public let source: URL
+    /// The URL that responded, after all redirects; without a login.
+    public let url: URL
+    /// The status code of the response, such as 200.
+    public let status: Int
+    /// The destination of the file, with the name from the request, the response or the URL.
+    public let file: URL
+    /// The effect of a download on an existing file with that name.
+    public let outcome: Outcome
+    /// The size of the file in bytes; `nil` if the server did not send it.
+    public let totalBytes: Int64?
+    /// Whether the server announces support for range requests; `nil` if it sent no `Accept-Ranges`.
+    public let acceptsRanges: Bool?
+    /// Whether an interrupted download could be resumed: the server supports ranges and sent a strong validator.
+    public let isResumable: Bool
+    /// The entity tag as received, such as `"33a64df5"` with its quotation marks.
+    public let entityTag: String?
+    /// The modification date of the file.
+    public let lastModified: Date?
+    /// The media type in lower case, without parameters, such as `application/gzip`.
+    public let mediaType: String?
+    /// The checksum of the file that the server sent; it detects transmission errors, not forgery.
+    public let checksum: Checksum?
+}
