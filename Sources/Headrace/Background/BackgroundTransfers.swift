@@ -246,17 +246,10 @@ final class BackgroundTransfers: BackgroundFetcher {
             report(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
-            publish(
-                .resumed(
-                    from: offset,
-                    bytesKept: offset,
-                    proof: "The system has validated the received bytes with the server."
-                ),
-                id
-            )
+            publish(.resumed(from: offset, bytesKept: offset, proof: .system), id)
         case .restarted(let id, let reason, let wastedBytes):
             state.fetches[id]?.meter = nil
-            publish(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), id)
+            publish(.restarted(reason: reason, bytesWasted: wastedBytes), id)
         case .end(let id, let outcome):
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):

@@ -49,13 +49,13 @@ extension DownloadTransfer {
         _ attempts: inout TransferState
     ) async throws -> FinishedFile? {
         if !session.held.isEmpty {
-            publish(.restarted(reason: BackgroundRestart.otherBytesHeld.sentence, bytesWasted: session.held.count))
+            publish(.restarted(reason: .otherBytesHeld, bytesWasted: session.held.count))
         }
         session.close()
         session = PartialDownload(record, environment)
         _ = try session.open()
         guard session.heldBytes == file.body.totalBytes else {
-            publish(.restarted(reason: BackgroundRestart.filePurged.sentence, bytesWasted: session.held.count))
+            publish(.restarted(reason: .filePurged, bytesWasted: session.held.count))
             return try requestAgain(&attempts)
         }
         attempts.meter.correct(to: session.heldBytes)

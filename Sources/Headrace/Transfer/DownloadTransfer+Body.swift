@@ -22,7 +22,7 @@ extension DownloadTransfer {
     ) async throws -> FinishedFile? {
         var accepted = accepted
         // Stored for later runs too, whose first source may have the same date.
-        if accepted.proof == .nothingHeld {
+        if accepted.proof == nil {
             if !attempts.sources.isFirst { accepted.representation.isFromMirror = true }
             accepted.representation.requesterFingerprint = session.requesterFingerprint
         }
@@ -121,8 +121,7 @@ extension DownloadTransfer {
     /// Discards the received bytes after the first gap, so that a single connection can deliver all missing bytes.
     private func abandonParts(_ session: inout PartialDownload, _ attempts: inout TransferState) throws(DownloadError) {
         let bytes = try session.abandonParts()
-        let reason = "The parts could not be verified to be of one version."
-        publish(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
+        publish(.fellBackToOneConnection(reason: .unverifiedParts, bytesWasted: bytes))
         attempts.meter.correct(to: session.held.count)
     }
 
@@ -249,7 +248,8 @@ extension DownloadTransfer {
     }
 
     func reportResumed(_ accepted: BodyPlacement, _ session: borrowing PartialDownload) {
-        publish(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: accepted.proof.sentence))
+        guard let proof = accepted.proof else { return }
+        publish(.resumed(from: accepted.offset, bytesKept: session.held.count, proof: proof))
     }
 
     /// Handles the result of the last sync and performs the remaining checkpoint actions.

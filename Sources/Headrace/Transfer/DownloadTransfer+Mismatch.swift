@@ -63,7 +63,7 @@ extension DownloadTransfer {
             if next == .fail { throw try await save(mismatch, &session, path) }
             try session.discard()
             attempts.meter.correct(to: 0)
-            publish(.restarted(reason: mismatch.error.message, bytesWasted: wasted))
+            publish(.restarted(reason: .mismatch(mismatch.error), bytesWasted: wasted))
         }
         if next == .otherSource { throw mismatch.error }
     }

@@ -66,7 +66,7 @@ final class DownloadTransfer: Sendable {
         case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
         }
         attempts.verification.resume(with: session.representation?.checksum.flatMap { Checksum($0) })
-        if session.representation?.isUnverified == true { attempts.resume.accepted(.later(.checksum)) }
+        if session.representation?.isUnverified == true { attempts.resume.accepted(.checksum) }
         if session.representation?.isFromMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
         attempts.meter.correct(to: session.held.count)
         do {
@@ -240,7 +240,7 @@ final class DownloadTransfer: Sendable {
         switch verdict {
         case .accept(let accepted):
             // Resumed bytes keep the name from their first response.
-            let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
+            let path = accepted.proof == nil ? named : session.finalPath ?? named
             if try plan.isSatisfied(by: path) { return skipped(path, session) }
             // The planned path was checked before the request, and there was no file.
             let wasChecked = path == plan.plannedPath && rangeRequest.condition == nil && attempts.resume.sendsCondition
@@ -259,7 +259,7 @@ final class DownloadTransfer: Sendable {
             try sizeLimit.check(accepted.minFileSize)
             attempts.resume.accepted(accepted.proof)
             session.requester = requester(head, attempts)
-            if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
+            if accepted.offset < session.heldBytes || accepted.proof == nil && !session.held.isEmpty {
                 try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
             } else if accepted.offset > 0, accepted.overlapBytes == 0 {
                 reportResumed(accepted, session)
@@ -328,7 +328,7 @@ final class DownloadTransfer: Sendable {
         _ reason: RestartReason
     ) throws(DownloadError) {
         guard attempts.restarted(for: reason) else { throw unusable(reason) }
-        publish(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
+        publish(.restarted(reason: reason, bytesWasted: session.held.count))
         try session.discard()
         attempts.meter.correct(to: 0)
     }
@@ -336,7 +336,7 @@ final class DownloadTransfer: Sendable {
     private func unusable(_ reason: RestartReason) -> DownloadError {
         DownloadError(
             .resourceChanged,
-            "The download was restarted too often. The last reason: \(reason.sentence)"
+            "The download was restarted too often. The last reason: \(reason)"
         )
     }
 

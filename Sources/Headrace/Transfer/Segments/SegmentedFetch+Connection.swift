@@ -154,17 +154,17 @@ extension SegmentedFetch {
         switch end {
         case .stopped: break
         case .complete:
-            change(because: .none) { state, now in
+            change(because: .delivered) { state, now in
                 state.stops[id] = nil
                 return state.planner.ended(id, at: now)
             }
         case .broken(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 return state.planner.failed(id, .broken, at: now)
             }
         case .refused(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 guard error.statusCode != nil else {
                     // If older connections receive further bytes, the host limits connections; otherwise it is down.
@@ -178,18 +178,18 @@ extension SegmentedFetch {
                 return state.planner.failed(id, .refused, allowing: allowance, at: now)
             }
         case .unusable(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 state.stops[id] = nil
                 return state.planner.failed(id, .unusable, at: now)
             }
         case .otherVersion(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 state.stops[id] = nil
                 state.planner.retire(connection.source)
                 return state.planner.failed(id, .unusable, at: now)
             }
         case .failed(let error):
-            change(because: .none) { state, _ in
+            change(because: .delivered) { state, _ in
                 state.stops[id] = nil
                 state.failure = state.failure ?? error
                 return []
@@ -198,10 +198,10 @@ extension SegmentedFetch {
     }
 }
 
-extension SegmentedFetch.Cause {
+extension ConnectionEndReason {
     /// The code of the error with which a connection was lost; `stalled` for any other cause.
-    var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
-    var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
+    var code: DownloadError.Code { if case .failed(let error) = self { error.code } else { .stalled } }
+    var statusCode: Int? { if case .failed(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {
@@ -227,30 +227,5 @@ extension SegmentedFetch.State {
         }
         failure = failure ?? error
         return false
-    }
-}
-
-extension SegmentedFetch {
-    /// The reason why the planner stopped a connection.
-    enum Cause {
-        /// No problem: other connections have delivered this connection's bytes. Reported only if bytes were wasted.
-        case none
-        case slow
-        /// The connection's source is slower than another source.
-        case slowSource
-        case hostLimit
-        case demand
-        case lost(DownloadError)
-
-        var sentence: String {
-            switch self {
-            case .none: "Other connections delivered its bytes."
-            case .slow: "It was silent, or much slower than the others."
-            case .slowSource: "It is slower than another source."
-            case .hostLimit: "The host's connections are shared with other downloads, or it allows fewer of them."
-            case .demand: "A reader needs other bytes of the file first."
-            case .lost(let error): error.message
-            }
-        }
     }
 }

@@ -37,8 +37,8 @@ final class SegmentedFetch: Sendable {
         /// Records that a response was accepted; `proof` is the reason why its bytes belong to the known version.
         ///
         /// Returns the partial download if its metadata changed and must be saved, else `nil`.
-        mutating func accepted(_ proof: RangeRequest.Proof) -> PartialDownload? {
-            guard proof == .later(.checksum) else { return nil }
+        mutating func accepted(_ proof: ResumeProof?) -> PartialDownload? {
+            guard proof == .checksum else { return nil }
             attempts.resume.accepted(proof)
             return session.flagUnverified() ? session : nil
         }
@@ -97,7 +97,7 @@ final class SegmentedFetch: Sendable {
         readers = session.readers
         guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
         // If only a checksum verifies the first response, its entity tag may differ from that of the received bytes.
-        let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
+        let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .checksum
         let first = DownloadSource(response.chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
         let mirrors = mode == .fixed(1) ? [] : DownloadSource.mirrors(of: known, for: transfer, attempts)
         sources = [first] + mirrors
@@ -168,7 +168,7 @@ final class SegmentedFetch: Sendable {
     ) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in
-            change(because: .none) { state, now in
+            change(because: .delivered) { state, now in
                 state.stops[.first] = first.stop
                 limitConnections(in: &state)
                 return state.planner.headArrived(first.range, latency: response.latency, at: now)
@@ -183,7 +183,7 @@ final class SegmentedFetch: Sendable {
                 switch command {
                 case .open(let connection): group.addTask { [self] in await fetch(connection) }
                 case .work(let work): group.addTask { work() }
-                case .demand: change(because: .none) { $0.planner.want(readers.demands, at: $1) }
+                case .demand: change(because: .delivered) { $0.planner.want(readers.demands, at: $1) }
                 }
             }
             readers.follow(nil)
@@ -228,7 +228,7 @@ final class SegmentedFetch: Sendable {
     // MARK: Planning
 
     /// Changes the planner, performs the resulting actions, and publishes `cause` as the reason if connections stop.
-    func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
+    func change(because cause: ConnectionEndReason, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
             let before = state.planner.sources
@@ -263,15 +263,15 @@ final class SegmentedFetch: Sendable {
 
     /// Publishes that a source is no longer used, and which one is used instead; if none is left, publishes the
     /// fallback to one connection.
-    private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
+    private func dropped(_ source: Int, _ cause: ConnectionEndReason, _ state: borrowing State) {
         // A copy, because a closure cannot capture the borrowed state on Apple platforms, where the size of a URL is
         // not known.
         let planned = state.planner.sources
         guard let next = sources.indices.first(where: { $0 != source && !planned[$0].isRetired }) else {
-            return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
+            return publish(.fellBackToOneConnection(reason: cause, bytesWasted: 0))
         }
         let url = sources[source].url
-        let message = "\(url.withoutQuery) is no longer used. \(cause.sentence)"
+        let message = "\(url.withoutQuery) is no longer used. \(cause)"
         let error = DownloadError(cause.code, message, statusCode: cause.statusCode, url: url)
         publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
@@ -283,12 +283,16 @@ final class SegmentedFetch: Sendable {
         return allowances(in: state, at: now)[source]
     }
 
-    private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
+    private func apply(
+        _ actions: [SegmentPlanner.Action],
+        _ cause: ConnectionEndReason,
+        to state: inout State
+    ) -> [Effect] {
         var (effects, reason) = ([Effect](), cause)
-        if case .lost(let error) = cause {
+        if case .failed = cause {
             if case .wasted? = actions.first {
             } else {
-                publish(.connectionClosed(reason: error.message, bytesWasted: 0))
+                publish(.connectionClosed(reason: cause, bytesWasted: 0))
             }
         }
         for (index, action) in actions.enumerated() {
@@ -301,12 +305,12 @@ final class SegmentedFetch: Sendable {
                 publish(.connectionOpened(range: range, from: url, connections: state.stops.count))
             case .stop(let id), .displace(let id):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
-                if case .displace = action { reason = .demand } else { reason = cause }
+                if case .displace = action { reason = .readerDemand } else { reason = cause }
                 if case .wasted? = actions.dropFirst(index + 1).first { continue }
-                if case .none = reason { continue }
-                publish(.connectionClosed(reason: reason.sentence, bytesWasted: 0))
+                if reason == .delivered { continue }
+                publish(.connectionClosed(reason: reason, bytesWasted: 0))
             case .wasted(let bytes):
-                publish(.connectionClosed(reason: reason.sentence, bytesWasted: bytes))
+                publish(.connectionClosed(reason: reason, bytesWasted: bytes))
             case .finished, .exhausted:
                 effects.append(.end)
             }
