@@ -252,6 +252,13 @@ struct PartialDownload {
         return actions
     }
 
+    /// Handles the result of the last sync and performs the remaining checkpoint actions.
+    mutating func settle(_ side: Checkpointer) throws(DownloadError) {
+        var actions = side.takeActions()
+        if let success = side.takeSyncResult() { actions += try syncEnded(success: success) }
+        try complete(actions)
+    }
+
     /// The error to throw after a failed sync.
     var syncFailure: DownloadError {
         let error = partial?.syncFailure ?? SystemError(errno: EIO)
