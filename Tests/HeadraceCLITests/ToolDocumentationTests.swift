@@ -13,9 +13,9 @@ struct ToolDocumentationTests {
 
     private static let events: [DownloadEvent] = [
         .started, .redirected(status: 302, from: url, to: url), .responded(status: 200, totalBytes: 5, file: file),
-        .resumed(from: 5, bytesKept: 5, proof: "p"), .restarted(reason: "r", bytesWasted: 5),
+        .resumed(from: 5, bytesKept: 5, proof: .entityTag), .restarted(reason: .taskLost, bytesWasted: 5),
         .retrying(error, attempt: 1, after: .seconds(1)), .connectionOpened(range: 0..<5, from: url, connections: 2),
-        .connectionClosed(reason: "r", bytesWasted: 5), .fellBackToOneConnection(reason: "r", bytesWasted: 5),
+        .connectionClosed(reason: .slow, bytesWasted: 5), .fellBackToOneConnection(reason: .slow, bytesWasted: 5),
         .sourceFailed(error, next: url), .verifying, .verified(checksum), .piecesVerified(count: 5),
         .repairing(pieces: 1, bytesWasted: 5), .notice(.linkRenewed), .skipped(file), .unchanged(file),
         .finished(summary),

@@ -59,7 +59,7 @@ extension BackgroundMachine {
         case save(ID, BackgroundTaskState?)
         case progress(ID, receivedBytes: Int64, totalBytes: Int64?)
         case resumed(ID, from: Int64)
-        case restarted(ID, BackgroundRestart, wastedBytes: Int64)
+        case restarted(ID, RestartReason, wastedBytes: Int64)
         case end(ID, Outcome)
         case call([BackgroundHandler])
     }

@@ -338,7 +338,7 @@ struct BackgroundMachine: Sendable {
         _ failure: BackgroundFailure?,
         received: Int64
     ) -> [Effect] {
-        let reason: BackgroundRestart? =
+        let reason: RestartReason? =
             switch failure {
             case nil: .filePurged
             case .file where entries[id]?.isResumed == true: .resumeDataRefused

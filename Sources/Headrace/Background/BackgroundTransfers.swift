@@ -276,17 +276,10 @@ final class BackgroundTransfers: BackgroundFetcher {
             publish(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
-            publish(
-                .resumed(
-                    from: offset,
-                    bytesKept: offset,
-                    proof: "The system has validated the received bytes with the server."
-                ),
-                state.records[id]
-            )
+            publish(.resumed(from: offset, bytesKept: offset, proof: .system), state.records[id])
         case .restarted(let id, let reason, let wastedBytes):
             state.fetches[id]?.meter = nil
-            publish(.restarted(reason: reason.sentence, bytesWasted: wastedBytes), state.records[id])
+            publish(.restarted(reason: reason, bytesWasted: wastedBytes), state.records[id])
         case .end(let id, let outcome):
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):

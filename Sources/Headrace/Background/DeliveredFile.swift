@@ -33,7 +33,7 @@ extension DeliveredFile {
         let size = try DownloadError.storage("The status of \(file) could not be read") { () throws(SystemError) in
             try calls.status(file)?.size
         }
-        guard let size else { throw DownloadError(.fileSystem, BackgroundRestart.filePurged.sentence) }
+        guard let size else { throw DownloadError(.fileSystem, "\(RestartReason.filePurged)") }
         self.head = head
         body = try BodyPlacement(ofFile: head, size: size, askedFor: record.request.url, configuration)
         if let expected = record.request.expectedSize, size != expected {

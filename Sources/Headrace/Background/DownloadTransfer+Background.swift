@@ -1,27 +1,18 @@
 import HeadracePlatform
 
 extension BackgroundTransfers {
-    func fetch(
-        for transfer: DownloadTransfer,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState
-    ) async throws -> FinishedFile? {
-        try await transfer.fetch(in: self, &session, &attempts)
+    func fetch(for transfer: inout DownloadTransfer) async throws -> DownloadTransfer.Step {
+        try await transfer.fetch(in: self)
     }
 }
 
 extension DownloadTransfer {
-    /// Makes the system fetch the file, then verifies and renames it; returns `nil` if the file must be requested
-    /// again.
-    fileprivate func fetch(
-        in background: BackgroundTransfers,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState
-    ) async throws -> FinishedFile? {
-        let requested = record.requested { RedirectChain($0, at: attempts.sources.current, environment.configuration) }
+    /// Makes the system fetch the file, then verifies and renames it.
+    fileprivate mutating func fetch(in background: BackgroundTransfers) async throws -> Step {
+        let requested = record.requested { RedirectChain($0, at: state.sources.current, environment.configuration) }
             .request(with: [], environment.configuration)
         try BackgroundLimits.check(requested.fields)
-        if attempts.count == 0, record.backgroundNote == nil {
+        if state.count == 0, record.backgroundNote == nil {
             for limitation in BackgroundLimits.limitations(request, environment.configuration) {
                 publish(.notice(.unsupportedInBackground(limitation)))
             }
@@ -32,47 +23,40 @@ extension DownloadTransfer {
             until: stop
         )
         switch outcome {
-        case .file(let file):
-            return try await finish(file, &session, &attempts)
-        case .again:
-            return try requestAgain(&attempts)
+        case .file(let file): return try await finish(file)
+        case .again: return try requestAgain()
         case .failed(let error): throw error
         case .stopped: throw CancellationError()
         }
     }
 
-    /// Verifies and renames the delivered file, which has replaced any partial file; returns `nil` if the file must be
-    /// requested again.
-    private func finish(
-        _ file: DeliveredFile,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState
-    ) async throws -> FinishedFile? {
-        if !session.held.isEmpty {
-            publish(.restarted(reason: BackgroundRestart.otherBytesHeld.sentence, bytesWasted: session.held.count))
+    /// Verifies and renames the delivered file, which has replaced any partial file.
+    private mutating func finish(_ file: DeliveredFile) async throws -> Step {
+        if !partial.held.isEmpty {
+            publish(.restarted(reason: .otherBytesHeld, bytesWasted: partial.held.count))
         }
-        session.close()
-        session = PartialDownload(record, environment)
-        _ = try session.open()
-        guard session.heldBytes == file.body.totalBytes else {
-            publish(.restarted(reason: BackgroundRestart.filePurged.sentence, bytesWasted: session.held.count))
-            return try requestAgain(&attempts)
+        partial.close()
+        partial = PartialDownload(record, environment)
+        _ = try partial.open()
+        guard partial.heldBytes == file.body.totalBytes else {
+            publish(.restarted(reason: .filePurged, bytesWasted: partial.held.count))
+            return try requestAgain()
         }
-        attempts.meter.correct(to: session.heldBytes)
-        attempts.meter.totalBytes = file.body.totalBytes
-        attempts.fetched(Int(clamping: session.heldBytes))
+        correctMeter()
+        state.meter.totalBytes = file.body.totalBytes
+        state.fetched(Int(clamping: partial.heldBytes))
         let response = URL(filePath: file.path, directoryHint: .notDirectory)
         publish(.responded(status: file.head.status, totalBytes: file.body.totalBytes, file: response))
-        try expect(file.head, &session, &attempts, file.path)
-        return try await complete(&session, &attempts, file.path, file.body.framing)
+        try expect(file.head, for: file.path)
+        return try await complete(file.path, file.body.framing)
     }
 
-    /// Always returns `nil`, so that the file is requested again; throws `connectionLost` after too many requests.
-    private func requestAgain(_ attempts: inout TransferState) throws(DownloadError) -> FinishedFile? {
-        guard attempts.mayRequestAgain() else {
+    /// Makes the system fetch the file again; throws `connectionLost` after too many requests.
+    private mutating func requestAgain() throws(DownloadError) -> Step {
+        guard state.mayRequestAgain() else {
             throw DownloadError(.connectionLost, "The system has stopped the download repeatedly.")
         }
-        return nil
+        return .again
     }
 }
 

@@ -42,7 +42,7 @@ struct BodyEvaluation {
         }
         var representation = rangeRequest.known ?? part
         representation.totalBytes = totalBytes
-        let overlap = proof == .later(.overlap) ? rangeRequest.overlap : 0
+        let overlap = proof == .overlap ? rangeRequest.overlap : 0
         let offset = requested.start + overlap
         let end = min(range.upperBound, requested.end ?? .max)
         // Compared bytes are useful only together with new ones, or at the end of the file.

@@ -1,20 +1,12 @@
 extension RangeRequest {
-    /// The reason why the bytes of a response may be combined with those already received.
-    enum Proof: Sendable, Hashable {
-        /// No bytes have been received, so there is no other version to mix with.
-        case nothingHeld
-        case entityTag
-        case lastModified
-        /// No validator matches, but a checksum or an overlap will show later whether the bytes are of one version.
-        case later(DeferredVerification)
-    }
-
     /// Returns the reason why a part may be combined with the received bytes (RFC 9110, section 15.3.7.3); throws if it
     /// may be of another version.
-    func prove(_ part: RepresentationMetadata) throws(RestartReason) -> Proof {
+    ///
+    /// Returns `nil` if no bytes were received, so that there is no other version.
+    func prove(_ part: RepresentationMetadata) throws(RestartReason) -> ResumeProof? {
         guard let known else {
             guard heldBytes == 0 else { throw .noValidator }
-            return .nothingHeld
+            return nil
         }
         try compareShape(of: part, with: known)
         do {
@@ -23,7 +15,7 @@ extension RangeRequest {
             return .lastModified
         } catch {
             guard let deferredVerification, isVerifiable(by: deferredVerification, part, known) else { throw error }
-            return .later(deferredVerification)
+            return deferredVerification.proof
         }
     }
 
@@ -38,7 +30,7 @@ extension RangeRequest {
     func compareValidators(
         of new: RepresentationMetadata,
         with known: RepresentationMetadata
-    ) throws(RestartReason) -> Proof {
+    ) throws(RestartReason) -> ResumeProof {
         switch EntityValidator(of: known) {
         case .strong(let tag):
             guard let text = new.entityTag else { throw .validatorMissing }

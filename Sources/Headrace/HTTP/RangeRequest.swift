@@ -6,6 +6,13 @@ struct RangeRequest: Sendable, Hashable {
         case checksum
         /// By an overlap: the range begins with bytes already received, which the transfer compares with the new ones.
         case overlap
+
+        var proof: ResumeProof {
+            switch self {
+            case .checksum: .checksum
+            case .overlap: .overlap
+            }
+        }
     }
 
     /// The requested range; `nil` for the whole file.

@@ -83,7 +83,7 @@ extension ResponseVerdict {
         do throws(RestartReason) {
             let proof = try rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: total))
             // A 416 has no bytes of the file to compare with the received ones.
-            return proof == .later(.overlap) ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
+            return proof == .overlap ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
         } catch .validatorMissing where rangeRequest.isForOneTag {
             // With `If-Range`, a 416 implies the same version (RFC 9110, section 13.2.2), but few contain a validator.
             return .complete(totalBytes: total)

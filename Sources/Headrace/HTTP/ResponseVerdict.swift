@@ -38,7 +38,8 @@ struct BodyPlacement: Sendable, Hashable {
     var framing: BodyFraming
     /// The metadata to record: if the body continues received bytes, that of their version, else that of the response.
     var representation: RepresentationMetadata
-    var proof: RangeRequest.Proof
+    /// The reason why the bytes belong to the version of the received ones; `nil` if no bytes were received before.
+    var proof: ResumeProof?
 }
 
 extension BodyPlacement {
@@ -50,7 +51,7 @@ extension BodyPlacement {
             totalBytes: length,
             framing: framing,
             representation: representation,
-            proof: .nothingHeld
+            proof: nil
         )
     }
 

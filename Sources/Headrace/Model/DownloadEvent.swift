@@ -14,11 +14,11 @@ public enum DownloadEvent: Sendable, Equatable {
     case responded(status: Int, totalBytes: Int64?, file: URL)
     /// The download resumes at `from`, the offset of the first missing byte.
     ///
-    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` is a sentence that states why they are of the
-    /// same version as the missing bytes.
-    case resumed(from: Int64, bytesKept: Int64, proof: String)
+    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` states why they are of the same version as the
+    /// missing bytes.
+    case resumed(from: Int64, bytesKept: Int64, proof: ResumeProof)
     /// The received bytes cannot be used: the download restarts from zero and discards `bytesWasted` bytes.
-    case restarted(reason: String, bytesWasted: Int64)
+    case restarted(reason: RestartReason, bytesWasted: Int64)
     /// There is no network that the request allows; the download resumes as soon as there is one.
     case waitingForNetwork(NetworkBlocker)
     /// The network was lost or changed: the connections are closed, and the received bytes are retained.
@@ -32,9 +32,9 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
     /// A connection was closed early, and other connections download the rest of its range; `bytesWasted` of its bytes
     /// were discarded.
-    case connectionClosed(reason: String, bytesWasted: Int64)
+    case connectionClosed(reason: ConnectionEndReason, bytesWasted: Int64)
     /// The download no longer opens several connections at once; `bytesWasted` bytes must be downloaded again.
-    case fellBackToOneConnection(reason: String, bytesWasted: Int64)
+    case fellBackToOneConnection(reason: ConnectionEndReason, bytesWasted: Int64)
     /// A source of the file failed, is too slow or requires a delay, and `next` is used instead; the error contains the
     /// URL of the source that is no longer used.
     ///

@@ -19,33 +19,9 @@ struct ResumeData: Sendable, Hashable {
     let time: Int64
 
     /// Returns the reason why the data cannot be used at the given time; `nil` if it may be used.
-    func problem(at now: Int64) -> BackgroundRestart? {
+    func problem(at now: Int64) -> RestartReason? {
         guard !bytes.isEmpty, bytes.count <= Self.maxBytes else { return .resumeDataInvalid }
         // If the clock was set back, the age is unknown and may be negative; the data is then used.
         return now.subtractingReportingOverflow(time).partialValue > Self.maxAge ? .resumeDataTooOld : nil
-    }
-}
-
-/// The reason why a background download starts over.
-enum BackgroundRestart: Sendable, Hashable {
-    case noResumeData
-    case resumeDataInvalid
-    case resumeDataTooOld
-    case resumeDataRefused
-    case taskLost
-    case filePurged
-    case otherBytesHeld
-
-    /// The reason as a sentence for the user.
-    var sentence: String {
-        switch self {
-        case .noResumeData: "The system stopped the download and returned no data to resume it."
-        case .resumeDataInvalid: "The system's resume data is damaged."
-        case .resumeDataTooOld: "The system's resume data is more than a week old."
-        case .resumeDataRefused: "The system rejected its resume data, perhaps because it deleted the bytes."
-        case .taskLost: "The system no longer has the download, and returned no data to resume it."
-        case .filePurged: "The system removed the file before it could be moved into place."
-        case .otherBytesHeld: "A background session cannot resume from bytes that it did not download itself."
-        }
     }
 }

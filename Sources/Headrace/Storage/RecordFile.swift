@@ -10,7 +10,7 @@ struct RecordFile: Sendable {
         case none
         case record(ControlRecord)
         /// The record cannot be trusted, for the given reason.
-        case unusable(String)
+        case unusable(RestartReason)
     }
 
     let path: String
@@ -29,7 +29,7 @@ struct RecordFile: Sendable {
         let bytes: [UInt8]
         do throws(SystemError) {
             guard let status = try shared.calls.status(path) else { return .none }
-            guard status.kind == .regular else { return .unusable("The resume record is not a regular file.") }
+            guard status.kind == .regular else { return .unusable(.recordNotAFile) }
             guard try !shared.calls.belongsToAnotherUser(status, at: path) else { return .none }
             bytes = try shared.calls.read(path, ControlRecord.maxBytes + 1)
         } catch {
@@ -46,7 +46,7 @@ struct RecordFile: Sendable {
                     "\(path) was written by a later release (record version \(version)). Continue with that release, or remove the file."
                 )
             case .damaged, .notARecord:
-                return .unusable("The resume record is damaged.")
+                return .unusable(.recordDamaged)
             }
         }
     }

@@ -20,13 +20,8 @@ protocol BackgroundFetcher: Sendable {
     func ended(_ id: DownloadID)
     /// Calls `body` while no delivered file is being moved to a partial file, and returns the result of `body`.
     func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value
-    /// Makes the system fetch the file of a transfer, then verifies and renames the file; returns `nil` if the file
-    /// must be requested again.
-    func fetch(
-        for transfer: DownloadTransfer,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState
-    ) async throws -> FinishedFile?
+    /// Makes the system fetch the file of a transfer, then verifies and renames the file.
+    func fetch(for transfer: inout DownloadTransfer) async throws -> DownloadTransfer.Step
 }
 
 /// A report of the background session to the manager.

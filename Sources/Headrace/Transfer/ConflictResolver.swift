@@ -8,14 +8,17 @@ struct ConflictResolver: Sendable {
     private let policy: DownloadRequest.ConflictPolicy
     private let environment: TransferEnvironment
 
-    /// Checks that the directory accepts files, and creates it if it is missing; the file calls may block.
-    ///
-    /// A missing directory is not created if bytes were received before, since it may be on an unmounted disk.
-    init(_ record: DownloadRecord, _ environment: TransferEnvironment) throws(DownloadError) {
+    init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
         names = record.names
         plannedPath = names.plannedPath
         policy = record.requested { $0.replacement }
         self.environment = environment
+    }
+
+    /// Checks that the directory accepts files, and creates it if it is missing; the file calls may block.
+    ///
+    /// A missing directory is not created if bytes were received before, since it may be on an unmounted disk.
+    func prepareDirectory(for record: DownloadRecord) throws(DownloadError) {
         do throws(SystemError) {
             do throws(SystemError) {
                 try environment.files.checkDirectory(names.directory)

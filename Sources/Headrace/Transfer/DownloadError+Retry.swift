@@ -21,13 +21,13 @@ extension DownloadError {
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self
-        error.message = "\(RestartReason.unverifiedEnd.sentence) The request to verify the end failed: \(message)"
+        error.message = "\(RestartReason.unverifiedEnd) The request to verify the end failed: \(message)"
         return error
     }
 
     static let unverifiedEnd = DownloadError(
         .protocolViolation,
-        "\(RestartReason.unverifiedEnd.sentence) The server neither sends ranges nor marks the end over HTTP/1.1, so the "
+        "\(RestartReason.unverifiedEnd) The server neither sends ranges nor marks the end over HTTP/1.1, so the "
             + "received bytes could not be verified. They are kept. Specify the size or a checksum of the file."
     )
 }
@@ -46,19 +46,5 @@ extension ResponseRejection {
         if self == .status(401) { error.remedy = .login }
         error.isRetryable = isTransient
         return error
-    }
-}
-
-extension RangeRequest.Proof {
-    /// The reason why the received bytes can be resumed, as one sentence for the user.
-    var sentence: String {
-        switch self {
-        case .nothingHeld: "No bytes had been received."
-        case .entityTag: "The entity tag is the same."
-        case .lastModified: "The date is the same and old enough."
-        case .later(.checksum): "The checksum verifies the file at the end."
-        case .later(.overlap):
-            "The server sent no validator, but the last received bytes were downloaded again and match."
-        }
     }
 }

@@ -1,26 +1,25 @@
 import HeadracePlatform
 
-/// Runs one download: sends requests, follows redirects, resumes, verifies the file and gives it its final name.
+/// One run of a download: sends requests, resumes, verifies the file and gives it its final name.
 ///
-/// Runs on the blocking executor, since its file calls may block.
-final class DownloadTransfer: Sendable {
-    /// Thrown if the transfer was requested to stop.
-    struct Stopped: Error {
-        /// Whether a partial file, or a resume record without one, remains on the disk.
-        var keptBytes: Bool
-    }
-
-    /// Thrown to release the transfer's slot and resume the transfer later.
-    struct Retry: Error {
-        var attempts: TransferState
-        var time: Duration
+/// A value that owns the partial file, the state over all attempts and the destination, so that each step is a method
+/// that needs no further parameters. Runs on the blocking executor, since its file calls may block.
+struct DownloadTransfer: Sendable {
+    /// The result of one step.
+    enum Step: Sendable {
+        case finished(FinishedFile)
+        /// The next request must be sent at once.
+        case again
+        /// The next request must be sent at this time, and the slot is released until then.
+        case retry(at: Duration)
     }
 
     let record: DownloadRecord
     let stop: StopSignal
     let environment: TransferEnvironment
-    /// The state of earlier attempts, which this run continues with.
-    let attempts: TransferState
+    let destination: ConflictResolver
+    var partial: PartialDownload
+    var state: TransferState
 
     init(
         _ record: DownloadRecord,
@@ -31,313 +30,283 @@ final class DownloadTransfer: Sendable {
         self.record = record
         self.stop = stop
         self.environment = environment
+        destination = ConflictResolver(record, environment)
+        partial = PartialDownload(record, environment)
         let now = environment.clock.now()
-        var attempts = earlier ?? record.requested { TransferState($0, environment, at: now) }
-        attempts.endWait(at: now)
-        self.attempts = attempts
+        state =
+            earlier
+            ?? record.requested { TransferState($0, environment.configuration, at: now) }
+        state.endWait(at: now)
     }
 
     var request: DownloadRequest { record.request }
     /// The request's expected size in bytes; another request for the same file may set it at any time.
     var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
+    var existingFiles: ExistingFiles { ExistingFiles(record, environment) }
 
-    /// Downloads the file and returns it; throws ``Stopped``, ``Retry`` or a ``DownloadError``.
-    func run() async throws -> FinishedFile {
+    /// Downloads the file until it has its final name, or the run ends without it.
+    mutating func run() async -> TransferOutcome {
         record.unseal()
-        if record.lacksSecrets, let kept = record.withoutSecrets {
-            throw DownloadError.credentialsMissing(kept.withheldNames)
+        let final: String?
+        do throws(DownloadError) {
+            if record.lacksSecrets, let kept = record.withoutSecrets { throw .credentialsMissing(kept.withheldNames) }
+            try destination.prepareDirectory(for: record)
+            if let path = destination.names.knownPath, try destination.isSatisfied(by: path) {
+                partial.removeLeftovers()
+                return .finished(existingFiles.skip(path))
+            }
+            final = try openPartial()
+        } catch {
+            partial.close()
+            return failed(error)
         }
-        let plan = try ConflictResolver(record, environment)
-        var session = PartialDownload(record, environment)
-        if let path = plan.names.knownPath, try plan.isSatisfied(by: path) {
-            session.removeLeftovers()
-            return skipped(path)
+        defer { partial.close() }
+        do {
+            switch try await download(orConfirm: final) {
+            case .finished(let file): return .finished(file)
+            case .retry(let time): return interrupted(retryAt: time) ?? retry(at: time)
+            case .again: return interrupted(retryAt: nil) ?? retry(at: environment.clock.now())
+            }
+        } catch {
+            if let outcome = interrupted(retryAt: nil, isCancelled: error is CancellationError) { return outcome }
+            guard let error = error as? DownloadError else {
+                return .failed(DownloadError(.connectionLost, "The transfer failed: \(error).", cause: error))
+            }
+            return failed(error)
         }
-        defer { session.close() }
-        var attempts = self.attempts
-        record.requested { attempts.verification.takeOver($0) }
-        var named: String?
-        switch try open(&session) {
-        case .nothing: break
+    }
+
+    /// Opens the partial file of an earlier run, and adopts its state; returns the path of the file if it is already
+    /// complete.
+    private mutating func openPartial() throws(DownloadError) -> String? {
+        record.requested { state.verification.takeOver($0) }
+        let recovered: PartialDownload.RecoveredState
+        if let background = environment.background {
+            recovered = try background.betweenFiles { () throws(DownloadError) in try partial.open() }
+        } else {
+            recovered = try partial.open()
+        }
+        state.opened(partial.representation)
+        correctMeter()
+        switch recovered {
         case .bytes(let lost) where lost > 0: publish(.notice(.bytesLost(lost)))
-        case .bytes: break
-        case .complete(let path): named = path
+        case .nothing, .bytes: break
+        case .complete(let path): return path
         case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
         }
-        attempts.verification.resume(with: session.representation?.checksum.flatMap { Checksum($0) })
-        if session.representation?.isUnverified == true { attempts.resume.accepted(.later(.checksum)) }
-        if session.representation?.isFromMirror == true, attempts.sources.isFirst { attempts.resume.sourceChanged() }
-        attempts.meter.correct(to: session.held.count)
-        do {
-            if let named, let file = try await result(named, session, &attempts) { return file }
-            let path = plan.plannedPath
-            if session.held.isEmpty {
-                if let proven = try await verifiedFile(named: path, &attempts) { return unchanged(proven, session) }
-                if try await takeOver(path, &session, &attempts) { return unchanged(path, session) }
-            }
-            attempts.meter.correct(to: session.held.count)
-            return try await attempt(&session, &attempts, plan)
-        } catch {
-            record.unseal()
-            attempts.meter.correct(to: session.held.count)
-            publish(attempts.meter.progress(at: environment.clock.now()))
-            let reason = stop.reason
-            // The bytes of a cancelled download are deleted once the saved queue no longer contains it.
-            if session.held.isEmpty {
-                session.remove()
-            } else if reason != .cancelled {
-                session.keep(leaving: reason != .networkChanged && !(error is Retry))
-                // Published now, because the next run finds nothing left to report.
-                if session.held.isEmpty { publish(.notice(.notSynced(session.syncFailure))) }
-            }
-            let keepsBytes = !session.held.isEmpty
-            guard reason != nil || error is CancellationError else { throw error }
-            if reason == .networkChanged {
-                publish(.networkChanged)
-                throw Retry(attempts: attempts, time: environment.clock.now())
-            }
-            throw Stopped(keptBytes: keepsBytes || session.hasStaleRecord)
+        return nil
+    }
+
+    /// Saves the received bytes after an unfinished run; returns the outcome if the run was stopped, else `nil`.
+    private mutating func interrupted(retryAt time: Duration?, isCancelled: Bool = false) -> TransferOutcome? {
+        record.unseal()
+        correctMeter()
+        publish(state.meter.progress(at: environment.clock.now()))
+        let reason = stop.reason
+        // The bytes of a cancelled download are deleted once the saved queue no longer contains it.
+        if partial.held.isEmpty {
+            partial.remove()
+        } else if reason != .cancelled {
+            partial.keep(leaving: reason != .networkChanged && time == nil)
+            // Published now, because the next run finds nothing left to report.
+            if partial.held.isEmpty { publish(.notice(.notSynced(partial.syncFailure))) }
+        }
+        guard reason != nil || isCancelled else { return nil }
+        switch reason {
+        case .networkChanged:
+            publish(.networkChanged)
+            return retry(at: environment.clock.now())
+        case .timedOut(let limit): return .failed(timedOut(after: limit))
+        default: return .stopped(keptBytes: !partial.held.isEmpty || partial.hasStaleRecord)
         }
     }
 
-    private func open(_ session: inout PartialDownload) throws(DownloadError) -> PartialDownload.RecoveredState {
-        guard let background = environment.background else { return try session.open() }
-        return try background.betweenFiles { () throws(DownloadError) in try session.open() }
+    private func failed(_ error: DownloadError) -> TransferOutcome {
+        guard lacksDescriptors(after: error) else { return .failed(error) }
+        publish(.notice(.waitingForDescriptors(error)))
+        return retry(at: environment.clock.now())
     }
 
-    /// Sends requests until the file is complete or an attempt fails.
-    private func attempt(
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState,
-        _ plan: ConflictResolver
-    ) async throws -> FinishedFile {
+    /// Returns a retry at this time, or at the time limit if that is earlier, so that the next run can report the
+    /// timeout.
+    private func retry(at time: Duration) -> TransferOutcome {
+        var state = state
+        let limit = environment.configuration.timeLimit.map { state.start + $0 }
+        let time = min(time, limit ?? time)
+        state.wait(until: time)
+        return .retry(state, at: time)
+    }
+
+    func timedOut(after limit: Duration, hostWait: Duration? = nil) -> DownloadError {
+        .timedOut(request.url, after: limit, hostWait: hostWait, isResumable: record.isResumable != false)
+    }
+
+    /// Whether the error is a lack of file descriptors, and other transfers will release theirs.
+    private func lacksDescriptors(after error: DownloadError) -> Bool {
+        error.isOutOfDescriptors && environment.descriptors.ranOut()
+    }
+
+    // MARK: Attempts
+
+    /// Sends requests until the file is complete or the run must pause.
+    private mutating func download(orConfirm final: String?) async throws -> Step {
+        if let final, let file = try await confirmed(final) { return .finished(file) }
+        let path = destination.plannedPath
+        if partial.held.isEmpty {
+            if let file = try await existingFiles.verified(named: path, &state) { return unchanged(file) }
+            if try await copyPieces(of: path) { return unchanged(path) }
+            correctMeter()
+        }
         while true {
-            try waitForHost(&attempts)
-            try waitForPace(&attempts)
-            try await renewExpiredLink(&attempts)
-            let held = session.held.count
+            if let time = waitForHost() ?? waitForPace() { return .retry(at: time) }
+            try await renewExpiredLink()
+            let held = partial.held.count
+            let step: Step
             do {
-                if let file = try await exchange(&session, &attempts, plan) { return file }
-                attempts.progressed(from: held, to: session.held.count)
+                step = try await exchange()
+                state.progressed(from: held, to: partial.held.count)
             } catch let error as DownloadError {
-                attempts.progressed(from: held, to: session.held.count)
+                state.progressed(from: held, to: partial.held.count)
                 guard stop.reason == nil else { throw error }
-                if let retry = retryAfterOthers(attempts, after: error) { throw retry }
-                // Not a failure of the source. Without a network, the scheduler makes the download wait.
-                if error.isNetworkFailure, environment.isNetworkUnsettled(for: request) {
-                    throw Retry(attempts: attempts, time: environment.clock.now() + .milliseconds(100))
-                }
-                if attempts.resume.verifiesEnd, error.mayDependOnHTTPVersion, attempts.resume.changeVersion() {
-                    continue
-                }
-                let error = attempts.resume.verifiesEnd ? error.atUnverifiedEnd : error
-                let source = attempts.sources.current
-                guard let error = try await renewLink(&attempts, after: error.about(source))?.about(source) else {
-                    continue
-                }
-                let holdsBytes = !session.held.isEmpty
-                guard let delay = try await delay(after: error, holdingBytes: holdsBytes, &attempts) else {
-                    let next = try attempts.leaveSource(after: error, holdingBytes: holdsBytes)
-                    publish(.sourceFailed(error, next: next.withoutCredentials))
-                    continue
-                }
-                attempts.unpacedFailure = error
-                throw retry(attempts, after: error, delay)
+                step = try await recover(from: error)
             }
+            guard case .again = step else { return step }
         }
     }
 
-    /// Sends one request, follows its redirects and handles the response; returns `nil` if another request must be sent
-    /// at once.
-    private func exchange(
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState,
-        _ plan: ConflictResolver
-    ) async throws -> FinishedFile? {
-        let (known, expectedSize) = (session.representation, expectedSize)
-        if let expectedSize { try sizeLimit.check(expectedSize) }
-        // Checked before each request, since a new source starts without the state of the previous one.
-        if let reason = restartReason(session, attempts) { attempts.resume.mustRestart(reason) }
-        if let total = known?.totalBytes, total > 0, total == session.heldBytes, attempts.resume.pendingRestart == nil {
-            try sizeLimit.check(total)
-            let path = session.finalPath ?? plan.plannedPath
-            return try await complete(&session, &attempts, path, nil)
+    /// Finishes with a file that was complete when an earlier process ended; returns `nil` if it is not the requested
+    /// file.
+    ///
+    /// Removes the resume record in both cases.
+    private mutating func confirmed(_ path: String) async throws -> FinishedFile? {
+        // Until then the resume record stays, so that another run can find the file.
+        let isResult = try await existingFiles.isRequested(path, &state)
+        if isResult, let status = try? environment.files.status(path) {
+            try await environment.willRename(record.id, path, FileStamp(status))
         }
-        if let background = environment.background { return try await background.fetch(for: self, &session, &attempts) }
-        var rangeRequest = attempts.resume.nextRequest(session.held, of: known, inParts: attempts.parts != .none)
-        rangeRequest.expectedSize = expectedSize
-        if session.held.isEmpty {
-            rangeRequest.condition = existingFile(attempts, named: plan.plannedPath)?.version.condition
-        }
-        let source = attempts.sources.current
-        let isAdvertised = attempts.sources.isAdvertised(source)
-        var chain = record.requested {
-            RedirectChain($0, at: source, isAdvertised: isAdvertised, environment.configuration)
-        }
-        while true {
-            var requested = chain.request(with: rangeRequest.fields, environment.configuration)
-            requested.avoidsHTTP2 = attempts.resume.avoidsHTTP2
-            requested.bufferBytes = environment.rates.bufferBytes(for: record)
-            let start = environment.clock.now()
-            let step = try await environment.transport.perform(requested) { head, body in
-                if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
-                    environment.hosts.responded(head.url)
-                }
-                if let target = try chain.policy.target(of: head, after: chain.count) {
-                    await body.drain(of: head)
-                    return Step.redirected(target, head)
-                }
-                let response = Response(head: head, chain: chain, latency: environment.clock.now() - start)
-                return .done(try await receive(response, &body, rangeRequest, &session, &attempts, plan))
-            }
-            switch step {
-            case .done(let file): return file
-            case .redirected(let target, let head):
-                publish(
-                    .redirected(
-                        status: head.status,
-                        from: head.url.withoutCredentials,
-                        to: target.withoutCredentials
-                    )
-                )
-                chain.follow(target)
-                if let delay = RetryAfter(of: head)?.delay {
-                    let wait = min(delay, RetryAfter.redirectMaximum)
-                    try await environment.clock.sleep(environment.clock.now() + wait)
-                }
-            }
-        }
+        partial.recordFile.remove()
+        return isResult ? existingFiles.skip(path) : nil
     }
 
-    /// A response head and how it was obtained.
-    struct Response: Sendable {
-        let head: ResponseHead
-        /// The redirects from the requested URL to the one that responded.
-        let chain: RedirectChain
-        /// The time from sending the request to receiving the head.
-        let latency: Duration
-    }
-
-    private enum Step: Sendable {
-        case done(FinishedFile?)
-        case redirected(URL, ResponseHead)
-    }
-
-    /// Evaluates a response and handles its body; returns `nil` if another request must be sent at once.
-    private func receive(
-        _ response: Response,
-        _ body: inout ResponseBody,
-        _ rangeRequest: RangeRequest,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState,
-        _ plan: ConflictResolver
-    ) async throws -> FinishedFile? {
-        let head = response.head
-        let named = attempts.originPath.flatMap { attempts.sources.isOrigin ? nil : $0 } ?? plan.path(for: head)
-        let verdict = ResponseVerdict.evaluate(head, for: rangeRequest)
-        if rangeRequest.verifiesEnd, try !canVerifyEnd(verdict, &attempts) { return nil }
-        switch verdict {
-        case .accept(let accepted):
-            // Resumed bytes keep the name from their first response.
-            let path = accepted.proof == .nothingHeld ? named : session.finalPath ?? named
-            if try plan.isSatisfied(by: path) { return skipped(path, session) }
-            // The planned path was checked before the request, and there was no file.
-            let wasChecked = path == plan.plannedPath && rangeRequest.condition == nil && attempts.resume.sendsCondition
-            if session.held.isEmpty, !wasChecked, let kept = existingFile(of: accepted, head, at: path, attempts) {
-                await body.drain(of: head)
-                return unchanged(kept.path, session)
-            }
-            // Any other path has not been checked yet.
-            if session.held.isEmpty, path != plan.plannedPath, let size = accepted.totalBytes,
-                let proven = try await verifiedFile(named: path, &attempts, size: size)
-            {
-                await body.drain(of: head)
-                return unchanged(proven, session)
-            }
-            try claim(path, session)
-            try sizeLimit.check(accepted.minFileSize)
-            attempts.resume.accepted(accepted.proof)
-            session.requester = requester(head, attempts)
-            if accepted.offset < session.heldBytes || accepted.proof == .nothingHeld && !session.held.isEmpty {
-                try restart(&session, &attempts, attempts.resume.pendingRestart ?? .rangeIgnored)
-            } else if accepted.offset > 0, accepted.overlapBytes == 0 {
-                reportResumed(accepted, session)
-            }
-            do {
-                return try await fetch(response, &body, accepted, &session, &attempts, path)
-            } catch let reason as RestartReason {
-                try requestAgain(&attempts, reason)
-                return nil
-            }
-        case .restartFromThisBody(let reason, let accepted):
-            if try plan.isSatisfied(by: named) { return skipped(named, session) }
-            try claim(named, session)
-            try sizeLimit.check(accepted.minFileSize)
-            try restart(&session, &attempts, reason)
-            session.requester = requester(head, attempts)
-            return try await fetch(response, &body, accepted, &session, &attempts, named)
-        case .restart(let reason):
-            try requestAgain(&attempts, reason)
-            return nil
-        case .retryWithoutIfRange:
-            publish(.notice(.omitsIfRange))
-            attempts.resume.stopSendingIfRange()
-            return nil
-        case .unchanged:
-            await body.drain(of: head)
-            return unchanged(since: rangeRequest.condition, head, named: plan.plannedPath, session, &attempts)
-        case .retryWithoutPrecondition:
-            publish(.notice(.omitsPrecondition))
-            attempts.resume.stopSendingCondition()
-            return nil
-        case .complete:
-            return try await complete(&session, &attempts, session.finalPath ?? named, nil)
-        case .retry(let refusal, let delay):
-            var error = refusal.error(retryAfter: delay, isTransient: true)
-            if head.isHostRefusal {
-                let now = environment.clock.now()
-                error.exceedsHostLimit = environment.hosts.refused(record.id, head.url, retryAfter: delay, at: now)
-            }
-            await body.drain(of: head)
-            throw error
-        case .fail(let refusal):
-            // A part with the entity tag of the received version gives its size, which is stored for later requests.
-            if case .wrongSize(let size, _) = refusal, head.status != 200,
-                (try? rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: size))) == .entityTag
-            {
-                session.representation?.totalBytes = size
-            }
-            await body.drain(of: head)
-            throw refusal.error()
-        }
-    }
-
-    /// Records that the received bytes are unusable, and keeps them until the transfer accepts a replacement; throws if
-    /// that happened too often.
-    private func requestAgain(_ attempts: inout TransferState, _ reason: RestartReason) throws(DownloadError) {
-        attempts.resume.mustRestart(reason)
-        // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.
-        guard reason.isUnverifiable || attempts.mayRequestAgain() else { throw unusable(reason) }
-    }
-
-    /// Discards the received bytes, because the body of the present response replaces them.
-    private func restart(
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState,
-        _ reason: RestartReason
-    ) throws(DownloadError) {
-        guard attempts.restarted(for: reason) else { throw unusable(reason) }
-        publish(.restarted(reason: reason.sentence, bytesWasted: session.held.count))
-        try session.discard()
-        attempts.meter.correct(to: 0)
-    }
-
-    private func unusable(_ reason: RestartReason) -> DownloadError {
-        DownloadError(
-            .resourceChanged,
-            "The download was restarted too often. The last reason: \(reason.sentence)"
+    /// Acts on a failed attempt, as ``TransferState`` decides; throws if the download must fail.
+    private mutating func recover(from error: DownloadError) async throws -> Step {
+        let facts = TransferState.FailureFacts(
+            holdsBytes: !partial.held.isEmpty,
+            lacksDescriptors: lacksDescriptors(after: error),
+            isNetworkUnsettled: error.isNetworkFailure && environment.isNetworkUnsettled(for: request),
+            hasLinkProvider: record.requested { $0.linkProvider != nil },
+            hasHostResponded: environment.hosts.hasResponded(state.sources.current)
         )
+        var reaction = state.failed(error, facts)
+        while true {
+            switch reaction {
+            case .again: return .again
+            case .pause(let notice, let delay):
+                if let notice { publish(.notice(notice)) }
+                return .retry(at: environment.clock.now() + delay)
+            case .requestLink(let error):
+                let link = try await requestLink()
+                reaction = state.renewed(link, after: error, facts)
+                if case .success(let link)? = link {
+                    publish(.sourceFailed(error, next: link.url.withoutCredentials))
+                }
+            case .decide(let error):
+                let decide = environment.configuration.retryPolicy.decide
+                let decision = await decide?(error, state.count + 1) ?? .standard
+                if case .retry = decision, stop.reason != nil { throw error }
+                var random = SystemRandomNumberGenerator()
+                reaction = state.decided(decision, after: error, facts, using: &random)
+            case .changeSource(let error, let next):
+                publish(.sourceFailed(error, next: next.withoutCredentials))
+                return .again
+            case .retry(let error, let delay): return retry(after: error, delay)
+            case .fail(let error): throw error
+            }
+        }
+    }
+
+    private mutating func retry(after error: DownloadError, _ delay: Duration) -> Step {
+        publish(.retrying(error, attempt: state.count, after: delay))
+        state.lastFailure = error
+        return .retry(at: environment.clock.now() + delay)
+    }
+
+    /// Switches to another source while the current source's host requires a delay; if there is no other source,
+    /// returns the end of the delay.
+    private mutating func waitForHost() -> Duration? {
+        while let time = environment.hosts.notBefore(state.sources.current), !state.isHastened {
+            let now = environment.clock.now()
+            guard time > now else { return nil }
+            let source = state.sources.current
+            let notice = DownloadEvent.Notice.waitingForHost(time - now)
+            guard let next = state.postponeSource() else {
+                publish(.notice(notice))
+                return time
+            }
+            publish(.sourceFailed(DownloadError(.httpStatus, "\(notice)").about(source), next: next.withoutCredentials))
+        }
+        return nil
+    }
+
+    /// Applies the source host's limit on retries if the next request is a retry; returns the time until which it must
+    /// wait.
+    private mutating func waitForPace() -> Duration? {
+        guard let failure = state.unpacedFailure.take() else { return nil }
+        let now = environment.clock.now()
+        let begin = environment.hosts.beginRetry(state.sources.current, at: now)
+        guard begin > now, !state.isHastened, case .retry(let time) = retry(after: failure, begin - now) else {
+            return nil
+        }
+        return time
+    }
+
+    /// Requests a new link from the provider if the present link has expired.
+    ///
+    /// If the provider fails, the present link is used nevertheless, since the local clock may be wrong.
+    private mutating func renewExpiredLink() async throws {
+        guard let end = state.sources.expires, record.requested({ $0.linkProvider != nil }),
+            WallTime.duration(until: end) == .zero, state.mayRenewLink()
+        else { return }
+        switch try await requestLink() {
+        case .success(let link)?:
+            state.renewSource(link)
+            publish(.notice(.linkRenewed))
+        case .failure(let cause)?: publish(.notice(.linkNotRenewed(reason: cause.reason)))
+        case nil: return
+        }
+    }
+
+    /// Returns the provider's new link or its error; `nil` if the request has no provider.
+    private func requestLink() async throws(CancellationError) -> Result<DownloadRequest.Link, any Error>? {
+        guard let provider = record.requested({ $0.linkProvider }) else { return nil }
+        do {
+            let link = try await provider.link()
+            try DownloadRequest.validateURL(link.url)
+            return .success(link)
+        } catch {
+            guard stop.reason == nil, !Task.isCancelled else { throw CancellationError() }
+            return .failure(error)
+        }
+    }
+
+    // MARK: Reports
+
+    /// Finishes with the unchanged existing file, and removes the partial file of an earlier run.
+    func unchanged(_ path: String) -> Step {
+        partial.remove()
+        return .finished(existingFiles.present(path, as: DownloadEvent.unchanged))
+    }
+
+    /// Finishes with the existing file, and removes the partial file.
+    func skipped(_ path: String) -> Step {
+        partial.remove()
+        return .finished(existingFiles.skip(path))
+    }
+
+    /// Adjusts the progress to the bytes that are on the disk.
+    mutating func correctMeter() {
+        state.meter.correct(to: partial.held.count)
     }
 
     func publish(_ event: DownloadEvent) {

@@ -24,6 +24,56 @@ struct MismatchNames {
 
 /// Saves a complete partial file whose bytes are wrong.
 extension PartialDownload {
+    private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
+
+    /// Saves a wrong file under another name, or deletes it; returns the mismatch's error, extended by what was done.
+    mutating func save(_ mismatch: Mismatch, for finalPath: String) async throws -> DownloadError {
+        let isKept = record.requested { $0.mismatchPolicy == .keep }
+        guard isKept, mismatch.isWhole, heldBytes > 0 else {
+            try discard()
+            return mismatch.error.followed(by: "It was deleted. \(Self.advice)")
+        }
+        let same = try await savedFile(mismatch, finalPath)
+        do throws(DownloadError) {
+            let saved: String
+            if let same {
+                try discard()
+                saved = same
+            } else {
+                saved = try setAside(for: finalPath) { [environment, record] in
+                    environment.claims.claim($0, for: record)
+                }
+            }
+            var error = mismatch.error.followed(
+                by: "It was saved as \(saved). Compare the checksum with its publisher's: if that is the actual one, "
+                    + "rename the file; otherwise delete it, and download the file from another source."
+            )
+            error.savedFile = URL(filePath: saved, directoryHint: .notDirectory)
+            return error
+        } catch {
+            let reason = "It could not be saved under another name: \(error.message)"
+            return mismatch.error.followed(by: "\(reason) \(Self.advice)")
+        }
+    }
+
+    /// Returns the path of an identical wrong file that an earlier download saved; `nil` if there is none.
+    ///
+    /// Without this check, a command that is run repeatedly would save one more wrong file each time.
+    private func savedFile(_ mismatch: Mismatch, _ finalPath: String) async throws -> String? {
+        guard let checksum = mismatch.found else { return nil }
+        var names = MismatchNames(finalPath, names)
+        while let name = names.next(), let status = try? environment.files.status(name) {
+            guard status.kind == .regular, status.size == heldBytes else { continue }
+            let file = URL(filePath: name, directoryHint: .notDirectory)
+            do {
+                if try await Checksum.compute(checksum.algorithm, ofFileAt: file) == checksum { return name }
+            } catch is DownloadError {
+                // A file that cannot be read counts as different.
+            }
+        }
+        return nil
+    }
+
     /// Renames the partial file to a free name and removes the resume record.
     ///
     /// With `full` durability, syncs the file before the rename, and the directory before the record is removed.
@@ -35,7 +85,7 @@ extension PartialDownload {
     ///   - mayUse: Returns whether no other download uses a path.
     /// - Returns: The new path.
     /// - Throws: A file-system error; the partial file is kept.
-    mutating func setAside(for finalPath: String, mayUse: (String) -> Bool) throws(DownloadError) -> String {
+    private mutating func setAside(for finalPath: String, mayUse: (String) -> Bool) throws(DownloadError) -> String {
         let partial = try opened()
         var candidates = MismatchNames(finalPath, names)
         if readers.recordWriter.ended() { policy.recordWritten() }

@@ -14,16 +14,16 @@ extension PartialDownload {
         // The file size would include the gaps between received ranges.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         guard environment.configuration.resumesPartialDownloads else {
-            return try discardRecovered("Resuming the bytes of an earlier run is disabled.", bytes)
+            return try discardRecovered(.resumingDisabled, bytes)
         }
         switch contents {
         case .none:
-            return try discardRecovered("It is unknown which version of the file the received bytes belong to.", bytes)
+            return try discardRecovered(.recordMissing, bytes)
         case .unusable(let reason):
             return try discardRecovered(reason, bytes)
         case .record(let record):
             guard record.url == url.identity else {
-                return try discardRecovered("The received bytes are of another URL.", bytes)
+                return try discardRecovered(.recordOfOtherURL, bytes)
             }
             // The actual file size is checked below: a file that is too short may have lost other bytes too.
             let trusted = record.trusted(bootID: try bootID(), fileSize: .max, file: status.identity)
@@ -63,8 +63,7 @@ extension PartialDownload {
     ) throws(DownloadError) -> RecoveredState {
         let found = try partial.found(written, durable: durable, size: size)
         guard !found.isEmpty else {
-            let reason = "None of the received bytes are known to be on the disk."
-            return try discardRecovered(reason, count ?? written.count)
+            return try discardRecovered(.bytesNotOnDisk, count ?? written.count)
         }
         compose(of: .severalResponses)
         pieces?.forget(allBut: found)
@@ -127,14 +126,14 @@ extension PartialDownload {
         guard case .record(let record) = contents, record.state == .receiving,
             record.url == url.identity, !record.written.isEmpty, !isSetAside(record)
         else { return .nothing }
-        let reason =
-            "The partial file is gone: it was removed, perhaps by the system to free space, or linked under a second name, "
-            + "which is used now."
-        return .discarded(reason: reason, bytes: record.written.count)
+        return .discarded(.partialFileGone, bytes: record.written.count)
     }
 
-    private mutating func discardRecovered(_ reason: String, _ size: Int64) throws(DownloadError) -> RecoveredState {
+    private mutating func discardRecovered(
+        _ reason: RestartReason,
+        _ size: Int64
+    ) throws(DownloadError) -> RecoveredState {
         try discard()
-        return size == 0 ? .nothing : .discarded(reason: reason, bytes: size)
+        return size == 0 ? .nothing : .discarded(reason, bytes: size)
     }
 }

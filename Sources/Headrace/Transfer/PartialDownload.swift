@@ -14,7 +14,7 @@ struct PartialDownload {
         /// The file at this path is complete; only its resume record still has to be removed.
         case complete(String)
         /// Bytes that cannot be resumed for the given reason; they were deleted.
-        case discarded(reason: String, bytes: Int64)
+        case discarded(RestartReason, bytes: Int64)
     }
 
     /// How many responses and sources the bytes came from, and thus whether they may be of different versions.
@@ -250,6 +250,13 @@ struct PartialDownload {
             throw syncFailure
         }
         return actions
+    }
+
+    /// Handles the result of the last sync and performs the remaining checkpoint actions.
+    mutating func settle(_ side: Checkpointer) throws(DownloadError) {
+        var actions = side.takeActions()
+        if let success = side.takeSyncResult() { actions += try syncEnded(success: success) }
+        try complete(actions)
     }
 
     /// The error to throw after a failed sync.

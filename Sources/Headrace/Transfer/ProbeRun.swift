@@ -105,7 +105,7 @@ struct ProbeRun: Sendable {
             return body.totalBytes
         case .retry(let rejection, let delay): throw rejection.error(retryAfter: delay, isTransient: true)
         case .fail(let rejection): throw rejection.error()
-        case .restart(let reason): throw DownloadError(.protocolViolation, reason.sentence)
+        case .restart(let reason): throw DownloadError(.protocolViolation, reason.description)
         // A request without a range and without a condition has none of these responses.
         case .complete, .unchanged, .retryWithoutIfRange, .retryWithoutPrecondition:
             throw DownloadError(.protocolViolation, "The response does not match the request.")

@@ -114,9 +114,9 @@ struct ResumeStrategy: Sendable {
     }
 
     /// Records that a response continues the received bytes; `proof` is the reason why it may.
-    mutating func accepted(_ proof: RangeRequest.Proof) {
+    mutating func accepted(_ proof: ResumeProof?) {
         verifiesEnd = false
-        if case .later = proof { isUnverified = true }
+        if proof == .checksum || proof == .overlap { isUnverified = true }
         if isOtherSource { isUnverified = true }
     }
 

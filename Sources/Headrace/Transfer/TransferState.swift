@@ -60,6 +60,8 @@ struct TransferState: Sendable {
     /// The initial retry state, from which each new source starts.
     private let firstBackoff: RetryBackoff
     private let firstResume: ResumeStrategy
+    /// The maximum number of failures in a row of a host that has never responded; `nil` for no such limit.
+    let maxUnreachableFailures: Int?
     private var unusableResponses = 0
     /// Whether a complete file that failed verification was already downloaded again from the same source.
     private var hasRefetched = false
@@ -71,15 +73,23 @@ struct TransferState: Sendable {
     /// The number of new links requested since the last progress.
     private var renewals = 0
 
-    init(_ request: borrowing DownloadRequest, _ environment: TransferEnvironment, at start: Duration) {
+    init(_ request: borrowing DownloadRequest, _ configuration: DownloadConfiguration, at start: Duration) {
         self.start = start
         meter = ProgressMeter(start: start)
         firstResume = ResumeStrategy(request.resumePolicy, isVerifiedAtEnd: request.isVerifiedAtEnd)
-        verification = Verification(request, checksServer: environment.configuration.checksServerDigests)
+        verification = Verification(request, checksServer: configuration.checksServerDigests)
         resume = firstResume
         sources = SourceList(request)
-        firstBackoff = RetryBackoff(environment.configuration.retryPolicy)
+        firstBackoff = RetryBackoff(configuration.retryPolicy)
         backoff = firstBackoff
+        maxUnreachableFailures = configuration.retryPolicy.maxUnreachableFailures
+    }
+
+    /// Adopts the metadata of the bytes that an earlier run received; `nil` if there are no bytes.
+    mutating func opened(_ known: RepresentationMetadata?) {
+        verification.resume(with: known?.checksum.flatMap { Checksum($0) })
+        if known?.isUnverified == true { resume.accepted(.checksum) }
+        if known?.isFromMirror == true, sources.isFirst { resume.sourceChanged() }
     }
 
     /// The number of failures since the last progress.
@@ -99,9 +109,12 @@ struct TransferState: Sendable {
 
     /// Counts a failure; returns the delay before the next attempt with the same source, or `nil` to abandon the
     /// source.
-    mutating func failed(_ error: DownloadError, holdingBytes: Bool) -> Duration? {
+    mutating func failed(
+        _ error: DownloadError,
+        holdingBytes: Bool,
+        using random: inout some RandomNumberGenerator
+    ) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
-        var random = SystemRandomNumberGenerator()
         let isForgiven = error.exceedsHostLimit && !sources.hasNext || error.followsStall
         let isFirst = backoff.failures == 0
         let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)

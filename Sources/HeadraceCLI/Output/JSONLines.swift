@@ -42,13 +42,13 @@ enum JSONLines {
             return object(
                 "resumed",
                 item,
-                ["offset": .integer(offset), "bytesKept": .integer(kept), "proof": .string(proof)]
+                ["offset": .integer(offset), "bytesKept": .integer(kept), "proof": .string("\(proof)")]
             ).text
         case .waitingForNetwork(let blocker):
             return object("waitingForNetwork", item, ["reason": .string(blocker.rawValue)]).text
         case .networkChanged: return object("networkChanged", item).text
         case .restarted(let reason, let bytes):
-            return wasted("restarted", item, reason, bytes)
+            return wasted("restarted", item, "\(reason)", bytes)
         case .retrying(let error, let attempt, let delay):
             return object(
                 "retrying",
@@ -68,9 +68,9 @@ enum JSONLines {
                 ]
             ).text
         case .connectionClosed(let reason, let bytes):
-            return wasted("connectionClosed", item, reason, bytes)
+            return wasted("connectionClosed", item, "\(reason)", bytes)
         case .fellBackToOneConnection(let reason, let bytes):
-            return wasted("fellBackToOneConnection", item, reason, bytes)
+            return wasted("fellBackToOneConnection", item, "\(reason)", bytes)
         case .sourceFailed(let error, let next):
             return object(
                 "sourceFailed",

@@ -64,7 +64,7 @@ struct MessageFormatter: Sendable {
         case .resumed(let offset, let kept, let proof) where verbosity == .verbose:
             "\(item.name): resuming at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
         case .restarted(let reason, let bytes):
-            "\(item.name): starting over, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+            "\(item.name): starting over, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
         case .waitingForNetwork(let blocker): "\(item.name): waiting for \(blocker.remedy)"
         case .networkChanged where verbosity == .verbose: "\(item.name): reconnecting, because the network has changed"
         case .retrying(let error, let attempt, let delay):
@@ -73,9 +73,9 @@ struct MessageFormatter: Sendable {
             "\(item.name): connection \(count), to \(url.host() ?? ""), downloads "
                 + "\(Format.size(range.upperBound - range.lowerBound)) from offset \(Format.size(range.lowerBound))"
         case .connectionClosed(let reason, let bytes) where verbosity == .verbose:
-            "\(item.name): closed a connection, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+            "\(item.name): closed a connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
-            "\(item.name): using a single connection, discarding \(Format.size(bytes)): \(reason.withoutFullStop)"
+            "\(item.name): using a single connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
         case .sourceFailed(let error, let next):
             "\(item.name): continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
         case .verifying where verbosity == .verbose: "\(item.name): verifying the checksum"

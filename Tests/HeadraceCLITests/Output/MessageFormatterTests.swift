@@ -64,7 +64,7 @@ struct MessageFormatterTests {
     @Test
     func `a resumed download prints its offset, and the speed of the new bytes`() {
         var item = DisplayedDownload.connecting("a (1).bin")
-        item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: "The tag is the same."))
+        item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: .entityTag))
         let response = DownloadEvent.responded(status: 206, totalBytes: 3 << 20, file: Self.file)
         #expect(line(response, item: item) == "a (1).bin: resuming with 2.00 MiB of 3.00 MiB already downloaded")
         #expect(line(response, .quiet, item: item) == nil)

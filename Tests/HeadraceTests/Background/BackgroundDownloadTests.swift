@@ -156,7 +156,7 @@ struct BackgroundDownloadTests {
                 let download = try #require(await manager.downloads.first)
                 try await daemon.runs(2)
                 try daemon.finish(1, bytes, in: folder)
-                #expect(await Daemon.restarts(of: download) == [BackgroundRestart.taskLost.sentence])
+                #expect(await Daemon.restarts(of: download) == [.taskLost])
             }
         }
     }
@@ -171,7 +171,7 @@ struct BackgroundDownloadTests {
                 daemon.transfers?.finished(try daemon.task(0), file: folder.path + "/gone.tmp", head: head)
                 try await daemon.runs(2)
                 try daemon.finish(1, bytes, in: folder)
-                #expect(await Daemon.restarts(of: download) == [BackgroundRestart.filePurged.sentence])
+                #expect(await Daemon.restarts(of: download) == [.filePurged])
             }
         }
     }

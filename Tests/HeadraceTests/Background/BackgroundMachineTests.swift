@@ -157,12 +157,12 @@ struct BackgroundMachineTests {
             (ResumeData(bytes: [1], time: .min), .max, nil),
             (ResumeData(bytes: [1], time: 0), ResumeData.maxAge, nil),
             (ResumeData(bytes: [1], time: 9), 0, nil),
-        ] as [(ResumeData, Int64, BackgroundRestart?)]
+        ] as [(ResumeData, Int64, RestartReason?)]
     )
     func `damaged or outdated resume data is not used, and the restart reports why`(
         _ data: ResumeData,
         _ now: Int64,
-        _ reason: BackgroundRestart?
+        _ reason: RestartReason?
     ) {
         var machine = machine().machine
         let anew: [BackgroundMachine.Effect] = [.save(id, .started), .make(id, from: nil)]

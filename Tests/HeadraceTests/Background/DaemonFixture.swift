@@ -150,8 +150,8 @@ final class Daemon: BackgroundSystem {
         return request
     }
 
-    static func restarts(of download: Download) async -> [String] {
-        var reasons: [String] = []
+    static func restarts(of download: Download) async -> [RestartReason] {
+        var reasons: [RestartReason] = []
         for await event in download.events {
             if case .restarted(let reason, _) = event { reasons.append(reason) }
         }

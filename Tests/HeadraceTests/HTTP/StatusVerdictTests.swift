@@ -140,22 +140,13 @@ struct StatusVerdictTests {
         #expect(try evaluate(429, ["Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"]) == .retry(.status(429), after: nil))
     }
 
-    @Test func `each reason has its own sentence`() {
-        let reasons: [RestartReason] = [
-            .changedEntityTag, .changedLastModified, .changedLength(from: 1, to: 2), .noValidator, .weakValidator,
-            .differentURL,
-            .validatorBecameWeak, .validatorMissing, .rangesRefused, .rangeIgnored,
-            .rangeMisplaced(requested: 1, got: 2),
-            .missingContentRange, .invalidContentRange, .multipart, .contentCoding, .preconditionFailed,
-            .overlapDiffers, .overlapMissing,
-            .unsatisfiable(length: 1), .unsatisfiable(length: nil), .partRefused(length: 1),
-        ]
+    @Test func `each rejection has its own sentence`() {
         let refusals: [ResponseRejection] = [
             .status(404), .loginRefused, .unsupportedLogin(scheme: "digest"),
             .notModified, .unrequestedRange, .lengthMismatch(announced: 1, range: 0..<2),
             .unexpectedContent(mediaType: "text/html"), .unexpectedContent(mediaType: nil), .violation("No."),
         ]
-        let sentences = reasons.map(\.sentence) + refusals.map(\.sentence)
+        let sentences = refusals.map(\.sentence)
         #expect(Set(sentences).count == sentences.count)
         #expect(sentences.allSatisfy { $0.hasSuffix(".") })
     }

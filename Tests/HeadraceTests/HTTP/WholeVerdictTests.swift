@@ -17,7 +17,7 @@ struct WholeVerdictTests {
             totalBytes: 1000,
             framing: .length(1000),
             representation: HeadFixture.tagged,
-            proof: .nothingHeld
+            proof: nil
         )
         #expect(try evaluate([:], for: .whole) == .accept(body))
     }

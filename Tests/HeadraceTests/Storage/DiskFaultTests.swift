@@ -315,7 +315,7 @@ struct DiskFaultTests {
             totalBytes: 5,
             framing: .length(5),
             representation: RepresentationMetadata(),
-            proof: .nothingHeld
+            proof: nil
         )
         try session.begin(body, for: "/folder/file.bin")
         _ = try bytes.withUnsafeBytes { try session.append($0) }

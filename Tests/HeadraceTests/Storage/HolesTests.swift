@@ -183,8 +183,7 @@ struct HolesTests {
         }
         let outcome = try await run(calls(disk))
         #expect(outcome.starts == [0])
-        let reason = "None of the received bytes are known to be on the disk."
-        #expect(outcome.events.contains(.restarted(reason: reason, bytesWasted: Int64(Self.written))))
+        #expect(outcome.events.contains(.restarted(reason: .bytesNotOnDisk, bytesWasted: Int64(Self.written))))
         expectExact(disk)
     }
 

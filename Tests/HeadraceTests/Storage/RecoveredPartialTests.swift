@@ -130,8 +130,7 @@ struct RecoveredPartialTests {
             let outcome = try await DiskFixture.run(to: .directory(folder), files: .system, resumes: false)
             #expect(outcome.error == nil)
             #expect(outcome.starts == [0])
-            let reason = "Resuming the bytes of an earlier run is disabled."
-            #expect(outcome.events.contains(.restarted(reason: reason, bytesWasted: Self.held)))
+            #expect(outcome.events.contains(.restarted(reason: .resumingDisabled, bytesWasted: Self.held)))
         }
     }
 

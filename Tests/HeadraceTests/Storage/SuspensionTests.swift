@@ -130,7 +130,7 @@ struct SuspensionTests {
                 #expect(DiskFixture.isExact(try await download.value))
                 var wasted: [Int64] = []
                 for await event in download.events {
-                    if case .restarted(let reason, let bytes) = event, reason.contains("gone") { wasted.append(bytes) }
+                    if case .restarted(.partialFileGone, let bytes) = event { wasted.append(bytes) }
                 }
                 #expect(wasted == [Int64(Self.cut)])
             }

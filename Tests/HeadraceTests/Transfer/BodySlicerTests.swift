@@ -13,7 +13,7 @@ struct BodySlicerTests {
             length: length,
             framing: .unverified,
             representation: RepresentationMetadata(),
-            proof: .nothingHeld
+            proof: nil
         )
     }
 

@@ -26,7 +26,7 @@ struct CheckpointerTests {
             totalBytes: 10,
             framing: .length(10),
             representation: RepresentationMetadata(),
-            proof: .nothingHeld
+            proof: nil
         )
         try session.begin(body, for: "/folder/file.bin")
         _ = try Array("hello".utf8).withUnsafeBytes { try session.append($0) }

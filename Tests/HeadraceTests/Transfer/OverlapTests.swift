@@ -39,7 +39,7 @@ struct OverlapTests {
         #expect(outcome.restarts.isEmpty)
         #expect(
             outcome.events.contains(
-                .resumed(from: cut, bytesKept: cut, proof: RangeRequest.Proof.later(.overlap).sentence)
+                .resumed(from: cut, bytesKept: cut, proof: .overlap)
             )
         )
         guard case .finished(let summary) = outcome.events.last else {
@@ -55,7 +55,7 @@ struct OverlapTests {
         #expect(outcome.isExact)
         #expect(outcome.ranges == [nil, "bytes=\(start)-", nil])
         #expect(outcome.resumes == [])
-        #expect(outcome.restarts.map(\.reason) == [RestartReason.overlapDiffers.sentence])
+        #expect(outcome.restarts.map(\.reason) == [.overlapDiffers])
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
@@ -122,7 +122,7 @@ struct OverlapTests {
             policy: .overlap
         )
         #expect(outcome.isExact)
-        #expect(outcome.restarts.map(\.reason) == [RestartReason.overlapMissing.sentence])
+        #expect(outcome.restarts.map(\.reason) == [.overlapMissing])
     }
 
     /// The bytes of the overlap before the cut are right, and the rest of the overlap never arrives.

@@ -17,7 +17,7 @@ struct ResumeOutcome {
     var isExact: Bool { error == nil && difference == nil && names == ["file.bin"] }
 
     /// The discarded bytes, by reason.
-    var restarts: [(reason: String, bytes: Int64)] {
+    var restarts: [(reason: RestartReason, bytes: Int64)] {
         events.compactMap { if case .restarted(let reason, let bytes) = $0 { (reason, bytes) } else { nil } }
     }
 

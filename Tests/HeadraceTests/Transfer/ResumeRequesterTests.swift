@@ -55,7 +55,7 @@ struct ResumeRequesterTests {
         let outcome = try await outcome(name, values, Self.dated(1), Self.dated(2))
         #expect(outcome.isExact)
         #expect(outcome.restarts.map(\.bytes) == [Fixture.cut])
-        #expect(outcome.restarts.map(\.reason) == [RestartReason.differentRequester.sentence])
+        #expect(outcome.restarts.map(\.reason) == [.differentRequester])
     }
 
     @Test(arguments: ["Accept-Language", "Authorization"])

@@ -117,7 +117,7 @@ struct ResumeValidatorTests {
         #expect(outcome.isExact)
         #expect(outcome.resumes == [])
         #expect(outcome.restarts.count > 4)
-        #expect(outcome.restarts.allSatisfy { $0.reason == RestartReason.differentURL.sentence })
+        #expect(outcome.restarts.allSatisfy { $0.reason == .differentURL })
     }
 
     @Test func `V08 without a validator the download restarts`() async throws {

@@ -170,7 +170,7 @@ struct VerificationTests {
         #expect(outcome.ifRanges == [nil, nil])
         #expect(
             outcome.events.contains(
-                .resumed(from: cut, bytesKept: cut, proof: RangeRequest.Proof.later(.checksum).sentence)
+                .resumed(from: cut, bytesKept: cut, proof: .checksum)
             )
         )
     }
@@ -243,7 +243,7 @@ struct VerificationTests {
                 )
                 #expect(second.isExact)
                 #expect(second.restarts.map(\.bytes) == [isAsked ? size : cut + 60_000])
-                #expect(second.restarts.contains { $0.reason == RestartReason.unverified.sentence } == !isAsked)
+                #expect(second.restarts.contains { $0.reason == .unverified } == !isAsked)
             }
         }
     }
@@ -267,7 +267,7 @@ struct VerificationTests {
                     change: { $0.mirrors = [server.url("/m/file.bin")] }
                 )
                 #expect(second.isExact, "\(second.events)")
-                #expect(second.restarts.map(\.reason) == [RestartReason.unverified.sentence])
+                #expect(second.restarts.map(\.reason) == [.unverified])
             }
         }
     }

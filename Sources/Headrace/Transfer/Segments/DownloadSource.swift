@@ -32,17 +32,13 @@ extension DownloadSource {
     ///
     /// This needs a checksum, or the same strong entity tag in each response. A date is not enough: many files share
     /// one.
-    static func mirrors(
-        of known: RepresentationMetadata,
-        for transfer: DownloadTransfer,
-        _ attempts: TransferState
-    ) -> [DownloadSource] {
-        let isVerifiedAtEnd = attempts.verification.isNeeded && known.contentCoding == nil
+    static func mirrors(of known: RepresentationMetadata, for transfer: DownloadTransfer) -> [DownloadSource] {
+        let isVerifiedAtEnd = transfer.state.verification.isNeeded && known.contentCoding == nil
         if !isVerifiedAtEnd {
             guard case .strong? = EntityValidator(of: known) else { return [] }
         }
-        return attempts.sources.others.prefix(maxMirrors).map { url in
-            let isAdvertised = attempts.sources.isAdvertised(url)
+        return transfer.state.sources.others.prefix(maxMirrors).map { url in
+            let isAdvertised = transfer.state.sources.isAdvertised(url)
             let chain = transfer.record.requested {
                 RedirectChain($0, at: url, isAdvertised: isAdvertised, transfer.environment.configuration)
             }

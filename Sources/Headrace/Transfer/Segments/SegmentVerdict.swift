@@ -18,7 +18,7 @@ enum SegmentVerdict: Sendable, Equatable {
         switch ResponseVerdict.evaluate(head, for: rangeRequest) {
         case .accept(let body): self = Self.isVerified(body, rangeRequest) ? .accept(body) : .unusable(Self.unverified)
         case .restartFromThisBody(let reason, _), .restart(let reason):
-            self = reason.isOtherVersion ? .otherVersion(reason.sentence) : .unusable(reason.sentence)
+            self = reason.isOtherVersion ? .otherVersion("\(reason)") : .unusable("\(reason)")
         case .retryWithoutIfRange: self = .retryWithoutIfRange
         case .unchanged, .retryWithoutPrecondition, .complete:
             self = .unusable("The server has no further bytes.")
@@ -37,9 +37,9 @@ enum SegmentVerdict: Sendable, Equatable {
 
     private static func isVerified(_ body: BodyPlacement, _ rangeRequest: RangeRequest) -> Bool {
         switch body.proof {
-        case .entityTag, .lastModified, .later(.checksum):
+        case .entityTag, .lastModified, .checksum:
             body.offset == rangeRequest.range?.start && body.overlapBytes == 0
-        case .nothingHeld, .later(.overlap): false
+        case nil, .overlap, .system: false
         }
     }
 }

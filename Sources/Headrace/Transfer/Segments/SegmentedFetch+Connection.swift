@@ -15,24 +15,17 @@ extension SegmentedFetch {
         case failed(any Error)
     }
 
-    private enum Step {
-        case redirected(URL)
-        case requestAgain
-        case end(End)
-    }
-
     /// Reads the body of the download's first request.
-    func readFirst(_ body: ResponseBody, _ accepted: BodyPlacement, of connection: Connection) async {
+    func readFirst(_ pump: BodyPump, of connection: Connection) async {
         let end = await connection.stop.cancellingTask {
             await withTaskCancellationHandler {
-                var body = body
-                return await self.read(&body, accepted, connection)
+                await self.read(pump, connection)
             } onCancel: {
-                body.cancel()
+                pump.body.cancel()
             }
         }
         // Without this, the connection would stay open as long as the others run.
-        body.cancel()
+        pump.body.cancel()
         finish(connection, end)
     }
 
@@ -43,95 +36,82 @@ extension SegmentedFetch {
 
     private func send(_ connection: Connection) async -> End {
         let source = sources[connection.source]
-        var chain = source.chain
         let (start, end) = (connection.range.lowerBound, connection.range.upperBound)
         // At least 1, so that the response is compared with the known version even at the start of the file.
         guard let range = ByteRange(from: start, to: end),
-            var rangeRequest = try? RangeRequest(
+            let request = try? RangeRequest(
                 continuing: source.known,
                 with: range,
                 heldBytes: max(1, start),
                 deferredVerification: source.deferredVerification
             )
         else { return .unusable(DownloadError(.protocolViolation, "The part has no bytes to request.")) }
+        var sender = RequestSender(request, along: source.chain, for: record, environment)
         if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) {
-            rangeRequest = rangeRequest.withoutIfRange
+            sender.request = request.withoutIfRange
         }
-        let configuration = transfer.environment.configuration
-        while true {
-            let step: Step
-            do {
-                var request = chain.request(with: rangeRequest.fields, configuration)
-                request.bufferBytes = transfer.environment.rates.bufferBytes(for: transfer.record)
-                step = try await transfer.environment.transport.perform(request) { head, body in
-                    if let target = try chain.policy.target(of: head, after: chain.count) { return .redirected(target) }
-                    return await receive(head, &body, for: rangeRequest, connection)
-                }
-            } catch {
-                let end = lost(error, connection)
-                // A server that limits connections may also accept a new one and close it at once.
-                if case .broken(let error) = end, error.code == .connectionLost { return .refused(error) }
-                return end
-            }
-            switch step {
-            case .redirected(let target): chain.follow(target)
-            case .requestAgain:
+        do {
+            while true {
+                let end = try await sender.send { await receive($0, &$1, connection) }
+                if let end { return end }
                 state.withLock { _ = $0.sourcesWithoutIfRange.insert(connection.source) }
-                rangeRequest = rangeRequest.withoutIfRange
-            case .end(let end): return end
+                sender.request = request.withoutIfRange
             }
+        } catch {
+            let end = lost(error, connection)
+            // A server that limits connections may also accept a new one and close it at once.
+            if case .broken(let error) = end, error.code == .connectionLost { return .refused(error) }
+            return end
         }
     }
 
-    /// Acts on the response to a range request.
+    /// Acts on the response to a range request; returns `nil` if the range must be requested without `If-Range`.
     private func receive(
-        _ head: ResponseHead,
+        _ response: RequestSender.Response,
         _ body: inout ResponseBody,
-        for rangeRequest: RangeRequest,
         _ connection: Connection
-    ) async -> Step {
-        switch SegmentVerdict(head, for: rangeRequest) {
-        case .accept(let accepted): .end(await read(&body, accepted, connection))
-        case .retryWithoutIfRange: .requestAgain
+    ) async -> End? {
+        switch SegmentVerdict(response.head, for: response.request) {
+        case .accept(let accepted):
+            // Not limited: the minimum speed applies to all connections together, and ``tick()`` checks it.
+            return await read(BodyPump(body, accepted, nil, for: record, in: environment), connection)
+        case .retryWithoutIfRange: return nil
         case .unusable(let reason):
-            head.status < 400
-                ? .end(.unusable(DownloadError(.unexpectedContent, reason)))
-                : .end(.unusable(DownloadError(.httpStatus, reason, statusCode: head.status)))
-        case .otherVersion(let reason): .end(.otherVersion(DownloadError(.resourceChanged, reason)))
-        case .refused(let error): .end(.refused(error))
-        case .failed(let error): .end(.broken(error))
+            let status = response.head.status
+            return status < 400
+                ? .unusable(DownloadError(.unexpectedContent, reason))
+                : .unusable(DownloadError(.httpStatus, reason, statusCode: status))
+        case .otherVersion(let reason): return .otherVersion(DownloadError(.resourceChanged, reason))
+        case .refused(let error): return .refused(error)
+        case .failed(let error): return .broken(error)
         }
     }
 
     /// Reads a body until the connection has delivered its segment.
-    private func read(_ body: inout ResponseBody, _ accepted: BodyPlacement, _ connection: Connection) async -> End {
-        var slicer = BodySlicer(accepted)
-        var position = accepted.offset
-        var (digester, changed) = state.withLock { state in
-            let changed = state.accepted(accepted.proof)
-            return (state.session.pieces.map(PieceDigester.init), changed)
+    private func read(_ pump: BodyPump, _ connection: Connection) async -> End {
+        var pump = pump
+        var cursor = Cursor(connection: connection, position: pump.placement.offset)
+        let changed: PartialDownload?
+        (cursor.digester, changed) = state.withLock { state in
+            let changed = state.accepted(pump.placement.proof)
+            return (state.transfer.partial.pieces.map(PieceDigester.init), changed)
         }
         changed?.renewCheckpoint()
-        // Not limited: the minimum speed applies to all connections together, and ``tick()`` checks it.
-        var floor: MinimumSpeedMonitor?
-        while !slicer.isDone {
-            let chunk: Chunk
-            do {
-                guard let next = try await transfer.next(of: &body, &floor) else { break }
-                chunk = next
-            } catch {
-                return lost(error, connection)
+        var end: End?
+        do {
+            try await pump.run { bytes, piece, _ in
+                do {
+                    if try take(bytes, piece.written, &cursor) { end = .complete }
+                } catch {
+                    end = .failed(error)
+                }
+                return end == nil
             }
-            let piece = slicer.slice(chunk.count).written
-            do {
-                guard try !take(chunk, piece, at: position, of: connection, &digester) else { return .complete }
-            } catch {
-                return .failed(error)
-            }
-            position += Int64(piece.count)
-            body.recycle(chunk)
+        } catch {
+            return lost(error, connection)
         }
-        return position < accepted.range.upperBound
+        if let end { return end }
+        return cursor.position < pump.placement.range.upperBound
             ? .broken(DownloadError(.connectionLost, "The connection ended before the announced length was received."))
             : .complete
     }
@@ -154,17 +134,17 @@ extension SegmentedFetch {
         switch end {
         case .stopped: break
         case .complete:
-            change(because: .none) { state, now in
+            change(because: .delivered) { state, now in
                 state.stops[id] = nil
                 return state.planner.ended(id, at: now)
             }
         case .broken(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 return state.planner.failed(id, .broken, at: now)
             }
         case .refused(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 guard state.lost(id, error) else { return [] }
                 guard error.statusCode != nil else {
                     // If older connections receive further bytes, the host limits connections; otherwise it is down.
@@ -178,18 +158,18 @@ extension SegmentedFetch {
                 return state.planner.failed(id, .refused, allowing: allowance, at: now)
             }
         case .unusable(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 state.stops[id] = nil
                 return state.planner.failed(id, .unusable, at: now)
             }
         case .otherVersion(let error):
-            change(because: .lost(error)) { state, now in
+            change(because: .failed(error)) { state, now in
                 state.stops[id] = nil
                 state.planner.retire(connection.source)
                 return state.planner.failed(id, .unusable, at: now)
             }
         case .failed(let error):
-            change(because: .none) { state, _ in
+            change(because: .delivered) { state, _ in
                 state.stops[id] = nil
                 state.failure = state.failure ?? error
                 return []
@@ -198,10 +178,10 @@ extension SegmentedFetch {
     }
 }
 
-extension SegmentedFetch.Cause {
+extension ConnectionEndReason {
     /// The code of the error with which a connection was lost; `stalled` for any other cause.
-    var code: DownloadError.Code { if case .lost(let error) = self { error.code } else { .stalled } }
-    var statusCode: Int? { if case .lost(let error) = self { error.statusCode } else { nil } }
+    var code: DownloadError.Code { if case .failed(let error) = self { error.code } else { .stalled } }
+    var statusCode: Int? { if case .failed(let error) = self { error.statusCode } else { nil } }
 }
 
 extension SegmentedFetch.State {
@@ -210,7 +190,7 @@ extension SegmentedFetch.State {
     /// If it is not the first connection, the file is composed of several responses or sources.
     mutating func compose(_ connection: SegmentedFetch.Connection) {
         guard connection.id != .first else { return }
-        session.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
+        transfer.partial.compose(of: connection.source == 0 ? .severalResponses : .severalSources)
     }
 
     /// Records a lost connection; returns `true` if the planner must handle the loss.
@@ -227,30 +207,5 @@ extension SegmentedFetch.State {
         }
         failure = failure ?? error
         return false
-    }
-}
-
-extension SegmentedFetch {
-    /// The reason why the planner stopped a connection.
-    enum Cause {
-        /// No problem: other connections have delivered this connection's bytes. Reported only if bytes were wasted.
-        case none
-        case slow
-        /// The connection's source is slower than another source.
-        case slowSource
-        case hostLimit
-        case demand
-        case lost(DownloadError)
-
-        var sentence: String {
-            switch self {
-            case .none: "Other connections delivered its bytes."
-            case .slow: "It was silent, or much slower than the others."
-            case .slowSource: "It is slower than another source."
-            case .hostLimit: "The host's connections are shared with other downloads, or it allows fewer of them."
-            case .demand: "A reader needs other bytes of the file first."
-            case .lost(let error): error.message
-            }
-        }
     }
 }

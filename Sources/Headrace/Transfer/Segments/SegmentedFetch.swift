@@ -15,11 +15,18 @@ final class SegmentedFetch: Sendable {
         let stop: StopSignal
     }
 
+    /// The position of a connection in the file, and the digests of the pieces that it completes.
+    struct Cursor {
+        let connection: Connection
+        var position: Int64
+        var digester: PieceDigester?
+    }
+
     /// The state shared by the tasks.
     struct State {
         var planner: SegmentPlanner
-        var session: PartialDownload
-        var attempts: TransferState
+        /// The run of the download, with the partial file and the state over attempts.
+        var transfer: DownloadTransfer
         /// The indices of the sources that ignore the range of a request with `If-Range`, and are requested without it.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
@@ -37,10 +44,10 @@ final class SegmentedFetch: Sendable {
         /// Records that a response was accepted; `proof` is the reason why its bytes belong to the known version.
         ///
         /// Returns the partial download if its metadata changed and must be saved, else `nil`.
-        mutating func accepted(_ proof: RangeRequest.Proof) -> PartialDownload? {
-            guard proof == .later(.checksum) else { return nil }
-            attempts.resume.accepted(proof)
-            return session.flagUnverified() ? session : nil
+        mutating func accepted(_ proof: ResumeProof?) -> PartialDownload? {
+            guard proof == .checksum else { return nil }
+            transfer.state.resume.accepted(proof)
+            return transfer.partial.flagUnverified() ? transfer.partial : nil
         }
     }
 
@@ -58,8 +65,10 @@ final class SegmentedFetch: Sendable {
         case end
     }
 
-    let transfer: DownloadTransfer
-    let response: DownloadTransfer.Response
+    let record: DownloadRecord
+    let environment: TransferEnvironment
+    /// The time from the first request to its response.
+    private let latency: Duration
     /// The source of the first response, followed by the mirrors that may deliver segments.
     let sources: [DownloadSource]
     let file: PartialFile
@@ -72,39 +81,38 @@ final class SegmentedFetch: Sendable {
     private let commands: AsyncStream<Command>
     private let continuation: AsyncStream<Command>.Continuation
 
-    private var environment: TransferEnvironment { transfer.environment }
     var clock: AnyClock { environment.clock }
     private var hosts: HostLimiter { environment.hosts }
 
     /// Creates a fetch; returns `nil` if a single connection must deliver the bytes, or is the better choice.
     init?(
         of transfer: DownloadTransfer,
-        _ response: DownloadTransfer.Response,
-        _ accepted: BodyPlacement,
-        _ session: PartialDownload,
-        _ attempts: TransferState
+        _ response: RequestSender.Response,
+        _ accepted: BodyPlacement
     ) {
-        let configuration = transfer.environment.configuration
-        guard Self.isPossible(after: response, accepted, session, attempts), let known = session.representation,
-            let totalBytes = accepted.totalBytes, let file = session.partial
+        // A cheap check, made before the state is copied.
+        guard Self.isPossible(for: transfer, after: response, accepted), let known = transfer.partial.representation,
+            let totalBytes = accepted.totalBytes, let file = transfer.partial.partial
         else { return nil }
+        let configuration = transfer.environment.configuration
         let mode: ConcurrencyController.Mode =
-            switch (attempts.parts, configuration.maxConnectionsPerDownload) {
+            switch (transfer.state.parts, configuration.maxConnectionsPerDownload) {
             case (.one, _), (_, 1?): .fixed(1)
             case (_, let number?): .fixed(number)
             case (_, nil): .automatic(max: Self.maxAutomatic)
             }
-        readers = session.readers
-        guard session.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
+        readers = transfer.partial.readers
+        guard transfer.partial.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
         // If only a checksum verifies the first response, its entity tag may differ from that of the received bytes.
-        let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .later(.checksum)
+        let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .checksum
         let first = DownloadSource(response.chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
-        let mirrors = mode == .fixed(1) ? [] : DownloadSource.mirrors(of: known, for: transfer, attempts)
+        let mirrors = mode == .fixed(1) ? [] : DownloadSource.mirrors(of: known, for: transfer)
         sources = [first] + mirrors
-        var attempts = attempts
-        if sources.contains(where: { $0.deferredVerification != nil }) { attempts.verification.bind() }
-        self.transfer = transfer
-        self.response = response
+        var transfer = transfer
+        if sources.contains(where: { $0.deferredVerification != nil }) { transfer.state.verification.bind() }
+        record = transfer.record
+        environment = transfer.environment
+        latency = response.latency
         self.file = file
         self.accepted = accepted
         (commands, continuation) = AsyncStream.makeStream(of: Command.self)
@@ -112,19 +120,18 @@ final class SegmentedFetch: Sendable {
             State(
                 planner: SegmentPlanner(
                     totalBytes: totalBytes,
-                    held: session.held,
+                    held: transfer.partial.held,
                     // The other hosts get their allowances with the first change of the plan.
                     allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
                     hosts: sources.hosts,
                     connections: ConcurrencyController(mode),
                     wanted: readers.demands
                 ),
-                session: session,
-                attempts: attempts,
-                sourcesWithoutIfRange: attempts.resume.sendsIfRange ? [] : [0],
+                transfer: transfer,
+                sourcesWithoutIfRange: transfer.state.resume.sendsIfRange ? [] : [0],
                 floor: configuration.speedFloor,
-                lastTick: transfer.environment.clock.now(),
-                lastFetchedBytes: attempts.fetchedBytes
+                lastTick: environment.clock.now(),
+                lastFetchedBytes: transfer.state.fetchedBytes
             )
         )
     }
@@ -132,27 +139,28 @@ final class SegmentedFetch: Sendable {
     /// Whether a segmented fetch is possible and useful: range requests can fetch the missing bytes, and either many
     /// bytes are missing or received ranges follow a gap.
     static func isPossible(
-        after response: DownloadTransfer.Response,
-        _ accepted: BodyPlacement,
-        _ session: PartialDownload,
-        _ attempts: TransferState
+        for transfer: borrowing DownloadTransfer,
+        after response: RequestSender.Response,
+        _ accepted: BodyPlacement
     ) -> Bool {
         // Cheap checks come first: this runs for every file, and most files are small.
-        guard attempts.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil, accepted.length != nil,
-            isLarge(session) || session.hasGaps, response.head.status == 206 || response.head.acceptsRanges == true,
-            let known = session.representation
+        guard transfer.state.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil,
+            accepted.length != nil,
+            isLarge(transfer.partial) || transfer.partial.hasGaps,
+            response.head.status == 206 || response.head.acceptsRanges == true,
+            let known = transfer.partial.representation
         else { return false }
         guard !known.refusesRanges else { return false }
-        return EntityValidator(of: known) != nil || attempts.resume.isVerifiedAtEnd && known.contentCoding == nil
+        return EntityValidator(of: known) != nil || transfer.state.resume.isVerifiedAtEnd && known.contentCoding == nil
     }
 
     /// Whether a segmented fetch should serve a reader: the file has a reader, and many bytes are missing.
-    static func isServing(_ session: PartialDownload) -> Bool {
-        session.readers.isRead && isLarge(session)
+    static func isServing(_ partial: borrowing PartialDownload) -> Bool {
+        partial.readers.isRead && isLarge(partial)
     }
 
-    private static func isLarge(_ session: PartialDownload) -> Bool {
-        (session.representation?.totalBytes ?? 0) - session.held.count >= 2 * SegmentPlanner.minShareBytes
+    private static func isLarge(_ partial: borrowing PartialDownload) -> Bool {
+        (partial.representation?.totalBytes ?? 0) - partial.held.count >= 2 * SegmentPlanner.minShareBytes
     }
 
     /// The maximum number of connections if the configuration sets none.
@@ -161,21 +169,17 @@ final class SegmentedFetch: Sendable {
     /// Fetches the missing bytes until all connections have ended; returns the error that prevented completion.
     ///
     /// Returns `nil` if all bytes were fetched, or if a single connection must fetch the remaining ones.
-    func run(
-        with body: ResponseBody,
-        _ session: inout PartialDownload,
-        _ attempts: inout TransferState
-    ) async -> (any Error)? {
+    func run(with pump: BodyPump, _ transfer: inout DownloadTransfer) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in
-            change(because: .none) { state, now in
+            change(because: .delivered) { state, now in
                 state.stops[.first] = first.stop
                 limitConnections(in: &state)
-                return state.planner.headArrived(first.range, latency: response.latency, at: now)
+                return state.planner.headArrived(first.range, latency: latency, at: now)
             }
             // Started only now, since the plan must begin with the segment of the first request.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
-            group.addTask { [self] in await readFirst(body, accepted, of: first) }
+            group.addTask { [self] in await readFirst(pump, of: first) }
             readers.follow { [continuation] in continuation.yield(.demand) }
             // For readers that joined before the handler was set.
             continuation.yield(.demand)
@@ -183,20 +187,20 @@ final class SegmentedFetch: Sendable {
                 switch command {
                 case .open(let connection): group.addTask { [self] in await fetch(connection) }
                 case .work(let work): group.addTask { work() }
-                case .demand: change(because: .none) { $0.planner.want(readers.demands, at: $1) }
+                case .demand: change(because: .delivered) { $0.planner.want(readers.demands, at: $1) }
                 }
             }
             readers.follow(nil)
             group.cancelAll()
         }
-        for source in sources { hosts.release(transfer.record.id, source.url, at: clock.now()) }
-        environment.descriptors.releaseConnections(of: transfer.record.id)
+        for source in sources { hosts.release(record.id, source.url, at: clock.now()) }
+        environment.descriptors.releaseConnections(of: record.id)
         let (result, failure) = state.withLock { state in
             let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss
-            return ((state.session, state.attempts), state.failure ?? loss)
+            return (state.transfer, state.failure ?? loss)
         }
-        (session, attempts) = result
+        transfer = result
         return failure
     }
 
@@ -205,13 +209,13 @@ final class SegmentedFetch: Sendable {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
                 do {
-                    let isLimited = transfer.environment.rates.bufferBytes(for: transfer.record) != nil
+                    let isLimited = environment.rates.bufferBytes(for: record) != nil
                     try state.checkMinimumSpeed(at: now, isLimited: isLimited)
                 } catch {
                     state.failure = state.failure ?? error
                 }
                 // Published even without new bytes, since the average speed falls meanwhile.
-                if let progress = state.attempts.meter.received(0, at: now) { transfer.publish(progress) }
+                if let progress = state.transfer.state.meter.received(0, at: now) { record.status.publish(progress) }
                 for source in state.planner.takeRefusals(at: now) {
                     _ = refused(source, retryAfter: nil, in: state, at: now)
                 }
@@ -222,13 +226,13 @@ final class SegmentedFetch: Sendable {
     }
 
     private func limitConnections(in state: inout State) {
-        state.planner.limitConnections { environment.descriptors.share(of: transfer.record.id, wanting: $0) }
+        state.planner.limitConnections { environment.descriptors.share(of: record.id, wanting: $0) }
     }
 
     // MARK: Planning
 
     /// Changes the planner, performs the resulting actions, and publishes `cause` as the reason if connections stop.
-    func change(because cause: Cause, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
+    func change(because cause: ConnectionEndReason, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
             let before = state.planner.sources
@@ -257,21 +261,21 @@ final class SegmentedFetch: Sendable {
                 return planner.segments.count { planner.sources[$0.source].host == host }
             }
             let wanted = planner.wantedConnections
-            return hosts.share(of: transfer.record.id, source.url, wanting: wanted, at: now)
+            return hosts.share(of: record.id, source.url, wanting: wanted, at: now)
         }
     }
 
     /// Publishes that a source is no longer used, and which one is used instead; if none is left, publishes the
     /// fallback to one connection.
-    private func dropped(_ source: Int, _ cause: Cause, _ state: borrowing State) {
+    private func dropped(_ source: Int, _ cause: ConnectionEndReason, _ state: borrowing State) {
         // A copy, because a closure cannot capture the borrowed state on Apple platforms, where the size of a URL is
         // not known.
         let planned = state.planner.sources
         guard let next = sources.indices.first(where: { $0 != source && !planned[$0].isRetired }) else {
-            return publish(.fellBackToOneConnection(reason: cause.sentence, bytesWasted: 0))
+            return publish(.fellBackToOneConnection(reason: cause, bytesWasted: 0))
         }
         let url = sources[source].url
-        let message = "\(url.withoutQuery) is no longer used. \(cause.sentence)"
+        let message = "\(url.withoutQuery) is no longer used. \(cause)"
         let error = DownloadError(cause.code, message, statusCode: cause.statusCode, url: url)
         publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
@@ -279,16 +283,20 @@ final class SegmentedFetch: Sendable {
     /// Records that the host of a source refused a connection; returns the number of connections that the host allows
     /// now.
     func refused(_ source: Int, retryAfter: Duration?, in state: borrowing State, at now: Duration) -> Int {
-        hosts.refused(transfer.record.id, sources[source].url, retryAfter: retryAfter, at: now)
+        hosts.refused(record.id, sources[source].url, retryAfter: retryAfter, at: now)
         return allowances(in: state, at: now)[source]
     }
 
-    private func apply(_ actions: [SegmentPlanner.Action], _ cause: Cause, to state: inout State) -> [Effect] {
+    private func apply(
+        _ actions: [SegmentPlanner.Action],
+        _ cause: ConnectionEndReason,
+        to state: inout State
+    ) -> [Effect] {
         var (effects, reason) = ([Effect](), cause)
-        if case .lost(let error) = cause {
+        if case .failed = cause {
             if case .wasted? = actions.first {
             } else {
-                publish(.connectionClosed(reason: error.message, bytesWasted: 0))
+                publish(.connectionClosed(reason: cause, bytesWasted: 0))
             }
         }
         for (index, action) in actions.enumerated() {
@@ -301,12 +309,12 @@ final class SegmentedFetch: Sendable {
                 publish(.connectionOpened(range: range, from: url, connections: state.stops.count))
             case .stop(let id), .displace(let id):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
-                if case .displace = action { reason = .demand } else { reason = cause }
+                if case .displace = action { reason = .readerDemand } else { reason = cause }
                 if case .wasted? = actions.dropFirst(index + 1).first { continue }
-                if case .none = reason { continue }
-                publish(.connectionClosed(reason: reason.sentence, bytesWasted: 0))
+                if reason == .delivered { continue }
+                publish(.connectionClosed(reason: reason, bytesWasted: 0))
             case .wasted(let bytes):
-                publish(.connectionClosed(reason: reason.sentence, bytesWasted: bytes))
+                publish(.connectionClosed(reason: reason, bytesWasted: bytes))
             case .finished, .exhausted:
                 effects.append(.end)
             }
@@ -322,37 +330,28 @@ final class SegmentedFetch: Sendable {
         }
     }
 
-    private func publish(_ event: DownloadEvent) { transfer.publish(event) }
+    private func publish(_ event: DownloadEvent) { record.status.publish(event) }
 
     // MARK: Writing
 
     /// Writes the needed bytes of a chunk; returns `true` if the connection must be closed.
     ///
-    /// `piece` is the part of the chunk that belongs to the file, starting at the offset `position` in the file.
-    func take(
-        _ chunk: Chunk,
-        _ piece: Range<Int>,
-        at position: Int64,
-        of connection: Connection,
-        _ digester: inout PieceDigester?
-    ) throws -> Bool {
-        let now = clock.now()
+    /// `piece` is the part of the chunk that belongs to the file, at the cursor's position.
+    func take(_ bytes: UnsafeRawBufferPointer, _ piece: Range<Int>, _ cursor: inout Cursor) throws -> Bool {
+        let (now, position) = (clock.now(), cursor.position)
+        cursor.position += Int64(piece.count)
         let acceptance = state.withLock { state in
-            state.attempts.fetched(chunk.count)
+            state.transfer.state.fetched(bytes.count)
             state.writers += 1
-            return state.planner.accept(piece.count, for: connection.id, at: now)
+            return state.planner.accept(piece.count, for: cursor.connection.id, at: now)
         }
         defer { state.withLock { $0.writers -= 1 } }
         guard let range = acceptance.range else { return acceptance.isDone }
         let start = piece.lowerBound + Int(range.lowerBound - position)
-        let whole = try chunk.withBytes { bytes in
-            let new = UnsafeRawBufferPointer(
-                rebasing: bytes[start..<start + Int(range.upperBound - range.lowerBound)]
-            )
-            try file.write(new, at: range.lowerBound)
-            return digester?.update(new, at: range.lowerBound) ?? []
-        }
-        try wrote(range, of: connection, completing: whole)
+        let new = UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(range.upperBound - range.lowerBound)])
+        try file.write(new, at: range.lowerBound)
+        let whole = cursor.digester?.update(new, at: range.lowerBound) ?? []
+        try wrote(range, of: cursor.connection, completing: whole)
         return acceptance.isDone
     }
 
@@ -365,16 +364,16 @@ final class SegmentedFetch: Sendable {
         let now = clock.now()
         let work = try state.withLock { state in
             let count = Int(range.upperBound - range.lowerBound)
-            if let progress = state.attempts.meter.received(count, at: now) { transfer.publish(progress) }
+            if let progress = state.transfer.state.meter.received(count, at: now) { record.status.publish(progress) }
             state.compose(connection)
-            state.session.pieces?.keep(pieces)
-            side.add(state.session.wrote(range))
+            state.transfer.partial.pieces?.keep(pieces)
+            side.add(state.transfer.partial.wrote(range))
             // A failed sync is handled when the fetch ends, since that waits for the disk, which is not allowed under
             // the lock.
-            if try side.takeSyncSuccess(orThrow: state.session.syncFailure) {
-                side.add(try state.session.syncEnded(success: true))
+            if try side.takeSyncSuccess(orThrow: state.transfer.partial.syncFailure) {
+                side.add(try state.transfer.partial.syncEnded(success: true))
             }
-            return side.next(in: state.session)
+            return side.next(in: state.transfer.partial)
         }
         guard let work else { return }
         if case .terminated = continuation.yield(.work(work)) { work() }
@@ -386,9 +385,9 @@ extension SegmentedFetch.State {
     ///
     /// Time spent on the disk or on rate limits is not counted.
     fileprivate mutating func checkMinimumSpeed(at now: Duration, isLimited: Bool) throws(DownloadError) {
-        let count = Int(clamping: attempts.fetchedBytes - lastFetchedBytes)
+        let count = Int(clamping: transfer.state.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick
-        (lastTick, lastFetchedBytes) = (now, attempts.fetchedBytes)
+        (lastTick, lastFetchedBytes) = (now, transfer.state.fetchedBytes)
         floor?.received(count, after: isLimited || writers >= max(1, stops.count) ? .zero : elapsed)
         try floor?.check()
     }

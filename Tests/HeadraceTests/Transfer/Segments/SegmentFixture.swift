@@ -73,12 +73,12 @@ extension ResumeOutcome {
 
     /// The reasons why connections were closed.
     var losses: [String] {
-        events.compactMap { if case .connectionClosed(let reason, _) = $0 { reason } else { nil } }
+        events.compactMap { if case .connectionClosed(let reason, _) = $0 { "\(reason)" } else { nil } }
     }
 
     /// Why no further connections were opened.
     var fallbacks: [String] {
-        events.compactMap { if case .fellBackToOneConnection(let reason, _) = $0 { reason } else { nil } }
+        events.compactMap { if case .fellBackToOneConnection(let reason, _) = $0 { "\(reason)" } else { nil } }
     }
 
     /// The number of bytes that were downloaded, including wasted ones.

@@ -22,7 +22,7 @@ struct SegmentLimitTests {
                     try await server.waitUntil { $0.activeRequests == 4 }
                     try await manager.download(DownloadRequest(server.url("/b"), to: .directory(folder)))
                     for await event in first.events {
-                        if case .connectionClosed(let reason, _) = event, reason.contains("shared") { break }
+                        if case .connectionClosed(.hostLimit, _) = event { break }
                     }
                     try await server.waitUntil { $0.requests(for: "/b").count >= 2 && $0.openConnections <= 4 }
                 }

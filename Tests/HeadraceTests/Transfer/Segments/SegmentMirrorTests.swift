@@ -202,7 +202,7 @@ struct SegmentMirrorTests {
                 isHonest.withLock { $0 = true }
                 let second = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.file)
                 #expect(second.isExact)
-                #expect(second.restarts.map(\.reason) == [RestartReason.unverified.sentence])
+                #expect(second.restarts.map(\.reason) == [.unverified])
             }
         }
     }

@@ -109,7 +109,7 @@ struct SegmentResponseTests {
         let response = Response.answering { (1...3).contains($0.index) ? .status(status) : Fixture.paced }
         let loss = "The server responded with status \(status)."
         let outcome = try await Fixture.run(first: response) {
-            if case .connectionClosed(loss, _) = $0 { true } else { false }
+            if case .connectionClosed(let reason, _) = $0 { "\(reason)" == loss } else { false }
         }
         #expect(outcome.isExact)
         #expect(outcome.losses.contains(loss))

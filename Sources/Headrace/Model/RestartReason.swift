@@ -1,7 +1,15 @@
-/// The reason why a download cannot resume from the received bytes and restarts from zero.
-enum RestartReason: Error, Sendable, Hashable {
+/// The reason why a download cannot resume from the received bytes and restarts from zero; see
+/// ``DownloadEvent/restarted(reason:bytesWasted:)``.
+///
+///     for await event in download.events {
+///         if case .restarted(let reason, let bytes) = event { print("\(reason) \(bytes) bytes are downloaded again.") }
+///     }
+public enum RestartReason: Error, Sendable, Hashable {
+    /// The entity tag of the file changed.
     case changedEntityTag
+    /// The modification date of the file changed.
     case changedLastModified
+    /// The size of the file changed.
     case changedLength(from: Int64, to: Int64)
     /// The server sent neither an entity tag nor a strong `Last-Modified` date with the received bytes.
     case noValidator
@@ -24,8 +32,11 @@ enum RestartReason: Error, Sendable, Hashable {
     case rangesRefused
     /// The server sent the whole file although a part was requested.
     case rangeIgnored
+    /// The server sent bytes from another position than the requested one.
     case rangeMisplaced(requested: Int64, got: Int64)
+    /// The server sent a part of the file without `Content-Range`.
     case missingContentRange
+    /// The server sent a part of the file with an invalid `Content-Range`.
     case invalidContentRange
     /// The server sent several ranges in one body although a single range was requested.
     case multipart
@@ -44,13 +55,57 @@ enum RestartReason: Error, Sendable, Hashable {
     /// A 416 response, although the length that the server sent includes the requested bytes.
     case partRefused(length: Int64)
 
+    // Found when the download starts or resumes.
+
+    /// ``DownloadConfiguration/resumesPartialDownloads`` is `false`.
+    case resumingDisabled
+    /// The partial file has no resume record, or one of an untrusted user.
+    case recordMissing
+    /// The resume record is a directory, a link or a device.
+    case recordNotAFile
+    /// The resume record cannot be decoded.
+    case recordDamaged
+    /// The resume record is of another URL.
+    case recordOfOtherURL
+    /// After a crash, a power cut or a loss on the disk, none of the received bytes can be relied on.
+    case bytesNotOnDisk
+    /// The partial file was removed or linked under a second name.
+    case partialFileGone
+
+    // Found when the file is complete.
+
+    /// The checksum or the size of the complete file is wrong, as the error states.
+    case mismatch(DownloadError)
+
+    // In a background session.
+
+    /// The system stopped the download and returned no data to resume it.
+    case noResumeData
+    /// The system's resume data is damaged.
+    case resumeDataInvalid
+    /// The system's resume data is more than a week old.
+    case resumeDataTooOld
+    /// The system rejected its resume data.
+    case resumeDataRefused
+    /// The system no longer has the download.
+    case taskLost
+    /// The system removed the file before it could be moved into place.
+    case filePurged
+    /// The received bytes were not downloaded by the background session.
+    case otherBytesHeld
+
     /// Whether the server lacks usable validators or range support, so that every interruption causes a restart.
     var isUnverifiable: Bool {
-        [.noValidator, .differentURL, .weakValidator, .rangesRefused, .rangeIgnored].contains(self)
+        switch self {
+        case .noValidator, .differentURL, .weakValidator, .rangesRefused, .rangeIgnored: true
+        default: false
+        }
     }
+}
 
-    /// The reason as one sentence for the user.
-    var sentence: String {
+extension RestartReason: CustomStringConvertible {
+    /// The reason as a sentence for the user.
+    public var description: String {
         switch self {
         case .changedEntityTag: "The file changed on the server: its entity tag is different."
         case .changedLastModified: "The file changed on the server: its modification date is different."
@@ -79,6 +134,23 @@ enum RestartReason: Error, Sendable, Hashable {
         case .unsatisfiable(let length?): "The server has only \(length) bytes and cannot send the rest."
         case .unsatisfiable(nil): "The server cannot send the rest."
         case .partRefused(let length): "The server refused to send the rest, although it has \(length) bytes."
+        case .resumingDisabled: "Resuming the bytes of an earlier run is disabled."
+        case .recordMissing: "It is unknown which version of the file the received bytes belong to."
+        case .recordNotAFile: "The resume record is not a regular file."
+        case .recordDamaged: "The resume record is damaged."
+        case .recordOfOtherURL: "The received bytes are of another URL."
+        case .bytesNotOnDisk: "None of the received bytes are known to be on the disk."
+        case .partialFileGone:
+            "The partial file is gone: it was removed, perhaps by the system to free space, or linked under a second name, "
+                + "which is used now."
+        case .mismatch(let error): error.message
+        case .noResumeData: "The system stopped the download and returned no data to resume it."
+        case .resumeDataInvalid: "The system's resume data is damaged."
+        case .resumeDataTooOld: "The system's resume data is more than a week old."
+        case .resumeDataRefused: "The system rejected its resume data, perhaps because it deleted the bytes."
+        case .taskLost: "The system no longer has the download, and returned no data to resume it."
+        case .filePurged: "The system removed the file before it could be moved into place."
+        case .otherBytesHeld: "A background session cannot resume from bytes that it did not download itself."
         }
     }
 }

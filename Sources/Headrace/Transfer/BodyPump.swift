@@ -1,0 +1,75 @@
+/// Reads the body of an accepted response: waits for the rate limits, checks the minimum speed, divides the chunks and
+/// reuses their memory.
+///
+/// Used by the download's first connection and by each further one.
+struct BodyPump: Sendable {
+    private(set) var body: ResponseBody
+    /// The bytes of the body that are still to be read.
+    private(set) var placement: BodyPlacement
+    private var slicer: BodySlicer
+    /// Checks the minimum speed of this connection; `nil` if the connection has none of its own.
+    private var floor: MinimumSpeedMonitor?
+    private let record: DownloadRecord
+    private let environment: TransferEnvironment
+
+    init(
+        _ body: ResponseBody,
+        _ placement: BodyPlacement,
+        _ floor: MinimumSpeedMonitor?,
+        for record: DownloadRecord,
+        in environment: TransferEnvironment
+    ) {
+        self.body = body
+        self.placement = placement
+        slicer = BodySlicer(placement)
+        self.floor = floor
+        self.record = record
+        self.environment = environment
+    }
+
+    /// Whether all bytes to compare have been read.
+    var hasCompared: Bool { slicer.hasCompared }
+    /// Whether the next bytes of the body are new ones.
+    var isWriting: Bool { slicer.isWriting }
+
+    /// Records that the bytes before this offset in the file were written, so that the rest is a body of its own.
+    mutating func restart(at offset: Int64) {
+        placement = placement.rest(from: offset)
+        slicer = BodySlicer(placement)
+    }
+
+    /// Passes the needed bytes of the body to `take`, a chunk at a time, until the body ends or `take` returns `false`.
+    ///
+    /// Throws `stalled` if the server was below the minimum speed for too long, and the errors of `take`.
+    mutating func run(_ take: (UnsafeRawBufferPointer, BodySlicer.Piece, Bool) throws -> Bool) async throws {
+        while !slicer.isDone, let chunk = try await next() {
+            let piece = slicer.slice(chunk.count)
+            let isWriting = slicer.isWriting
+            let continues = try chunk.withBytes { try take($0, piece, isWriting) }
+            body.recycle(chunk)
+            guard continues else { return }
+        }
+    }
+
+    /// Returns the next chunk of the body, within the rate limits; `nil` at the end.
+    private mutating func next() async throws -> Chunk? {
+        if body.lane == nil, environment.rates.hasLimit(for: record) {
+            body.lane = ThrottleHandle(record, environment.rates, environment.clock)
+        }
+        try floor?.check()
+        let start = floor == nil ? .zero : environment.clock.now()
+        guard let lane = body.lane, let buffer = lane.bufferBytes else {
+            if body.isHeldBack { _ = try await body.arrived(buffering: nil) }
+            let chunk = try await body.next()
+            if floor != nil { floor?.received(chunk?.count ?? 0, after: environment.clock.now() - start) }
+            return chunk
+        }
+        let arrived = try await body.arrived(buffering: buffer)
+        let wait = floor == nil ? .zero : environment.clock.now() - start
+        guard arrived > 0 else { return nil }
+        // While this waits, arriving bytes stay buffered, and a full buffer pauses the connection.
+        let chunk = try await body.next(atMost: try await lane.allowance(of: arrived))
+        floor?.received(chunk?.count ?? 0, after: wait)
+        return chunk
+    }
+}

@@ -1,0 +1,60 @@
+import HeadracePlatform
+
+extension DownloadRequest {
+    /// Whether an existing file is compared with the request's checksums before a request is sent.
+    ///
+    /// With `ifChanged`, only checksums are compared: piece hashes serve to copy the correct pieces of the existing
+    /// file.
+    var comparesExistingFile: Bool {
+        switch refetchPolicy {
+        case .always: false
+        case .ifChanged: !checksums.isEmpty
+        case .unlessCurrent: isVerifiedAtEnd
+        }
+    }
+
+    /// The header fields that may affect which file the server sends, except those that identify the requester.
+    var variant: String {
+        headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+            .joined(separator: "\n")
+    }
+
+    /// Returns the properties of a request, besides its URL, that may affect which file the server sends; contains no
+    /// secrets.
+    ///
+    /// With `tellingLogins`, the text also differs between logins. It contains a hash of 16 bits, too short to reveal a
+    /// login.
+    func variant(_ configuration: DownloadConfiguration, tellingLogins: Bool) -> String {
+        guard hasCredentials(configuration) else { return variant }
+        let login = "credentials" + (tellingLogins ? " \(loginBits(configuration))" : "")
+        return variant.isEmpty ? login : "\(login)\n\(variant)"
+    }
+
+    /// Returns a fingerprint of the login and the header fields by which a server may select the file; empty if there
+    /// are none.
+    func requesterFingerprint(_ configuration: DownloadConfiguration) -> String {
+        let variant = variant(configuration, tellingLogins: true)
+        return variant.isEmpty ? "" : Fingerprint(variant).short
+    }
+
+    /// Returns a 16-bit hash of all login data and header fields by which a server may identify the requester.
+    private func loginBits(_ configuration: DownloadConfiguration) -> String {
+        let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
+        if let login = configuration.netrc?.login(for: url.host() ?? "") { texts += [login.user, login.password] }
+        if let cookies = configuration.cookies?.given(for: url) { texts.append(cookies) }
+        if let certificate = configuration.clientCertificate { texts.append(certificate.file.filePath) }
+        // The last digits depend on every byte.
+        return String(Fingerprint(texts.joined(separator: "\n")).description.suffix(4))
+    }
+
+    /// Whether a server may identify the requester, by the request itself or by the manager's credentials.
+    private func hasCredentials(_ configuration: DownloadConfiguration) -> Bool {
+        url.login != nil || configuration.credentials != nil || configuration.netrc != nil
+            || configuration.cookies != nil || configuration.clientCertificate != nil
+            || headers.contains(where: \.isBoundToOrigin)
+    }
+
+    /// The policy for an existing file of the same name: overwrite it with `ifChanged`, else the request's policy.
+    var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
+}

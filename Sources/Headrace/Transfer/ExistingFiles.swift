@@ -1,0 +1,190 @@
+import HeadracePlatform
+
+/// Finds existing files at the destination, so that a file is downloaded only if the server has another version.
+struct ExistingFiles {
+    /// An existing file, its size and its version.
+    struct ExistingFile {
+        let path: String
+        let size: Int64
+        let version: SavedValidator
+        /// Whether the version was saved by an earlier release, which did not save the requester.
+        let lacksRequester: Bool
+    }
+
+    private let record: DownloadRecord
+    private let environment: TransferEnvironment
+
+    init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
+        self.record = record
+        self.environment = environment
+    }
+
+    private var request: DownloadRequest { record.request }
+
+    /// Returns the existing file whose validator is sent in a conditional request; `nil` if the file must be downloaded
+    /// in any case.
+    ///
+    /// Prefers the newest file that this requester downloaded.
+    ///
+    /// If no file is known to be this requester's, returns the newest one, but only if the manager has credentials or
+    /// cookies: a login challenge or a redirect may then show that the file is this requester's.
+    func conditional(_ path: String, from source: URL) -> ExistingFile? {
+        let kept = all(named: path, from: source)
+        guard let newest = kept.last else { return nil }
+        let requester = requester(nil, at: source)
+        if let current = kept.last(where: { isCurrent($0, for: requester) }) { return current }
+        let configuration = environment.configuration
+        let isCertain = configuration.credentials == nil && configuration.netrc == nil && configuration.cookies == nil
+        return isCertain ? nil : newest
+    }
+
+    /// Returns the existing file of the same version and requester as an accepted body; `nil` if there is none.
+    func current(_ path: String, _ body: BodyPlacement, _ head: ResponseHead, from source: URL) -> ExistingFile? {
+        guard body.offset == 0 else { return nil }
+        let requester = requester(head, at: source)
+        return all(named: path, from: source).last { kept in
+            kept.version.condition.isMet(by: body.representation) && kept.size == body.totalBytes ?? kept.size
+                && isCurrent(kept, for: requester)
+        }
+    }
+
+    /// Returns the requester that received a response.
+    ///
+    /// Without a response, returns the requester as far as it is known before the request.
+    func requester(_ head: ResponseHead?, at source: URL) -> Requester {
+        record.requested { Requester($0, at: source, head, environment.configuration) }
+    }
+
+    /// Whether an existing file with a matching validator is current for this requester too: a server may send another
+    /// file to each requester.
+    func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
+        if kept.lacksRequester { return true }
+        guard let fingerprint = kept.version.requester else { return requester.isAnonymous }
+        guard !requester.isAnonymous else { return false }
+        // With `ifChanged`, the caller relies on the server's entity tag.
+        if !kept.version.condition.isDate, record.requested({ $0.refetchPolicy == .ifChanged }) { return true }
+        return fingerprint.matches(requester)
+    }
+
+    /// Returns the result for a download that finishes with the existing file under the `skip` policy.
+    func skip(_ path: String) -> FinishedFile { present(path, as: DownloadEvent.skipped) }
+
+    /// Returns the result for a download that finishes with an existing file, and publishes an event with the reason.
+    func present(_ path: String, as event: (URL) -> DownloadEvent) -> FinishedFile {
+        reserveName(path)
+        let file = URL(filePath: path, directoryHint: .notDirectory)
+        record.status.publish(event(file))
+        let stamp = (try? environment.files.status(path)).map { FileStamp($0) }
+        // After a restart, the existing file may be the one that this download fetched.
+        return FinishedFile(url: file, stamp: stamp, wasThere: stamp == nil || stamp != record.fetched)
+    }
+
+    /// Reserves a name if the download may replace an existing file of that name; returns `false` if another download
+    /// has reserved it.
+    @discardableResult
+    func reserveName(_ path: String) -> Bool {
+        guard record.requested({ $0.replacement == .overwrite && $0.refetchPolicy != .always }) else { return true }
+        let comparison = environment.files.nameComparison(record.names.directory)
+        return environment.claims.claim(path, comparedBy: comparison, for: record)
+    }
+
+    /// Checks whether a file that was complete when an earlier process ended is the requested one.
+    func isRequested(_ path: String, _ state: inout TransferState) async throws -> Bool {
+        guard let status = try? environment.files.status(path),
+            record.requested({ $0.expectedSize ?? status.size == status.size })
+        else {
+            return false
+        }
+        if let isVerified = try await isVerified(path, status, &state) { return isVerified }
+        // If the file may have changed since, the server decides.
+        return request.replacement != .overwrite && all(named: path, from: request.url).isEmpty
+    }
+
+    /// Returns the path of an existing file that matches the request's checksum or piece hashes; `nil` if there is
+    /// none.
+    ///
+    /// Reads each file with this name or a numbered variant completely, unless its size differs from a given `size`.
+    func verified(named name: String, size: Int64? = nil, _ state: inout TransferState) async throws -> String? {
+        guard record.requested({ $0.comparesExistingFile }) else { return nil }
+        for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
+            guard status.size == size ?? status.size else { continue }
+            if try await isVerified(path, status, &state) == true { return path }
+        }
+        return nil
+    }
+
+    /// Returns whether an existing file matches the request's checksum or, without one, its piece hashes; `nil` if the
+    /// request has neither.
+    ///
+    /// Returns `false` for a file that cannot be read, so that it is downloaded.
+    private func isVerified(_ path: String, _ status: FileStatus, _ state: inout TransferState) async throws -> Bool? {
+        let (request, file, stamp) = (request, URL(filePath: path), FileStamp(status))
+        let expected = request.checksums.isEmpty ? nil : state.verification.expected
+        guard expected != nil || request.pieceHashes != nil else { return nil }
+        guard !state.mismatchedFiles.contains(stamp) else { return false }
+        record.status.publish(.verifying)
+        do {
+            if let expected {
+                let found = try await Checksum.compute(expected.algorithm, ofFileAt: file)
+                guard found != expected else {
+                    record.status.publish(.verified(found))
+                    return true
+                }
+            } else if let pieces = request.pieceHashes, pieces.fit(fileSize: status.size) {
+                guard try await !pieces.wrongRanges(ofFileAt: file).isEmpty else {
+                    record.status.publish(.piecesVerified(count: pieces.count))
+                    return true
+                }
+            }
+            state.mismatchedFiles.insert(stamp)
+        } catch is DownloadError {}
+        return false
+    }
+
+    /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since.
+    func all(named path: String, from source: URL) -> [ExistingFile] {
+        // Checksums in the request are stronger than the server's validator.
+        guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
+        let existing = filesOnDisk(named: path)
+        // Most downloads have no existing file, and skip the rest.
+        guard !existing.isEmpty else { return [] }
+        let (request, configuration) = (request, environment.configuration)
+        return existing.compactMap { path, status in
+            guard let version = savedValidator(of: path, status) else { return nil }
+            func matches(_ variant: String) -> Bool {
+                version.matches(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
+            }
+            let isKnown = matches(request.variant)
+            let lacksRequester =
+                !isKnown && version.requester == nil && request.refetchPolicy == .ifChanged
+                && matches(request.variant(configuration, tellingLogins: version.condition.isDate))
+            guard isKnown || lacksRequester else { return nil }
+            return ExistingFile(path: path, size: status.size, version: version, lacksRequester: lacksRequester)
+        }
+    }
+
+    /// Returns the validator saved with an existing file; `nil` if there is none.
+    private func savedValidator(of path: String, _ status: FileStatus) -> SavedValidator? {
+        do throws(SystemError) {
+            return SavedValidator(
+                decoding: try environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)
+            )
+        } catch {
+            return error.isUnsupported ? environment.versions?.version(of: path, inode: status.inode) : nil
+        }
+    }
+
+    /// Returns the existing files with this name and its numbered variants, which earlier downloads may have used.
+    ///
+    /// If a size is expected, returns only files of that size.
+    private func filesOnDisk(named path: String) -> [(path: String, status: FileStatus)] {
+        guard let status = try? environment.files.status(path) else { return [] }
+        var found = [(path: path, status: status)]
+        var others = NumberedNames(path, record.names, mayRename: request.replacement == .rename)
+        while let next = others.next(), let status = try? environment.files.status(next) {
+            found.append((next, status))
+        }
+        guard let size = record.requested({ $0.expectedSize }) else { return found }
+        return found.filter { $0.status.size == size }
+    }
+}

@@ -1,0 +1,83 @@
+import HeadracePlatform
+
+/// Sends a request to one source and follows its redirects.
+///
+/// Used by the download's first connection and by each further one.
+struct RequestSender: Sendable {
+    /// A response head and how it was obtained.
+    struct Response: Sendable {
+        let head: ResponseHead
+        /// The request that it responds to.
+        let request: RangeRequest
+        /// The redirects from the requested URL to the one that responded.
+        let chain: RedirectChain
+        /// The time from sending the request to receiving the head.
+        let latency: Duration
+    }
+
+    private enum Step<Result: Sendable>: Sendable {
+        case done(Result)
+        case redirected(URL, ResponseHead)
+    }
+
+    private let record: DownloadRecord
+    private let environment: TransferEnvironment
+    private var chain: RedirectChain
+    /// The range and the conditions of the request.
+    var request: RangeRequest
+    /// Whether requests are sent over HTTP/1.1.
+    var avoidsHTTP2 = false
+    /// Whether redirects are published, and followed only after the delay that they request.
+    var reportsRedirects = false
+
+    init(
+        _ request: RangeRequest,
+        along chain: RedirectChain,
+        for record: DownloadRecord,
+        _ environment: TransferEnvironment
+    ) {
+        self.request = request
+        self.chain = chain
+        self.record = record
+        self.environment = environment
+    }
+
+    /// Sends the request, and passes the first response that is no redirect to `receive`.
+    ///
+    /// The next call begins at the URL that responded to this one.
+    mutating func send<Result: Sendable>(
+        _ receive: (Response, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        while true {
+            var sent = chain.request(with: request.fields, environment.configuration)
+            sent.avoidsHTTP2 = avoidsHTTP2
+            sent.bufferBytes = environment.rates.bufferBytes(for: record)
+            let start = environment.clock.now()
+            let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
+                if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
+                    environment.hosts.responded(head.url)
+                }
+                if let target = try chain.policy.target(of: head, after: chain.count) {
+                    await body.drain(of: head)
+                    return .redirected(target, head)
+                }
+                let latency = environment.clock.now() - start
+                let response = Response(head: head, request: request, chain: chain, latency: latency)
+                return .done(try await receive(response, &body))
+            }
+            switch step {
+            case .done(let result): return result
+            case .redirected(let target, let head): try await follow(target, head)
+            }
+        }
+    }
+
+    private mutating func follow(_ target: URL, _ head: ResponseHead) async throws {
+        chain.follow(target)
+        guard reportsRedirects else { return }
+        let (from, to) = (head.url.withoutCredentials, target.withoutCredentials)
+        record.status.publish(.redirected(status: head.status, from: from, to: to))
+        guard let delay = RetryAfter(of: head)?.delay else { return }
+        try await environment.clock.sleep(environment.clock.now() + min(delay, RetryAfter.redirectMaximum))
+    }
+}

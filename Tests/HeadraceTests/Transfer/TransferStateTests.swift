@@ -1,0 +1,188 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+private func makeURL(_ text: String) -> URL {
+    guard let url = URL(string: text) else { preconditionFailure("\(text) is not a URL") }
+    return url
+}
+
+/// What follows a failed attempt.
+@Suite(.timeLimit(.minutes(1)))
+struct TransferStateTests {
+    typealias Reaction = TransferState.FailureReaction
+    typealias Facts = TransferState.FailureFacts
+
+    private static let origin = makeURL("http://a/file")
+    private static let mirror = makeURL("http://b/file")
+    private static let lost = DownloadError(.connectionLost, "Lost.")
+    private static let missing = DownloadError(.httpStatus, "Gone.", statusCode: 404)
+    private static let tls = DownloadError(.tls, "No certificate.")
+    private static let full = DownloadError(.diskFull, "Full.")
+    private static let refused = DownloadError(.nameResolution, "No such host.")
+
+    private static func state(
+        mirrors: [URL] = [],
+        _ configure: (inout RetryPolicy) -> Void = { _ in }
+    ) -> TransferState {
+        var request = DownloadRequest(origin, to: .directory(URL(filePath: "/d")))
+        request.mirrors = mirrors
+        let configuration = DownloadConfiguration {
+            $0.retryPolicy.baseDelay = .zero
+            configure(&$0.retryPolicy)
+        }
+        return TransferState(request, configuration, at: .zero)
+    }
+
+    /// Decides about an error as the standard policy does, without a link provider.
+    private static func standard(
+        _ state: inout TransferState,
+        _ error: DownloadError,
+        _ facts: Facts = Facts()
+    ) -> Reaction {
+        var random = SeededRandom(seed: 1)
+        let reaction = state.failed(error, facts)
+        guard case .decide(let error) = reaction else { return reaction }
+        return state.decided(.standard, after: error, facts, using: &random)
+    }
+
+    @Test(
+        arguments: [
+            (lost, Facts(), .decide(lost.about(origin))),
+            (missing, Facts(), .decide(missing.about(origin))),
+            (missing, Facts(hasLinkProvider: true), .requestLink(missing.about(origin))),
+            (lost, Facts(hasLinkProvider: true), .decide(lost.about(origin))),
+            (lost, Facts(isNetworkUnsettled: true), .pause(nil, .milliseconds(100))),
+            (full, Facts(lacksDescriptors: true), .pause(.waitingForDescriptors(full), .zero)),
+            (
+                lost, Facts(lacksDescriptors: true, isNetworkUnsettled: true),
+                .pause(.waitingForDescriptors(lost), .zero)
+            ),
+        ] as [(DownloadError, Facts, Reaction)]
+    )
+    func `the first reaction depends on the error and on the circumstances`(
+        _ error: DownloadError,
+        _ facts: Facts,
+        _ reaction: Reaction
+    ) {
+        var state = Self.state()
+        #expect(state.failed(error, facts) == reaction)
+        #expect(state.count == 0)
+    }
+
+    @Test(
+        arguments: [
+            (lost, [], .retry(lost.about(origin), after: .zero)),
+            (missing, [], .fail(missing.about(origin))),
+            (missing, [mirror], .changeSource(missing.about(origin), next: mirror)),
+            (tls, [mirror], .changeSource(tls.about(origin), next: mirror)),
+            (full, [mirror], .fail(full.about(origin))),
+        ] as [(DownloadError, [URL], Reaction)]
+    )
+    func `the standard policy retries, changes the source or fails`(
+        _ error: DownloadError,
+        _ mirrors: [URL],
+        _ reaction: Reaction
+    ) {
+        var state = Self.state(mirrors: mirrors)
+        #expect(Self.standard(&state, error) == reaction)
+        if case .retry = reaction { #expect(state.unpacedFailure == error.about(Self.origin)) }
+    }
+
+    @Test func `the caller's policy overrides the standard one, except for wrong files`() {
+        var random = SeededRandom(seed: 1)
+        var state = Self.state()
+        let wrong = DownloadError(.checksum, "Wrong.")
+        #expect(state.decided(.fail, after: Self.lost, Facts(), using: &random) == .fail(Self.lost))
+        #expect(
+            state.decided(.retry(after: .seconds(3)), after: Self.full, Facts(), using: &random)
+                == .retry(Self.full, after: .seconds(3))
+        )
+        #expect(
+            state.decided(.retry(after: .seconds(-3)), after: Self.full, Facts(), using: &random)
+                == .retry(Self.full, after: .zero)
+        )
+        #expect(state.decided(.retry(after: .zero), after: wrong, Facts(), using: &random) == .fail(wrong))
+    }
+
+    @Test func `a new link is requested at most three times without progress`() {
+        var state = Self.state()
+        let (facts, error) = (Facts(hasLinkProvider: true), Self.missing.about(Self.origin))
+        let link = DownloadRequest.Link(makeURL("http://a/new"))
+        #expect(state.failed(Self.missing, facts) == .requestLink(error))
+        #expect(state.renewed(.success(link), after: error, facts) == .again)
+        #expect(state.sources.current == link.url)
+        let cause = DownloadError(.connection, "No provider.")
+        guard case .requestLink(let next) = state.failed(Self.missing, facts),
+            case .decide(let failure) = state.renewed(.failure(cause), after: next, facts)
+        else {
+            Issue.record("no link was requested")
+            return
+        }
+        #expect(failure.message == "Gone. No new link could be obtained: No provider.")
+        #expect(failure.statusCode == 404)
+        #expect(state.failed(Self.missing, facts) == .requestLink(Self.missing.about(link.url)))
+        #expect(state.failed(Self.missing, facts) == .decide(Self.missing.about(link.url)))
+        state.progressed(from: 0, to: 1)
+        #expect(state.failed(Self.missing, facts) == .requestLink(Self.missing.about(link.url)))
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `a host that never responded is abandoned after fewer failures`(_ hasResponded: Bool, _ holdsBytes: Bool) {
+        var state = Self.state { $0.maxUnreachableFailures = 1 }
+        let facts = Facts(holdsBytes: holdsBytes, hasHostResponded: hasResponded)
+        #expect(Self.standard(&state, Self.refused, facts) == .retry(Self.refused.about(Self.origin), after: .zero))
+        let isAbandoned = !hasResponded && !holdsBytes
+        let next = Self.standard(&state, Self.refused, facts)
+        #expect(
+            next
+                == (isAbandoned
+                    ? .fail(Self.refused.about(Self.origin)) : .retry(Self.refused.about(Self.origin), after: .zero))
+        )
+    }
+
+    /// Whatever happens, a run ends: each source is tried a bounded number of times without progress.
+    @Test(arguments: 0..<200 as Range<UInt64>)
+    func `a run without progress fails after a bounded number of reactions`(_ seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let mirrors = (0..<Int.random(in: 0...3, using: &random)).map { makeURL("http://m\($0)/file") }
+        var state = Self.state(mirrors: mirrors) { policy in
+            policy.maxUnreachableFailures = Bool.random(using: &random) ? 2 : nil
+        }
+        let errors = [Self.lost, Self.missing, Self.tls, Self.refused, DownloadError(.stalled, "Silent.")]
+        let hasLinkProvider = Bool.random(using: &random)
+        var left: Set<URL> = []
+        for step in 0..<10_000 {
+            let facts = Facts(hasLinkProvider: hasLinkProvider, hasHostResponded: Bool.random(using: &random))
+            guard let error = errors.randomElement(using: &random) else { return }
+            let (source, count) = (state.sources.current, state.count)
+            var reaction = state.failed(error, facts)
+            if case .requestLink(let failure) = reaction {
+                let link = DownloadRequest.Link(makeURL("http://a/\(step)"))
+                let result: Result<DownloadRequest.Link, any Error> =
+                    Bool.random(using: &random) ? .success(link) : .failure(Self.lost)
+                reaction = state.renewed(result, after: failure, facts)
+            }
+            if case .decide(let failure) = reaction {
+                reaction = state.decided(.standard, after: failure, facts, using: &random)
+            }
+            switch reaction {
+            case .again: #expect(hasLinkProvider && state.count == count)
+            case .retry(_, let delay):
+                #expect(delay >= .zero && state.count == count + 1 && state.sources.current == source)
+                _ = state.unpacedFailure.take()
+            case .changeSource(_, let next):
+                #expect(next == state.sources.current && state.count == 0)
+                left.insert(source)
+            case .fail:
+                #expect(!state.sources.hasNext)
+                #expect(hasLinkProvider || left.union([source]).isSuperset(of: mirrors))
+                return
+            case .pause, .requestLink, .decide: Issue.record("\(reaction)")
+            }
+        }
+        Issue.record("The run does not end.")
+    }
+}
