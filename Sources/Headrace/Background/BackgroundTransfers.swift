@@ -90,7 +90,8 @@ final class BackgroundTransfers: BackgroundFetcher {
         self.files = files
         self.clock = clock
         (reports, report) = AsyncStream.makeStream(of: BackgroundReport.self)
-        state = Locked(State(machine: BackgroundMachine(SizeLimit(maxBytes: configuration.maxFileSize))))
+        let machine = BackgroundMachine(SizeLimit(maxBytes: configuration.maxFileSize))
+        state = Locked(State(machine: machine), rank: .backgroundTransfers)
     }
 
     func connect() { system.connect(to: self) }

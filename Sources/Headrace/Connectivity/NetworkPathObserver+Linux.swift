@@ -17,7 +17,7 @@ final class NetworkPathObserver: Sendable {
 
         let poller: hr_poller
         private let socket: Int32
-        private let state = Locked(State())
+        private let state = Locked(State(), rank: .networkPathObserver)
         private let update: @Sendable (NetworkPath?) -> Void
 
         init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {

@@ -53,7 +53,7 @@ final class RegistryFile: Sendable {
 
     private init(_ lock: RegistryLock, _ store: RegistryStore) {
         self.lock = lock
-        self.store = Locked(store)
+        self.store = Locked(store, rank: .registryFile)
     }
 
     /// Records either all of the changes or none.

@@ -20,7 +20,7 @@ final class BlockingExecutor: TaskExecutor {
         let name: String
 
         init(_ state: sending State, name: String) {
-            self.state = Locked(state)
+            self.state = Locked(state, rank: .executor)
             self.name = name
         }
 

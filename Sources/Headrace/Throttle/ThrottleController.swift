@@ -21,7 +21,7 @@ final class ThrottleController: Sendable {
 
     private let clock: AnyClock
     private let localTime: @Sendable () -> LocalTime
-    private let state = Locked(State())
+    private let state = Locked(State(), rank: .throttleController)
     /// Whether a limit or a schedule is set; if not, the limiter is not consulted.
     private let hasLimits = Atomic(false)
 

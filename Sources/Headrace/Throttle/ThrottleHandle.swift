@@ -7,7 +7,7 @@ final class ThrottleHandle: Sendable {
     private let id: DownloadID
     private let group: String?
     private let scopes: [RateLimiter.Scope]
-    private let connection = Locked<RateLimiter.Connection?>(nil)
+    private let connection = Locked<RateLimiter.Connection?>(nil, rank: .throttleHandle)
 
     init(_ record: some RateLimitedDownload, _ rates: ThrottleController, _ clock: AnyClock) {
         self.rates = rates

@@ -60,7 +60,8 @@ final class DownloadRecord: Sendable {
                 request: request,
                 withoutSecrets: withoutSecrets.map { [$0] } ?? [],
                 backgroundNote: backgroundNote.map { [$0] } ?? []
-            )
+            ),
+            rank: .downloadRecord
         )
         self.names = names ?? DestinationPaths(request)
         status = DownloadStatus(id: id, state, progress, priority: request.priority, observers: observers)
@@ -212,9 +213,11 @@ extension DownloadRecord {
 
     /// Returns the readers of the file, which are notified of received bytes; creates them if necessary.
     func readers() -> FileReaders {
-        state.withLock { state in
+        let (existing, held) = state.withLock { ($0.readers, $0.held) }
+        if let existing { return existing }
+        let new = FileReaders(of: names.partialPath, held)
+        return state.withLock { state in
             if let readers = state.readers { return readers }
-            let new = FileReaders(of: names.partialPath, state.held)
             state.readers = new
             return new
         }

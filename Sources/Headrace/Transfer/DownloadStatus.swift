@@ -60,7 +60,7 @@ final class DownloadStatus: Sendable {
     ) {
         self.id = id
         self.observers = observers
-        storage = Locked(Storage(state: state, priority: priority))
+        storage = Locked(Storage(state: state, priority: priority), rank: .downloadStatus)
         if progress != DownloadProgress() { storage.withLock { $0.begunActivity().progress = progress } }
     }
 

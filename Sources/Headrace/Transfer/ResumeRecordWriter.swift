@@ -33,7 +33,7 @@ final class ResumeRecordWriter: Sendable {
         var failure: SystemError?
     }
 
-    private let state = Locked(State())
+    private let state = Locked(State(), rank: .resumeRecordWriter)
 
     /// The error of the transfer's last write of the record; `nil` if it succeeded.
     var failure: SystemError? { state.withLock { $0.failure } }

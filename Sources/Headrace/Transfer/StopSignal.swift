@@ -19,7 +19,7 @@ final class StopSignal: Sendable {
         var publish: (@Sendable (Reason) -> Void)?
     }
 
-    private let state = Locked(State())
+    private let state = Locked(State(), rank: .stopSignal)
 
     var reason: Reason? { state.withLock { $0.reason } }
 

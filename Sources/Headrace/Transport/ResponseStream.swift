@@ -49,7 +49,8 @@ package final class ResponseStream: Sendable {
             Storage(
                 nextCapacity: min(chunkCapacity, max(4 << 10, min(maximum ?? .max, 64 << 10))),
                 state: ResponseStreamState(highWatermark: min(maximum ?? .max, highWatermark))
-            )
+            ),
+            rank: .responseStream
         )
     }
 

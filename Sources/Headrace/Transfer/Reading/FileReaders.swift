@@ -8,7 +8,7 @@ final class FileReaders: Sendable {
         var onDemand: (@Sendable () -> Void)?
     }
 
-    private let state = Locked(State())
+    private let state = Locked(State(), rank: .fileReaders)
     /// Writes the resume record for the received bytes.
     let recordWriter = ResumeRecordWriter()
 

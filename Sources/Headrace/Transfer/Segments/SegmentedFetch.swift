@@ -132,7 +132,8 @@ final class SegmentedFetch: Sendable {
                 floor: configuration.speedFloor,
                 lastTick: environment.clock.now(),
                 lastFetchedBytes: transfer.state.fetchedBytes
-            )
+            ),
+            rank: .segmentedFetch
         )
     }
 
