@@ -31,7 +31,10 @@ extension DownloadTransfer {
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
         defer { if isCounted { hosts.release(record.id, url, at: environment.clock.now()) } }
         var pump = BodyPump(body, accepted, environment.configuration.speedFloor, for: record, in: environment)
-        if let segments = SegmentedFetch(of: self, response, accepted) {
+        // Checked before the state is copied for the segmented fetch.
+        if SegmentedFetch.isPossible(for: self, after: response, accepted),
+            let segments = SegmentedFetch(of: self, response, accepted)
+        {
             return try await fetch(segments, pump, for: path)
         }
         if partial.hasGaps { try abandonParts() }
@@ -164,7 +167,7 @@ extension DownloadTransfer {
             return try await copy(&pump, for: path, mayStop: mayStop) { transfer, count, isCheckpointDue in
                 if isCheckpointDue { try transfer.partial.settle() }
                 let progress = transfer.state.meter.received(count, at: transfer.environment.clock.now())
-                if let progress { transfer.publish(progress) }
+                if let progress { transfer.record.status.publish(progress) }
             }
         }
         let meter = SharedMeter(state.meter)
@@ -179,7 +182,7 @@ extension DownloadTransfer {
                         group.addTask { [ledger = transfer.partial.ledger] in ledger.work(on: target) }
                     }
                     let progress = meter.received(count, at: transfer.environment.clock.now())
-                    if let progress { transfer.publish(progress) }
+                    if let progress { transfer.record.status.publish(progress) }
                 }
             }
         } catch {

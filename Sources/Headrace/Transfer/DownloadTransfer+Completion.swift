@@ -114,8 +114,8 @@ extension DownloadTransfer {
         try reserve(path)
         let final: (path: String, stamp: FileStamp)
         do {
-            final = try partial.finish(as: path, from: state.sources.current) {
-                environment.willRename(record.id, $0, $1)
+            final = try partial.finish(as: path, from: state.sources.current) { [environment, id = record.id] in
+                environment.willRename(id, $0, $1)
             }
         } catch  where error.code == .fileExists && record.requested({ $0.replacement == .skip }) {
             // The file appeared during the download; it is treated as if it had existed before.

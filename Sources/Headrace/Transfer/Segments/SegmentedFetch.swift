@@ -87,7 +87,6 @@ final class SegmentedFetch: Sendable {
         _ response: RequestSender.Response,
         _ accepted: BodyPlacement
     ) {
-        // A cheap check, made before the state is copied.
         guard Self.isPossible(for: transfer, after: response, accepted), let known = transfer.partial.representation,
             let totalBytes = accepted.totalBytes, let target = transfer.partial.target
         else { return nil }
