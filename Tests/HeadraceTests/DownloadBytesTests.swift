@@ -173,7 +173,7 @@ struct DownloadBytesTests {
             $0.maxConnectionsPerDownload = 1
         } _: { download, server, target in
             await download.resume()
-            let readers = download.record.readers()
+            let readers = download.record.ledger()
             await withThrowingTaskGroup { group in
                 let (started, start) = AsyncStream.makeStream(of: Never.self)
                 group.addTask {
@@ -197,7 +197,7 @@ struct DownloadBytesTests {
 
     @Test func `a released iterator no longer demands bytes`() async throws {
         try await withPausedDownload(of: .file(file)) { download, _, _ in
-            let readers = download.record.readers()
+            let readers = download.record.ledger()
             var player: Player? = Player(download)
             #expect(readers.demands == [0..<Int64.max])
             player = nil

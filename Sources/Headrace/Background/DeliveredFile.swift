@@ -77,11 +77,11 @@ extension DeliveredFile {
         download.keep(
             SuspendedPartial(
                 stamp: FileStamp(status),
-                written: record.written,
-                durable: ByteRangeSet(),
-                representation: representation,
-                finalPath: path,
-                pieces: nil
+                contents: FileLedger.Contents(
+                    policy: CheckpointPolicy(.none, written: record.written, at: .zero),
+                    representation: representation,
+                    finalPath: path
+                )
             )
         )
     }

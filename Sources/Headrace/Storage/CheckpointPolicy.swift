@@ -94,14 +94,20 @@ struct CheckpointPolicy: Sendable {
         hasRecord = true
     }
 
+    /// Records that these ranges were synced without a ``Action/startSync`` of this policy.
+    mutating func synced(_ ranges: ByteRangeSet) {
+        for range in ranges.intersection(written).ranges { durable.insert(range) }
+    }
+
     /// Records the result of a sync, and returns the actions that are due; ignored if no sync is running.
     mutating func syncEnded(success: Bool, at now: Duration) -> [Action] {
         guard let covered = claim else { return [] }
         claim = nil
         lastSync = now
         if success {
-            isRecordOutdated = isRecordOutdated || covered != durable
-            durable = covered
+            let earlier = durable
+            synced(covered)
+            isRecordOutdated = isRecordOutdated || earlier != durable
         } else {
             // The kernel now considers the lost pages clean: a later sync or a read would not detect the loss.
             hasSyncFailed = true

@@ -7,8 +7,8 @@ package enum LockRank: UInt8, Sendable {
     case backgroundTransfers
     case registryFile
     case segmentedFetch
-    case resumeRecordWriter
-    case fileReaders
+    case ledgerDisk
+    case ledgerState
     case downloadStatus
     case throttleHandle
     case throttleController

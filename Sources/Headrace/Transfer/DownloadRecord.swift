@@ -16,8 +16,8 @@ final class DownloadRecord: Sendable {
         var held: SuspendedPartial?
         /// The state of the background task, if there is one; an array, because an empty one takes only one word.
         var backgroundNote: [BackgroundTaskState]
-        /// The readers of the file, which exist while a transfer or a reader references them.
-        weak var readers: FileReaders?
+        /// The ledger of the file, which exists while a transfer or a reader references it.
+        weak var ledger: FileLedger?
 
         /// Changes the stored request of an earlier run, if there is one.
         mutating func changeStored(_ change: (inout RegistryRequest) -> Void) {
@@ -205,20 +205,20 @@ final class DownloadRecord: Sendable {
 extension DownloadRecord {
     /// Whether a later attempt can resume the received bytes; `nil` if no state of a partial file is stored.
     var isResumable: Bool? {
-        let (request, version) = state.withLock { ($0.request, $0.held?.representation) }
+        let (request, version) = state.withLock { ($0.request, $0.held?.contents.representation) }
         guard let version else { return nil }
         guard version.contentCoding == nil, !version.refusesRanges else { return false }
         return EntityValidator(of: version) != nil || request.isVerifiedAtEnd || request.resumePolicy == .overlap
     }
 
-    /// Returns the readers of the file, which are notified of received bytes; creates them if necessary.
-    func readers() -> FileReaders {
-        let (existing, held) = state.withLock { ($0.readers, $0.held) }
+    /// Returns the ledger of the file; creates it if necessary.
+    func ledger() -> FileLedger {
+        let (existing, held) = state.withLock { ($0.ledger, $0.held) }
         if let existing { return existing }
-        let new = FileReaders(of: names.partialPath, held)
+        let new = FileLedger(of: names.partialPath, held)
         return state.withLock { state in
-            if let readers = state.readers { return readers }
-            state.readers = new
+            if let ledger = state.ledger { return ledger }
+            state.ledger = new
             return new
         }
     }
@@ -227,14 +227,13 @@ extension DownloadRecord {
     ///
     /// With `syncing`, the record is also synced, so that it survives a power cut.
     func save(syncing: Bool) {
-        guard let readers = state.withLock({ $0.readers }) else { return }
-        readers.recordWriter.save(syncing: syncing) { readers.held }
+        state.withLock { $0.ledger }?.save(syncing: syncing)
     }
 
     /// Changes the state like ``DownloadStatus/enter(_:_:)``, and notifies waiting readers.
     func enter(_ newState: DownloadState?, _ event: DownloadEvent?) {
         status.enter(newState, event)
-        state.withLock { $0.readers }?.entered(self)
+        state.withLock { $0.ledger }?.entered(self)
     }
 }
 
@@ -243,26 +242,11 @@ final class SuspendedPartial: Sendable {
     /// The stamp of the partial file when the transfer closed it; if the file's present stamp differs, another process
     /// has written to the file.
     let stamp: FileStamp
-    let written: ByteRangeSet
-    let durable: ByteRangeSet
-    let representation: RepresentationMetadata
-    let finalPath: String?
-    let pieces: ReceivedPieces?
+    let contents: FileLedger.Contents
 
-    init(
-        stamp: FileStamp,
-        written: ByteRangeSet,
-        durable: ByteRangeSet,
-        representation: RepresentationMetadata,
-        finalPath: String?,
-        pieces: ReceivedPieces?
-    ) {
+    init(stamp: FileStamp, contents: FileLedger.Contents) {
         self.stamp = stamp
-        self.written = written
-        self.durable = durable
-        self.representation = representation
-        self.finalPath = finalPath
-        self.pieces = pieces
+        self.contents = contents
     }
 }
 

@@ -31,7 +31,10 @@ extension DownloadTransfer {
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
         defer { if isCounted { hosts.release(record.id, url, at: environment.clock.now()) } }
         var pump = BodyPump(body, accepted, environment.configuration.speedFloor, for: record, in: environment)
-        if let segments = SegmentedFetch(of: self, response, accepted) {
+        // Checked before the state is copied for the segmented fetch.
+        if SegmentedFetch.isPossible(for: self, after: response, accepted),
+            let segments = SegmentedFetch(of: self, response, accepted)
+        {
             return try await fetch(segments, pump, for: path)
         }
         if partial.hasGaps { try abandonParts() }
@@ -101,7 +104,7 @@ extension DownloadTransfer {
     private mutating func fetch(_ segments: SegmentedFetch, _ pump: BodyPump, for path: String) async throws -> Step {
         let failure = await segments.run(with: pump, &self)
         do {
-            try partial.settle(segments.side)
+            try partial.settle()
         } catch {
             throw failure ?? error
         }
@@ -161,60 +164,59 @@ extension DownloadTransfer {
     /// Writes the body to the disk, with concurrent syncs unless the file is small.
     private mutating func write(_ pump: inout BodyPump, for path: String, mayStop: Bool) async throws -> BodyEnd {
         guard pump.placement.totalBytes ?? .max >= Self.minConcurrentBytes else {
-            return try await copy(&pump, for: path, mayStop: mayStop) { transfer, count, actions in
-                try transfer.partial.complete(actions)
+            return try await copy(&pump, for: path, mayStop: mayStop) { transfer, count, isCheckpointDue in
+                if isCheckpointDue { try transfer.partial.settle() }
                 let progress = transfer.state.meter.received(count, at: transfer.environment.clock.now())
-                if let progress { transfer.publish(progress) }
+                if let progress { transfer.record.status.publish(progress) }
             }
         }
-        let (meter, side) = (SharedMeter(state.meter), Checkpointer())
+        let meter = SharedMeter(state.meter)
         defer { state.meter = meter.value }
         let end: BodyEnd
         do {
             end = try await withThrowingDiscardingTaskGroup { group in
                 group.addTask { [record, clock = environment.clock] in await meter.reportSilence(to: record, clock) }
                 defer { group.cancelAll() }
-                return try await copy(&pump, for: path, mayStop: mayStop) { transfer, count, actions in
-                    side.add(actions)
-                    if let success = side.takeSyncResult() {
-                        side.add(try transfer.partial.syncEnded(success: success))
+                return try await copy(&pump, for: path, mayStop: mayStop) { transfer, count, isCheckpointDue in
+                    if isCheckpointDue, let target = transfer.partial.target {
+                        group.addTask { [ledger = transfer.partial.ledger] in ledger.work(on: target) }
                     }
-                    if let work = side.next(in: transfer.partial) { group.addTask { work() } }
                     let progress = meter.received(count, at: transfer.environment.clock.now())
-                    if let progress { transfer.publish(progress) }
+                    if let progress { transfer.record.status.publish(progress) }
                 }
             }
         } catch {
-            // Only the first failure is reported; the partial file records the second.
-            try? partial.settle(side)
+            // Only the first failure is reported.
+            try? partial.settle()
             throw error
         }
-        try partial.settle(side)
+        try partial.settle()
         return end
     }
 
-    /// Writes the body to the disk; passes the number of new bytes and the checkpoint actions that are due to `wrote`.
+    /// Writes the body to the disk; passes the number of new bytes, and whether a checkpoint is due, to `wrote`.
     private mutating func copy(
         _ pump: inout BodyPump,
         for path: String,
         mayStop: Bool,
-        _ wrote: (inout DownloadTransfer, Int, [CheckpointPolicy.Action]) throws -> Void
+        _ wrote: (inout DownloadTransfer, Int, Bool) throws -> Void
     ) async throws -> BodyEnd {
         let accepted = pump.placement
         var end = BodyEnd.complete
         try await pump.run { bytes, piece, isWriting in
             state.fetched(bytes.count)
-            try sizeLimit.check(partial.heldBytes + Int64(piece.written.count))
+            let offset = partial.heldBytes
+            try sizeLimit.check(offset + Int64(piece.written.count))
             if !piece.compared.isEmpty, try !compare(bytes, piece, accepted, for: path) {
                 end = .restart(.overlapDiffers)
                 return false
             }
-            let (new, offset) = (UnsafeRawBufferPointer(rebasing: bytes[piece.written]), partial.heldBytes)
-            let actions = try partial.append(new)
+            let new = UnsafeRawBufferPointer(rebasing: bytes[piece.written])
+            let isCheckpointDue = try partial.append(new, at: offset)
             state.verification.update(new, at: offset)
-            try wrote(&self, new.count, actions)
+            try wrote(&self, new.count, isCheckpointDue)
             // A file that is already too long need not be received to its end.
-            if let size = expectedSize, partial.heldBytes > size { return false }
+            if let size = expectedSize, offset + Int64(new.count) > size { return false }
             guard mayStop, isWriting, SegmentedFetch.isServing(partial) else { return true }
             end = .readerDemand
             return false

@@ -172,7 +172,7 @@ extension DownloadTransfer {
             if case .wrongSize(let size, _) = rejection, head.status != 200,
                 (try? response.request.prove(RepresentationMetadata(of: head, totalBytes: size))) == .entityTag
             {
-                partial.representation?.totalBytes = size
+                partial.ledger.change { contents, _ in contents.representation?.totalBytes = size }
             }
             return rejection.error()
         default: preconditionFailure("The verdict \(verdict) rejects no response")

@@ -13,63 +13,58 @@ extension PartialDownload {
     mutating func keep(leaving: Bool) {
         // A hole among bytes that are recorded as durable would count as zeros.
         _ = try? releaseLostBytes()
-        try? complete(policy.stopping(leaving ? .leaving : .keeping, at: environment.clock.now()))
-        policy = newPolicy()
+        if let target { try? ledger.stop(leaving ? .leaving : .keeping, on: target) }
+        let policy = newPolicy()
+        ledger.change { contents, _ in contents.policy = policy }
         makeRoomForRecord()
-        guard let status = try? partial?.status(), let representation, !held.isEmpty else { return }
-        let held = SuspendedPartial(
-            stamp: FileStamp(status),
-            written: policy.written,
-            durable: policy.durable,
-            representation: representation,
-            finalPath: finalPath,
-            pieces: pieces
-        )
-        record.keep(held)
-        readers.change { $0.kept(held.stamp) }
+        let contents = ledger.contents
+        guard let status = try? file?.status(), contents.representation != nil, !contents.policy.written.isEmpty
+        else { return }
+        let suspended = SuspendedPartial(stamp: FileStamp(status), contents: contents)
+        record.keep(suspended)
+        ledger.change { $1.kept(suspended.stamp) }
     }
 
     /// Truncates the file if the disk is full and there is no resume record yet, so that one can be written; without a
     /// record, the next run would lose all bytes.
-    private mutating func makeRoomForRecord() {
-        guard case .receiving = state, readers.recordWriter.failure?.isDiskFull == true, let partial,
-            environment.files.isMissing(recordFile.path),
-            let size = (try? controlRecord(of: partial))?.encoded()?.count
+    private func makeRoomForRecord() {
+        guard ledger.recordFailure?.isDiskFull == true, let target, environment.files.isMissing(recordFile.path),
+            case .receiving = ledger.contents.state, let bootID = try? environment.files.bootID(),
+            let size = ledger.contents.record(of: target, bootID: bootID).encoded()?.count
         else { return }
         // A failed write may have left bytes that are not counted.
-        for room in [0, Int64(size) + Self.blockBytes] where readers.recordWriter.failure != nil && room < held.count {
+        for room in [0, Int64(size) + Self.blockBytes] where ledger.recordFailure != nil && room < held.count {
             var kept = held
             kept.removeLast(room)
             keepOnly(kept)
-            guard (try? partial.truncate(to: kept.end)) != nil else { return }
-            _ = work(for: .writeRecord)()
+            guard (try? target.file.truncate(to: kept.end)) != nil else { return }
+            ledger.writeRecord(to: target)
         }
     }
 
     /// Removes the partial file and the resume record.
     func remove() {
-        readers.recordWriter.ended()
-        guard let partial, (try? partial.namedStatus()) != nil else { return }
+        ledger.end()
+        guard let file, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()
-        partial.remove()
+        file.remove()
     }
 
     /// Removes the files of an earlier run, unless another process is writing them or a later release wrote them.
     mutating func removeLeftovers() {
         guard (try? recordFile.read()) != nil else { return }
         do {
-            partial = try PartialFile.existing(path, calls: environment.sharedFiles)
+            file = try PartialFile.existing(path, calls: environment.sharedFiles)
         } catch {
             return
         }
-        if partial == nil { return recordFile.remove() }
+        if file == nil { return recordFile.remove() }
         remove()
         close()
     }
 
     func close() {
-        readers.recordWriter.closed()
-        readers.change { $0.closed() }
-        partial?.close()
+        ledger.close()
+        file?.close()
     }
 }

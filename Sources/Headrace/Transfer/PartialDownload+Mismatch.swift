@@ -86,34 +86,34 @@ extension PartialDownload {
     /// - Returns: The new path.
     /// - Throws: A file-system error; the partial file is kept.
     private mutating func setAside(for finalPath: String, mayUse: (String) -> Bool) throws(DownloadError) -> String {
-        let partial = try opened()
+        let file = try opened().file
         var candidates = MismatchNames(finalPath, names)
-        if readers.recordWriter.ended() { policy.recordWritten() }
+        ledger.end()
         let saved: String
         do throws(SystemError) {
-            guard try partial.namedStatus()?.size == heldBytes else { throw SystemError(errno: ENOENT) }
-            if environment.configuration.durability == .full { try partial.sync() }
+            guard try file.namedStatus()?.size == heldBytes else { throw SystemError(errno: ENOENT) }
+            if environment.configuration.durability == .full { try file.sync() }
             // A validator may be left from a time when the file was right and only its name was taken.
             if (try? environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)) != nil {
-                try partial.setAttribute(SavedValidator.attribute, [])
+                try file.setAttribute(SavedValidator.attribute, [])
             }
             while true {
                 guard let candidate = candidates.next(), names.contains(candidate) else {
                     throw SystemError(errno: EEXIST)
                 }
-                guard mayUse(candidate), try partial.move(to: candidate, mode: FileSystem.privateMode) else { continue }
+                guard mayUse(candidate), try file.move(to: candidate, mode: FileSystem.privateMode) else { continue }
                 saved = candidate
                 break
             }
         } catch {
             throw .storage("\(path) could not be renamed", error, " The download is kept as \(path).")
         }
-        readers.change { $0.lost() }
+        ledger.change { $1.lost() }
         // If the directory cannot be synced, a power cut may restore the old name.
         try? syncFolder()
         recordFile.remove()
-        self.partial = nil
-        partial.close()
+        self.file = nil
+        file.close()
         resetBytes()
         return saved
     }

@@ -3,13 +3,14 @@ extension PartialDownload {
     /// Opens and locks the partial file of an earlier run, if there is one; returns its state, or discards unusable
     /// bytes.
     mutating func open() throws(DownloadError) -> RecoveredState {
-        partial = try PartialFile.existing(path, calls: environment.sharedFiles)
+        resetBytes()
+        file = try PartialFile.existing(path, calls: environment.sharedFiles)
         let contents = try recordFile.read()
-        guard let partial else { return try recoverFinishedFile(contents) ?? lostPartial(contents) }
+        guard let file else { return try recoverFinishedFile(contents) ?? lostPartial(contents) }
         recordFile.removeUnfinished()
-        let status = try partial.status()
+        let status = try file.status()
         if let held = record.takeSuspended(), held.stamp == FileStamp(status) {
-            return try resumeSuspended(held, partial)
+            return try resumeSuspended(held, file)
         }
         // The file size would include the gaps between received ranges.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
@@ -27,64 +28,67 @@ extension PartialDownload {
             }
             // The actual file size is checked below: a file that is too short may have lost other bytes too.
             let trusted = record.trusted(bootID: try bootID(), fileSize: .max, file: status.identity)
-            finalPath = names.knownPath ?? names.directory + "/" + record.fileName
-            representation = record.representation
-            representation?.totalBytes = record.totalBytes
-            pieces = record.pieces
-            return try resumeBytes(with: trusted, durable: record.durable, in: partial, status.size, of: bytes)
+            var contents = FileLedger.Contents(
+                policy: policy(written: trusted, durable: record.durable),
+                representation: record.representation,
+                finalPath: names.knownPath ?? names.directory + "/" + record.fileName,
+                pieces: record.pieces
+            )
+            contents.representation?.totalBytes = record.totalBytes
+            if let state = try resume(contents, in: file, size: status.size) { return state }
+            return try discardRecovered(.bytesNotOnDisk, bytes)
         }
     }
 
-    /// Resumes from the bytes that an earlier transfer of this process received; returns the recovered state.
+    /// Resumes from the bytes that an earlier transfer of this process received.
     private mutating func resumeSuspended(
         _ held: SuspendedPartial,
-        _ partial: PartialFile
+        _ file: PartialFile
     ) throws(DownloadError) -> RecoveredState {
-        finalPath = held.finalPath
-        representation = held.representation
-        // Cookies may have changed. The local copy avoids an overlapping access to `self` on Apple platforms.
-        let requesterFingerprint = requesterFingerprint
-        representation?.requesterFingerprint = requesterFingerprint
-        pieces = held.pieces
-        return try resumeBytes(with: held.written, durable: held.durable, in: partial, held.stamp.size, isSame: true)
+        var contents = held.contents
+        contents.state = .receiving
+        // Cookies may have changed.
+        contents.representation?.requesterFingerprint = requesterFingerprint
+        if let state = try resume(contents, in: file, size: held.stamp.size, isSame: true) { return state }
+        return try discardRecovered(.bytesNotOnDisk, contents.policy.written.count)
     }
 
-    /// Resumes the written ranges that the file still contains; discards the file if none are left.
+    /// Resumes the written ranges that the file still contains; returns `nil` if none are left.
     ///
-    /// `count` is the number of bytes to report if all are lost. `isSame` is `true` if this process received the bytes,
-    /// so that present readers can continue.
-    private mutating func resumeBytes(
-        with written: ByteRangeSet,
-        durable: ByteRangeSet,
-        in partial: PartialFile,
-        _ size: Int64,
-        of count: Int64? = nil,
+    /// `isSame` is `true` if this process received the bytes, so that present readers can continue.
+    private mutating func resume(
+        _ contents: FileLedger.Contents,
+        in file: PartialFile,
+        size: Int64,
         isSame: Bool = false
-    ) throws(DownloadError) -> RecoveredState {
-        let found = try partial.found(written, durable: durable, size: size)
-        guard !found.isEmpty else {
-            return try discardRecovered(.bytesNotOnDisk, count ?? written.count)
-        }
+    ) throws(DownloadError) -> RecoveredState? {
+        let (written, durable) = (contents.policy.written, contents.policy.durable)
+        let found = try file.found(written, durable: durable, size: size)
+        guard !found.isEmpty else { return nil }
         compose(of: .severalResponses)
-        pieces?.forget(allBut: found)
-        let total = representation?.totalBytes
-        readers.change { $0.opened(path, found, totalBytes: total, isSame: isSame) }
-        policy = CheckpointPolicy(
-            environment.configuration.durability,
-            written: found,
-            durable: durable,
-            at: environment.clock.now()
-        )
+        var contents = contents
+        contents.pieces?.forget(allBut: found)
+        contents.policy = policy(written: found, durable: durable)
+        ledger.change { [contents] recorded, readable in
+            recorded = contents
+            readable.opened(path, found, totalBytes: contents.representation?.totalBytes, isSame: isSame)
+        }
         // Once the holes are filled, only the record shows that the bytes next to them were lost.
-        if found != written { try rewriteRecord(of: partial) }
-        try partial.truncate(to: found.end)
+        if found != written { try rewriteRecord() }
+        try file.truncate(to: found.end)
         return .bytes(lost: written.count - found.count)
     }
 
-    private func rewriteRecord(of partial: PartialFile) throws(DownloadError) {
-        let record = try controlRecord(of: partial)
+    private func policy(written: ByteRangeSet, durable: ByteRangeSet) -> CheckpointPolicy {
+        let durability = environment.configuration.durability
+        return CheckpointPolicy(durability, written: written, durable: durable, at: environment.clock.now())
+    }
+
+    private func rewriteRecord() throws(DownloadError) {
+        guard let target else { return }
+        let record = ledger.contents.record(of: target, bootID: try bootID())
         try DownloadError.storage("\(recordFile.path) could not be written") { () throws(SystemError) in
-            try write(record)
+            try target.write(record)
         }
     }
 
@@ -92,7 +96,7 @@ extension PartialDownload {
     /// `nil`.
     private mutating func recoverFinishedFile(_ contents: RecordFile.Contents) throws(DownloadError) -> RecoveredState?
     {
-        readers.change { $0.lost() }
+        ledger.change { $1.lost() }
         guard contents != .none else { return nil }
         hasStaleRecord = true
         guard case .record(let record) = contents, case .finalising(let name) = record.state,

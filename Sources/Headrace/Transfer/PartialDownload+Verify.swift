@@ -7,11 +7,11 @@ extension PartialDownload {
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void
     ) async throws {
-        guard let partial else { preconditionFailure("There is no partial file to read") }
+        guard let file else { preconditionFailure("There is no partial file to read") }
         try await FileSystem.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
-            try partial.read(at: offset, maxBytes: maxBytes)
+            try file.read(at: offset, maxBytes: maxBytes)
         } whenShort: {
-            DownloadError(.fileSystem, "\(partial.path) was changed or removed during the download. Start it again.")
+            DownloadError(.fileSystem, "\(file.path) was changed or removed during the download. Start it again.")
         }
     }
 
@@ -25,53 +25,47 @@ extension PartialDownload {
         for finalPath: String,
         isWhole: Bool
     ) async throws {
-        let partial = try opened()
-        try partial.requireSpace(for: file.status.size)
-        (representation, self.finalPath) = (RepresentationMetadata(totalBytes: isWhole ? ranges.count : nil), finalPath)
-        policy = newPolicy()
+        let target = try opened()
+        try target.file.requireSpace(for: file.status.size)
+        let (totalBytes, policy) = (isWhole ? ranges.count : nil, newPolicy())
         compose(of: .severalResponses)
-        readers.change { $0.began(path, totalBytes: isWhole ? ranges.count : nil) }
+        ledger.change { contents, readable in
+            contents = FileLedger.Contents(policy: policy)
+            contents.representation = RepresentationMetadata(totalBytes: totalBytes)
+            contents.finalPath = finalPath
+            readable.began(path, totalBytes: totalBytes)
+        }
         for range in ranges.ranges {
             var offset = range.lowerBound
             try await file.read(range) { bytes in
-                try partial.write(bytes, at: offset)
+                try target.file.write(bytes, at: offset)
                 let end = offset + Int64(bytes.count)
-                try complete(wrote(offset..<end))
+                if try ledger.wrote(offset..<end, at: environment.clock.now()) { try settle() }
                 offset = end
             }
         }
     }
 
     /// Stores the checksum that the server sent for the complete file; later runs verify the file against it too.
-    mutating func keepChecksum(_ checksum: Checksum?) {
-        guard representation?.checksum != checksum?.description else { return }
-        representation?.checksum = checksum?.description
-        renewCheckpoint()
+    func keepChecksum(_ checksum: Checksum?) {
+        ledger.change { contents, _ in contents.representation?.checksum = checksum?.description }
     }
 
     /// Records that only a checksum of the complete file can show whether the received bytes are of one version.
-    mutating func markUnverified() {
-        if flagUnverified() { renewCheckpoint() }
-    }
-
-    /// Like ``markUnverified()``, but returns whether the caller must call ``renewCheckpoint()``, which may wait for a
-    /// sync.
-    mutating func flagUnverified() -> Bool {
-        guard representation?.isUnverified == nil else { return false }
-        representation?.isUnverified = true
-        return true
+    func markUnverified() {
+        ledger.change { contents, _ in contents.representation?.isUnverified = true }
     }
 
     /// Marks as missing the bytes that the file has lost since they were written; returns the number of these bytes.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
-        let count = held.count
-        guard let intact = try partial?.intact(held), intact != held else { return 0 }
+        let held = held
+        guard let intact = try file?.intact(held), intact != held else { return 0 }
         if intact.isEmpty { try discard() } else { keepOnly(intact) }
-        return count - held.count
+        return held.count - intact.count
     }
 
     /// Marks wrong bytes as missing, so that they are downloaded again.
-    mutating func release(_ bad: ByteRangeSet) {
+    func release(_ bad: ByteRangeSet) {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
         keepOnly(kept)

@@ -35,19 +35,12 @@ struct PartialDownload {
     let requesterFingerprint: String
     /// The requester for which the server sent the last accepted response; `nil` before the first response.
     var requester: Requester?
-    /// The readers of the file; notified of new bytes after the write, and of lost bytes before their removal.
-    let readers: FileReaders
+    /// The received ranges, the resume record and the readers; learns of new bytes after the write, and of lost bytes
+    /// before their removal.
+    let ledger: FileLedger
     /// The open file, which several connections may write at once; `nil` until one is found or created.
-    var partial: PartialFile?
-    var policy: CheckpointPolicy
-    /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
-    var representation: RepresentationMetadata?
+    var file: PartialFile?
     private(set) var composition = Composition.oneResponse
-    private(set) var state = ControlRecord.State.receiving
-    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before any.
-    var finalPath: String?
-    /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
-    var pieces: ReceivedPieces?
     /// Computes the digests of pieces from the appended bytes.
     private var pieceDigester: PieceDigester?
     /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked.
@@ -59,42 +52,51 @@ struct PartialDownload {
         names = record.names
         self.environment = environment
         requesterFingerprint = record.requested { $0.requesterFingerprint(environment.configuration) }
-        readers = record.readers()
-        policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
+        ledger = record.ledger()
     }
 
     var path: String { names.partialPath }
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     /// The ranges of the received bytes.
-    var held: ByteRangeSet { policy.written }
-
+    var held: ByteRangeSet { ledger.received }
     /// The number of received bytes before the first gap.
-    var heldBytes: Int64 { held.prefixCount }
+    var heldBytes: Int64 { ledger.prefixCount }
+    /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
+    var representation: RepresentationMetadata? { ledger.read { $0.representation } }
+    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before any.
+    var finalPath: String? { ledger.read { $0.finalPath } }
+    /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
+    var pieces: ReceivedPieces? { ledger.read { $0.pieces } }
+    /// The open file as the ledger needs it; `nil` if no file is open.
+    var target: FileLedger.Target? {
+        file.map { FileLedger.Target(file: $0, url: url, names: names, environment: environment) }
+    }
 
     /// Whether received bytes follow a gap, which is a range of missing bytes.
-    var hasGaps: Bool { held.end > heldBytes }
+    var hasGaps: Bool {
+        let held = held
+        return held.end > held.prefixCount
+    }
 
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
     mutating func discard() throws(DownloadError) {
-        readers.change { $0.lost() }
-        readers.recordWriter.ended()
+        ledger.change { $1.lost() }
+        ledger.end()
         do {
             try recordFile.removeIfPresent()
         } catch {
             throw .storage("\(recordFile.path) could not be removed", error)
         }
         try? syncFolder()
-        try partial?.truncate(to: 0)
+        try file?.truncate(to: 0)
         resetBytes()
     }
 
     mutating func resetBytes() {
         composition = .oneResponse
-        representation = nil
-        finalPath = nil
-        pieces = nil
-        policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
+        let policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
+        ledger.change { contents, _ in contents = FileLedger.Contents(policy: policy) }
     }
 
     func syncFolder() throws(SystemError) {
@@ -108,6 +110,7 @@ struct PartialDownload {
 
     /// Whether the received bytes contradict this size of the complete file.
     func isOfOtherSize(than size: Int64) -> Bool {
+        let held = held
         guard !held.isEmpty else { return false }
         return held.end > size || representation?.totalBytes ?? size != size
     }
@@ -116,56 +119,39 @@ struct PartialDownload {
 
     /// Prepares the partial file for an accepted body, which continues the received bytes.
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {
-        let partial = try opened()
-        representation = body.representation
-        representation?.totalBytes = body.totalBytes
+        let target = try opened()
+        let held = held
         let size = body.totalBytes ?? record.requested { $0.expectedSize }
-        if let size { try partial.requireSpace(for: size - held.count) }
+        if let size { try target.file.requireSpace(for: size - held.count) }
         // Resuming does not postpone the next record; otherwise many short responses could postpone it forever.
-        if held.isEmpty { policy = newPolicy() } else { compose(of: .severalResponses) }
-        self.finalPath = finalPath
-        readers.change { [path, totalBytes = body.totalBytes] in $0.began(path, totalBytes: totalBytes) }
-        registerCheckpoint(partial)
-    }
-
-    /// Lets other threads update the resume record from now on.
-    private func registerCheckpoint(_ partial: PartialFile) {
-        let sync: @Sendable () -> Bool = { (try? partial.sync()) != nil }
-        let isFull = environment.configuration.durability == .full
-        let work = ResumeRecordWriter.Work(sync: isFull ? sync : nil) { [self] written, durable, pieces, syncing in
-            guard var record = try? controlRecord(of: partial) else { return false }
-            (record.written, record.durable) = (written, durable)
-            if let pieces { record.pieces = pieces }
-            return (try? write(record, syncing: syncing)) != nil
+        if !held.isEmpty { compose(of: .severalResponses) }
+        let policy = held.isEmpty ? newPolicy() : nil
+        ledger.change { contents, readable in
+            if let policy { contents.policy = policy }
+            contents.representation = body.representation
+            contents.representation?.totalBytes = body.totalBytes
+            contents.finalPath = finalPath
+            readable.began(path, totalBytes: body.totalBytes)
         }
-        readers.recordWriter.began(durable: policy.durable, work)
-    }
-
-    /// Writes a resume record.
-    ///
-    /// If that fails while bytes are received, the download continues, and the record is written again later.
-    func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
-        let directory = syncing && environment.configuration.durability == .full ? names.directory : nil
-        try recordFile.write(record, syncing: directory)
+        ledger.begin(target)
     }
 
     /// Marks all received bytes except the `kept` ranges as missing, for the readers and in the resume record too.
-    mutating func keepOnly(_ kept: ByteRangeSet) {
-        readers.change { $0.lost(keeping: kept) }
-        pieces?.forget(allBut: kept)
-        policy = newPolicy(of: kept)
-        renewCheckpoint()
-    }
-
-    /// Registers the current metadata with the resume record writer, for records that are saved from other threads.
-    func renewCheckpoint() {
-        if let partial { registerCheckpoint(partial) }
+    func keepOnly(_ kept: ByteRangeSet) {
+        let policy = newPolicy(of: kept)
+        ledger.change { contents, readable in
+            readable.lost(keeping: kept)
+            contents.pieces?.forget(allBut: kept)
+            contents.policy = policy
+        }
+        if let target { ledger.begin(target) }
     }
 
     /// Returns a checkpoint policy for the next attempt; `written` are the ranges it starts with, by default all
     /// received ones.
     func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
-        CheckpointPolicy(
+        let policy = ledger.read { $0.policy }
+        return CheckpointPolicy(
             environment.configuration.durability,
             written: written ?? policy.written,
             durable: policy.durable,
@@ -173,32 +159,36 @@ struct PartialDownload {
         )
     }
 
-    /// Writes bytes at the first missing position; returns the checkpoint actions that are due.
-    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(DownloadError) -> [CheckpointPolicy.Action] {
-        guard let partial else { preconditionFailure("append(_:) was called before begin(_:for:)") }
-        let offset = heldBytes
-        try partial.write(bytes, at: offset)
-        if let whole = pieceDigester?.update(bytes, at: offset) { pieces?.keep(whole) }
-        return wrote(offset..<offset + Int64(bytes.count))
+    /// Writes bytes at an offset, the first missing position; returns `true` if ``FileLedger/work(on:)`` must be called.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+        guard let file else { preconditionFailure("append(_:at:) was called before begin(_:for:)") }
+        try file.write(bytes, at: offset)
+        let whole = pieceDigester?.update(bytes, at: offset) ?? []
+        let range = offset..<offset + Int64(bytes.count)
+        return try ledger.wrote(range, completing: whole, at: environment.clock.now())
     }
 
-    /// Records a range that was written to ``partial``; returns the checkpoint actions that are due.
-    mutating func wrote(_ range: Range<Int64>) -> [CheckpointPolicy.Action] {
-        let count = held.count + range.upperBound - range.lowerBound
-        readers.change { $0.wrote(range) }
-        return policy.wrote(range, isLast: count == representation?.totalBytes, at: environment.clock.now())
+    /// Performs the due checkpoint actions; throws if a sync failed.
+    func settle() throws(DownloadError) {
+        if let target { try ledger.settle(on: target) }
     }
 
     /// Starts to store the digests of received pieces if `isWanted` is `true` and the file size is known; otherwise
     /// discards the digests stored so far.
     mutating func keepPieces(_ isWanted: Bool) {
-        let fileSize = isWanted ? representation?.totalBytes : nil
-        if pieces == nil || pieces?.fileSize != fileSize { pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:)) }
+        let pieces = ledger.change { contents, _ in
+            let fileSize = isWanted ? contents.representation?.totalBytes : nil
+            if contents.pieces == nil || contents.pieces?.fileSize != fileSize {
+                contents.pieces = fileSize.flatMap(ReceivedPieces.init(fileSize:))
+            }
+            return contents.pieces
+        }
         pieceDigester = pieces.map(PieceDigester.init)
     }
 
     /// Discards the bytes after the first gap, because a single response will deliver the rest; returns their number.
     mutating func abandonParts() throws(DownloadError) -> Int64 {
+        let held = held
         let kept = ByteRangeSet(held.ranges.prefix { $0.lowerBound == 0 })
         let count = held.count - kept.count
         guard kept.isEmpty else {
@@ -206,73 +196,24 @@ struct PartialDownload {
             return count
         }
         // The metadata of the current response still applies.
-        let (known, path) = (representation, finalPath)
+        let contents = ledger.contents
         try discard()
-        (representation, finalPath) = (known, path)
-        readers.change { $0.began(self.path, totalBytes: known?.totalBytes) }
-        renewCheckpoint()
+        ledger.change { new, readable in
+            (new.representation, new.finalPath) = (contents.representation, contents.finalPath)
+            readable.began(path, totalBytes: contents.representation?.totalBytes)
+        }
+        if let target { ledger.begin(target) }
         return count
     }
 
     /// Whether the given bytes equal the bytes already received at this offset.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
-        guard let partial else { return false }
-        return try partial.holds(bytes, at: offset)
-    }
-
-    /// Returns a closure that performs an action and returns whether it succeeded; it may run on another thread.
-    ///
-    /// This method does not access the disk itself, because callers hold locks.
-    func work(for action: CheckpointPolicy.Action) -> @Sendable () -> Bool {
-        guard let partial else { return { true } }
-        switch action {
-        case .startSync:
-            return { [readers] in readers.recordWriter.sync { (try? partial.sync()) != nil } }
-        case .writeRecord:
-            guard let record = try? controlRecord(of: partial) else { return { false } }
-            return { [self] in readers.recordWriter.write(record) { record throws(SystemError) in try write(record) } }
-        }
-    }
-
-    /// Handles the result of a sync; returns the checkpoint actions that are due.
-    ///
-    /// Throws if the sync failed; the resume record then claims only the bytes of earlier syncs. A file system without
-    /// sync is accepted if the configured durability is `none`.
-    mutating func syncEnded(success: Bool) throws(DownloadError) -> [CheckpointPolicy.Action] {
-        // After a failure, the policy rewrites an existing record, which another thread may have written.
-        if !success, readers.recordWriter.ended() { policy.recordWritten() }
-        if !success, environment.configuration.durability == .none, partial?.syncFailure?.isSyncUnsupported == true {
-            return policy.syncUnavailable(at: environment.clock.now())
-        }
-        let actions = policy.syncEnded(success: success, at: environment.clock.now())
-        guard success else {
-            try? complete(actions)
-            throw syncFailure
-        }
-        return actions
-    }
-
-    /// Handles the result of the last sync and performs the remaining checkpoint actions.
-    mutating func settle(_ side: Checkpointer) throws(DownloadError) {
-        var actions = side.takeActions()
-        if let success = side.takeSyncResult() { actions += try syncEnded(success: success) }
-        try complete(actions)
+        try file?.holds(bytes, at: offset) ?? false
     }
 
     /// The error to throw after a failed sync.
     var syncFailure: DownloadError {
-        let error = partial?.syncFailure ?? SystemError(errno: EIO)
-        return .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
-    }
-
-    /// Performs checkpoint actions, and further actions that become due meanwhile, on the calling thread.
-    mutating func complete(_ actions: [CheckpointPolicy.Action]) throws(DownloadError) {
-        var actions = actions
-        while !actions.isEmpty {
-            let action = actions.removeFirst()
-            let success = work(for: action)()
-            if action == .startSync { actions += try syncEnded(success: success) }
-        }
+        file?.syncError ?? .storage("\(path) could not be synced to the disk", SystemError(errno: EIO))
     }
 
     // MARK: Finishing
@@ -297,75 +238,93 @@ struct PartialDownload {
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
-        let (partial, conflictPolicy) = (try opened(), record.requested { $0.replacement })
-        var candidates = NumberedNames(finalPath, names, mayRename: conflictPolicy == .rename)
-        var candidate = finalPath
-        state = .finalising(names.name(of: candidate))
-        setRemoteTime(of: partial)
-        if readers.recordWriter.ended() { policy.recordWritten() }
-        try complete(policy.stopping(.finishing, at: environment.clock.now()))
+        let target = try opened()
+        announce(finalPath)
+        setRemoteTime(of: target.file)
+        ledger.end()
+        try ledger.stop(.finishing, on: target)
+        let stamp = try completeStamp(of: target.file)
+        let version = setVersion(source, on: target.file, stamp)
+        var name = finalPath
+        try await rename(target, to: &name) { name throws(DownloadError) in try await willRename(name, stamp) }
+        if let version { environment.versions?.keep(version, of: name, inode: stamp.inode) }
+        // The record is removed only after the folder is synced, since a power cut may restore the old name.
+        let sync = Result { () throws(SystemError) in try syncFolder() }
+        if ledger.read({ $0.policy.hasRecord }) { recordFile.remove() }
+        ledger.change { $1.named(name) }
+        do throws(SystemError) {
+            try sync.get()
+        } catch {
+            // The file belongs to the user now: this download must not write to it again.
+            file = nil
+            target.file.close()
+            resetBytes()
+            let what = "\(name) is complete, but its folder could not be synced to the disk"
+            throw .storage(what, error, " A power cut may remove the file.")
+        }
+        return (name, stamp)
+    }
+
+    /// Returns the stamp of the complete file; throws if another program changed or removed it.
+    private func completeStamp(of file: PartialFile) throws(DownloadError) -> FileStamp {
         let status: FileStatus?
         do {
-            status = try partial.namedStatus()
+            status = try file.namedStatus()
         } catch {
             throw nameless("\(path) could not be checked", error)
         }
         guard let status, status.size == heldBytes else {
             throw DownloadError(.fileSystem, "\(path) was changed or removed during the download. Start it again.")
         }
-        let stamp = FileStamp(status)
-        let version = setVersion(source, on: partial, stamp)
+        return FileStamp(status)
+    }
+
+    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name.
+    private func rename(
+        _ target: FileLedger.Target,
+        to name: inout String,
+        _ willRename: (String) async throws(DownloadError) -> Void
+    ) async throws(DownloadError) {
+        let policy = record.requested { $0.replacement }
+        var others = NumberedNames(name, names, mayRename: policy == .rename)
         while true {
-            try await willRename(candidate, stamp)
+            try await willRename(name)
             do throws(SystemError) {
-                if conflictPolicy == .overwrite {
-                    try partial.replace(candidate)
-                    break
-                }
-                if try partial.move(to: candidate) { break }
-                guard let next = candidates.next() else { throw SystemError(errno: EEXIST) }
-                candidate = next
+                if policy == .overwrite { return try target.file.replace(name) }
+                if try target.file.move(to: name) { return }
+                guard let next = others.next() else { throw SystemError(errno: EEXIST) }
+                name = next
             } catch {
-                throw nameless("\(path) could not be renamed to \(candidate)", error, taken: candidate)
+                throw nameless("\(path) could not be renamed to \(name)", error, taken: name)
             }
-            state = .finalising(names.name(of: candidate))
-            if policy.hasRecord { _ = work(for: .writeRecord)() }
+            announce(name)
+            if ledger.read({ $0.policy.hasRecord }) { ledger.writeRecord(to: target) }
         }
-        if let version { environment.versions?.keep(version, of: candidate, inode: stamp.inode) }
-        // The record is removed only after the folder is synced, since a power cut may restore the old name.
-        let sync = Result { () throws(SystemError) in try syncFolder() }
-        if policy.hasRecord { recordFile.remove() }
-        readers.change { $0.named(candidate) }
-        do throws(SystemError) {
-            try sync.get()
-        } catch {
-            // The file belongs to the user now: this download must not write to it again.
-            self.partial = nil
-            partial.close()
-            resetBytes()
-            let what = "\(candidate) is complete, but its folder could not be synced to the disk"
-            throw .storage(what, error, " A power cut may remove the file.")
-        }
-        return (candidate, stamp)
     }
 
     /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
     /// again; returns the error to throw.
     private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
-        _ = work(for: .writeRecord)()
+        if let target { ledger.writeRecord(to: target) }
         // An empty partial file is not worth mentioning.
         let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
         guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }
         return DownloadError(.fileExists, "\(name) exists already.\(advice)")
     }
 
+    /// Records the name that the file is about to get.
+    private func announce(_ finalPath: String) {
+        let name = names.name(of: finalPath)
+        ledger.change { contents, _ in contents.state = .finalising(name) }
+    }
+
     /// Returns the partial file, creating it if necessary.
-    mutating func opened() throws(DownloadError) -> PartialFile {
-        if let partial { return partial }
+    mutating func opened() throws(DownloadError) -> FileLedger.Target {
+        if let target { return target }
         let created = try PartialFile.create(path, calls: environment.sharedFiles)
-        partial = created
+        file = created
         if hasStaleRecord { recordFile.remove() }
-        return created
+        return FileLedger.Target(file: created, url: url, names: names, environment: environment)
     }
 
     func bootID() throws(DownloadError) -> String {
@@ -374,21 +333,5 @@ struct PartialDownload {
         } catch {
             throw .storage("The boot of this machine could not be identified", error)
         }
-    }
-
-    func controlRecord(of partial: PartialFile) throws(DownloadError) -> ControlRecord {
-        var record = ControlRecord(
-            url: url,
-            fileName: names.name(of: finalPath ?? names.plannedPath),
-            representation: representation ?? RepresentationMetadata(),
-            totalBytes: representation?.totalBytes,
-            bootID: try bootID(),
-            file: partial.identity
-        )
-        record.written = policy.written
-        record.durable = policy.durable
-        record.state = state
-        record.pieces = pieces
-        return record
     }
 }

@@ -21,8 +21,8 @@ enum TransferOutcome: Sendable {
 
     /// Runs a transfer until it ends or exceeds the time limit of the download, and creates the outcome from its
     /// result.
-    init(of transfer: DownloadTransfer) async {
-        var transfer = transfer
+    init(of transfer: consuming DownloadTransfer) async {
+        var transfer = consume transfer
         let environment = transfer.environment
         guard let limit = environment.configuration.timeLimit else {
             self = await transfer.run()

@@ -318,11 +318,11 @@ struct DiskFaultTests {
             proof: nil
         )
         try session.begin(body, for: "/folder/file.bin")
-        _ = try bytes.withUnsafeBytes { try session.append($0) }
+        _ = try bytes.withUnsafeBytes { try session.append($0, at: 0) }
         await #expect(throws: DownloadError.self) {
             try await session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
         }
-        #expect(session.held.isEmpty && session.partial == nil)
+        #expect(session.held.isEmpty && session.file == nil)
         session.keep(leaving: true)
         try session.discard()
         session.remove()

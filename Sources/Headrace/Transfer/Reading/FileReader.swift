@@ -13,7 +13,7 @@ final class FileReader: Sendable {
     private let executor: BlockingExecutor
     /// Returns the stamp (size, modification time and inode) of the finished file; `nil` if it is unknown.
     private let finalStamp: @Sendable () -> FileStamp?
-    private let readers: FileReaders
+    private let ledger: FileLedger
     private let id: ReadableFile.ReaderID
     private let file = Locked<OpenFile?>(nil)
 
@@ -27,10 +27,10 @@ final class FileReader: Sendable {
         self.files = files
         self.executor = executor
         self.finalStamp = finalStamp
-        readers = record.readers()
+        ledger = record.ledger()
         // Before joining, so that the state of the download is known when the new demand is evaluated.
-        readers.entered(record)
-        id = readers.join(range)
+        ledger.entered(record)
+        id = ledger.join(range)
     }
 
     deinit {
@@ -44,13 +44,13 @@ final class FileReader: Sendable {
         do {
             while true {
                 try Task.checkCancellation()
-                switch readers.step(of: id) {
+                switch ledger.step(of: id) {
                 case .read(let read):
                     let data = try await executor.run { [self] () throws(DownloadError) in
                         try bytes(of: read)
                     }
                     if let data { return data }
-                case .wait: await readers.wait(for: id)
+                case .wait: await ledger.wait(for: id)
                 case .end:
                     close()
                     return nil
@@ -65,7 +65,7 @@ final class FileReader: Sendable {
 
     /// Withdraws the reader's demand and closes its descriptor; closing a read-only one does not wait for the disk.
     private func close() {
-        readers.leave(id)
+        ledger.leave(id)
         if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
     }
 
@@ -77,9 +77,9 @@ final class FileReader: Sendable {
             if let stamp = stamp(for: read), FileStamp(try files.openStatus(file)) != stamp {
                 throw SystemError(errno: ENOENT)
             }
-            return readers.took(bytes.count, of: read, by: id) ? Data(bytes) : nil
+            return ledger.took(bytes.count, of: read, by: id) ? Data(bytes) : nil
         } catch  where error.errno == ENOENT && read.proof != .final {
-            readers.strayed(read, by: id)
+            ledger.strayed(read, by: id)
             return nil
         } catch  where error.errno == ENOENT {
             throw .fileChanged(read.path)

@@ -91,12 +91,8 @@ extension SegmentedFetch {
     private func read(_ pump: BodyPump, _ connection: Connection) async -> End {
         var pump = pump
         var cursor = Cursor(connection: connection, position: pump.placement.offset)
-        let changed: PartialDownload?
-        (cursor.digester, changed) = state.withLock { state in
-            let changed = state.accepted(pump.placement.proof)
-            return (state.transfer.partial.pieces.map(PieceDigester.init), changed)
-        }
-        changed?.renewCheckpoint()
+        cursor.digester = ledger.read { $0.pieces }.map(PieceDigester.init)
+        state.withLock { $0.accepted(pump.placement.proof) }
         var end: End?
         do {
             try await pump.run { bytes, piece, _ in

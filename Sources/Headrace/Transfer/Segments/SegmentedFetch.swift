@@ -42,18 +42,17 @@ final class SegmentedFetch: Sendable {
         var writers = 0
 
         /// Records that a response was accepted; `proof` is the reason why its bytes belong to the known version.
-        ///
-        /// Returns the partial download if its metadata changed and must be saved, else `nil`.
-        mutating func accepted(_ proof: ResumeProof?) -> PartialDownload? {
-            guard proof == .checksum else { return nil }
+        mutating func accepted(_ proof: ResumeProof?) {
+            guard proof == .checksum else { return }
             transfer.state.resume.accepted(proof)
-            return transfer.partial.flagUnverified() ? transfer.partial : nil
+            transfer.partial.markUnverified()
         }
     }
 
     private enum Command: Sendable {
         case open(Connection)
-        case work(@Sendable () -> Void)
+        /// Sync the file or write the resume record.
+        case checkpoint
         /// Plan again, because the ranges that readers demand have changed.
         case demand
     }
@@ -71,10 +70,8 @@ final class SegmentedFetch: Sendable {
     private let latency: Duration
     /// The source of the first response, followed by the mirrors that may deliver segments.
     let sources: [DownloadSource]
-    let file: PartialFile
-    private let readers: FileReaders
-    /// Syncs the file and writes resume records in the background.
-    let side = Checkpointer()
+    private let target: FileLedger.Target
+    let ledger: FileLedger
     let state: Locked<State>
     /// The accepted body of the first response.
     private let accepted: BodyPlacement
@@ -90,9 +87,8 @@ final class SegmentedFetch: Sendable {
         _ response: RequestSender.Response,
         _ accepted: BodyPlacement
     ) {
-        // A cheap check, made before the state is copied.
         guard Self.isPossible(for: transfer, after: response, accepted), let known = transfer.partial.representation,
-            let totalBytes = accepted.totalBytes, let file = transfer.partial.partial
+            let totalBytes = accepted.totalBytes, let target = transfer.partial.target
         else { return nil }
         let configuration = transfer.environment.configuration
         let mode: ConcurrencyController.Mode =
@@ -101,8 +97,8 @@ final class SegmentedFetch: Sendable {
             case (_, let number?): .fixed(number)
             case (_, nil): .automatic(max: Self.maxAutomatic)
             }
-        readers = transfer.partial.readers
-        guard transfer.partial.hasGaps || mode != .fixed(1) || readers.isRead else { return nil }
+        ledger = transfer.partial.ledger
+        guard transfer.partial.hasGaps || mode != .fixed(1) || ledger.isRead else { return nil }
         // If only a checksum verifies the first response, its entity tag may differ from that of the received bytes.
         let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .checksum
         let first = DownloadSource(response.chain, known, isVerifiedAtEnd: isVerifiedAtEnd)
@@ -113,7 +109,7 @@ final class SegmentedFetch: Sendable {
         record = transfer.record
         environment = transfer.environment
         latency = response.latency
-        self.file = file
+        self.target = target
         self.accepted = accepted
         (commands, continuation) = AsyncStream.makeStream(of: Command.self)
         state = Locked(
@@ -125,7 +121,7 @@ final class SegmentedFetch: Sendable {
                     allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
                     hosts: sources.hosts,
                     connections: ConcurrencyController(mode),
-                    wanted: readers.demands
+                    wanted: ledger.demands
                 ),
                 transfer: transfer,
                 sourcesWithoutIfRange: transfer.state.resume.sendsIfRange ? [] : [0],
@@ -157,11 +153,12 @@ final class SegmentedFetch: Sendable {
 
     /// Whether a segmented fetch should serve a reader: the file has a reader, and many bytes are missing.
     static func isServing(_ partial: borrowing PartialDownload) -> Bool {
-        partial.readers.isRead && isLarge(partial)
+        partial.ledger.isRead && isLarge(partial)
     }
 
     private static func isLarge(_ partial: borrowing PartialDownload) -> Bool {
-        (partial.representation?.totalBytes ?? 0) - partial.held.count >= 2 * SegmentPlanner.minShareBytes
+        partial.ledger.read { ($0.representation?.totalBytes ?? 0) - $0.policy.written.count }
+            >= 2 * SegmentPlanner.minShareBytes
     }
 
     /// The maximum number of connections if the configuration sets none.
@@ -181,17 +178,17 @@ final class SegmentedFetch: Sendable {
             // Started only now, since the plan must begin with the segment of the first request.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
             group.addTask { [self] in await readFirst(pump, of: first) }
-            readers.follow { [continuation] in continuation.yield(.demand) }
+            ledger.follow { [continuation] in continuation.yield(.demand) }
             // For readers that joined before the handler was set.
             continuation.yield(.demand)
             for await command in commands {
                 switch command {
                 case .open(let connection): group.addTask { [self] in await fetch(connection) }
-                case .work(let work): group.addTask { work() }
-                case .demand: change(because: .delivered) { $0.planner.want(readers.demands, at: $1) }
+                case .checkpoint: group.addTask { [ledger, target] in ledger.work(on: target) }
+                case .demand: change(because: .delivered) { $0.planner.want(ledger.demands, at: $1) }
                 }
             }
-            readers.follow(nil)
+            ledger.follow(nil)
             group.cancelAll()
         }
         for source in sources { hosts.release(record.id, source.url, at: clock.now()) }
@@ -350,7 +347,7 @@ final class SegmentedFetch: Sendable {
         guard let range = acceptance.range else { return acceptance.isDone }
         let start = piece.lowerBound + Int(range.lowerBound - position)
         let new = UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(range.upperBound - range.lowerBound)])
-        try file.write(new, at: range.lowerBound)
+        try target.file.write(new, at: range.lowerBound)
         let whole = cursor.digester?.update(new, at: range.lowerBound) ?? []
         try wrote(range, of: cursor.connection, completing: whole)
         return acceptance.isDone
@@ -363,21 +360,13 @@ final class SegmentedFetch: Sendable {
         completing pieces: [ReceivedPieces.Digest]
     ) throws {
         let now = clock.now()
-        let work = try state.withLock { state in
+        state.withLock { state in
             let count = Int(range.upperBound - range.lowerBound)
             if let progress = state.transfer.state.meter.received(count, at: now) { record.status.publish(progress) }
             state.compose(connection)
-            state.transfer.partial.pieces?.keep(pieces)
-            side.add(state.transfer.partial.wrote(range))
-            // A failed sync is handled when the fetch ends, since that waits for the disk, which is not allowed under
-            // the lock.
-            if try side.takeSyncSuccess(orThrow: state.transfer.partial.syncFailure) {
-                side.add(try state.transfer.partial.syncEnded(success: true))
-            }
-            return side.next(in: state.transfer.partial)
         }
-        guard let work else { return }
-        if case .terminated = continuation.yield(.work(work)) { work() }
+        guard try ledger.wrote(range, completing: pieces, at: now) else { return }
+        if case .terminated = continuation.yield(.checkpoint) { ledger.work(on: target) }
     }
 }
 

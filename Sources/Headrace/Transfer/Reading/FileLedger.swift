@@ -1,0 +1,286 @@
+import HeadracePlatform
+
+/// The bytes of one download's file: which of them are received, which are durable, and what the resume record says.
+///
+/// One ledger for the transfer, its connections, the readers of the file, and the threads that save the record at once,
+/// for example before the system suspends the app. Two locks: `state` is never locked over a file call. `disk` is locked
+/// over each sync and each write of the record, so that they are done one at a time. A record is created from the state
+/// when it is written, so it is never older than the one that it replaces.
+final class FileLedger: Sendable {
+    typealias ReaderID = ReadableFile.ReaderID
+
+    /// The received bytes and everything that the resume record states about them.
+    struct Contents: Sendable {
+        /// The received and the durable ranges.
+        var policy: CheckpointPolicy
+        /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
+        var representation: RepresentationMetadata?
+        /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before any.
+        var finalPath: String?
+        /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
+        var pieces: ReceivedPieces?
+        var state = ControlRecord.State.receiving
+    }
+
+    /// The open partial file, and the properties of the download that the resume record contains.
+    struct Target: Sendable {
+        let file: PartialFile
+        let url: URL
+        let names: DestinationPaths
+        let environment: TransferEnvironment
+
+        var syncsData: Bool { environment.configuration.durability == .full }
+    }
+
+    struct State {
+        var readable = ReadableFile()
+        var waiting: [ReaderID: Latch] = [:]
+        var onDemand: (@Sendable () -> Void)?
+        var contents = Contents(policy: CheckpointPolicy(.none, at: .zero))
+        /// The file whose record any thread may write; `nil` unless a transfer is receiving bytes.
+        var target: Target?
+        /// The checkpoint actions that have not been started.
+        var actions: [CheckpointPolicy.Action] = []
+        /// Whether a thread is performing actions.
+        var isBusy = false
+        /// The error of a sync that the transfer has not handled yet.
+        var syncFailure: DownloadError?
+        /// The error of the last write of the record; `nil` if it succeeded.
+        var recordFailure: SystemError?
+    }
+
+    let state: Locked<State>
+    private let disk = Locked((), rank: .ledgerDisk)
+
+    /// Creates a ledger without readers.
+    /// - Parameters:
+    ///   - path: The path of the partial file.
+    ///   - kept: The state of the partial file after an earlier transfer, if known.
+    init(of path: String, _ kept: SuspendedPartial?) {
+        var state = State()
+        if let kept {
+            let totalBytes = kept.contents.representation?.totalBytes
+            state.readable.opened(path, kept.contents.policy.written, totalBytes: totalBytes, isSame: false)
+            state.readable.kept(kept.stamp)
+        }
+        self.state = Locked(state, rank: .ledgerState)
+    }
+
+    var contents: Contents { state.withLock { $0.contents } }
+
+    /// Returns a part of the contents, without copying the others.
+    func read<Part: Sendable>(_ part: (borrowing Contents) -> Part) -> Part {
+        state.withLock { part($0.contents) }
+    }
+
+    /// The ranges of the received bytes.
+    var received: ByteRangeSet { state.withLock { $0.contents.policy.written } }
+    /// The number of received bytes before the first gap.
+    var prefixCount: Int64 { state.withLock { $0.contents.policy.written.prefixCount } }
+    var recordFailure: SystemError? { state.withLock { $0.recordFailure } }
+
+    /// Changes what the resume record states, and the state of the file for readers; later records contain the change.
+    func change<Result: Sendable>(_ verb: (inout Contents, inout ReadableFile) -> Result) -> Result {
+        let (result, ready) = state.withLock { state in
+            let result = verb(&state.contents, &state.readable)
+            return (result, state.takeReady())
+        }
+        for latch in ready { latch.open() }
+        return result
+    }
+
+    // MARK: Checkpoints
+
+    /// Lets all threads write the record from now on.
+    func begin(_ target: Target) {
+        state.withLock { $0.target = target }
+    }
+
+    /// Stops other threads from writing the record, and waits for one that is doing so; called before the record is
+    /// removed or the file is renamed.
+    func end() {
+        disk.withLock { _ in state.withLock { $0.target = nil } }
+    }
+
+    /// Records a range that was written to the file; returns `true` if ``work(on:)`` must be called.
+    ///
+    /// Throws if a sync failed meanwhile; the caller handles that with ``settle(on:)``.
+    func wrote(
+        _ range: Range<Int64>,
+        completing pieces: [ReceivedPieces.Digest] = [],
+        at now: Duration
+    ) throws(DownloadError) -> Bool {
+        let (ready, isWorkDue) = try state.withLock { state throws(DownloadError) in
+            state.readable.wrote(range)
+            if !pieces.isEmpty { state.contents.pieces?.keep(pieces) }
+            let written = state.contents.policy.written.count + range.upperBound - range.lowerBound
+            let isLast = written == state.contents.representation?.totalBytes
+            state.actions += state.contents.policy.wrote(range, isLast: isLast, at: now)
+            if let failure = state.syncFailure { throw failure }
+            return (state.takeReady(), !state.isBusy && !state.actions.isEmpty)
+        }
+        for latch in ready { latch.open() }
+        return isWorkDue
+    }
+
+    /// Performs the due actions and those that become due meanwhile, unless another thread is doing so; blocks.
+    func work(on target: Target) {
+        guard state.withLock({ $0.startWork() }) else { return }
+        while let action = state.withLock({ $0.nextAction() }) { perform(action, on: target) }
+    }
+
+    /// Stops the checkpoints for this reason, and performs the remaining actions; blocks.
+    ///
+    /// Called when no other thread is in ``work(on:)``. Throws if a sync failed; the resume record then claims only the
+    /// bytes of earlier syncs.
+    func stop(_ stop: CheckpointPolicy.Stop, on target: Target) throws(DownloadError) {
+        let now = target.environment.clock.now()
+        state.withLock { $0.actions += $0.contents.policy.stopping(stop, at: now) }
+        try settle(on: target)
+    }
+
+    /// Performs the remaining actions; throws if a sync failed.
+    func settle(on target: Target) throws(DownloadError) {
+        work(on: target)
+        if let failure = state.withLock({ $0.syncFailure.take() }) { throw failure }
+    }
+
+    private func perform(_ action: CheckpointPolicy.Action, on target: Target) {
+        disk.withLock { _ in
+            switch action {
+            case .writeRecord: write(to: target, syncing: true)
+            case .startSync: endSync(isSynced: target.file.syncOnce(), target)
+            }
+        }
+    }
+
+    /// Records the result of a sync.
+    ///
+    /// A file system without sync is accepted if the configured durability is `none`.
+    private func endSync(isSynced: Bool, _ target: Target) {
+        let now = target.environment.clock.now()
+        state.withLock { state in
+            if !isSynced, !target.syncsData, target.file.syncFailure?.isSyncUnsupported == true {
+                state.actions += state.contents.policy.syncUnavailable(at: now)
+                return
+            }
+            state.actions += state.contents.policy.syncEnded(success: isSynced, at: now)
+            guard !isSynced else { return }
+            state.target = nil
+            state.syncFailure = target.file.syncError
+        }
+    }
+
+    /// Writes a record of the present state; called with `disk` locked.
+    ///
+    /// If that fails while bytes are received, the download continues, and the record is written again later.
+    private func write(to target: Target, syncing: Bool) {
+        let contents = contents
+        do throws(SystemError) {
+            let bootID = try target.environment.files.bootID()
+            try target.write(contents.record(of: target, bootID: bootID), syncing: syncing)
+        } catch {
+            return state.withLock { $0.recordFailure = error }
+        }
+        state.withLock { $0.recordFailure = nil }
+    }
+
+    /// Writes the record now, whatever the policy says; blocks.
+    func writeRecord(to target: Target) {
+        disk.withLock { _ in write(to: target, syncing: true) }
+    }
+
+    /// Writes an up-to-date record if a transfer is receiving bytes; blocks.
+    ///
+    /// With `syncing`, the bytes survive a power cut too, which takes longer.
+    func save(syncing: Bool) {
+        disk.withLock { _ in
+            // Read before the sync, which may not cover later bytes.
+            guard
+                let (target, written) = state.withLock({ state in
+                    state.target.map { ($0, state.contents.policy.written) }
+                }), !written.isEmpty
+            else { return }
+            if syncing, target.syncsData, target.file.syncOnce() {
+                state.withLock { $0.contents.policy.synced(written) }
+            }
+            write(to: target, syncing: syncing)
+            state.withLock { state in
+                if state.recordFailure == nil { state.contents.policy.recordWritten() }
+            }
+        }
+    }
+
+    /// Clears earlier failures, because the partial file was closed.
+    func close() {
+        end()
+        state.withLock { state in
+            (state.actions, state.syncFailure, state.recordFailure) = ([], nil, nil)
+        }
+        change { $1.closed() }
+    }
+}
+
+extension FileLedger.State {
+    /// Removes and returns the latches of the waiting readers that can continue.
+    mutating func takeReady() -> [Latch] {
+        guard !waiting.isEmpty else { return [] }
+        let ids = waiting.keys.filter { readable.step(of: $0) != .wait }
+        return ids.compactMap { waiting.removeValue(forKey: $0) }
+    }
+
+    /// Whether actions are due and no thread performs any; the caller then becomes that thread.
+    fileprivate mutating func startWork() -> Bool {
+        guard !isBusy, !actions.isEmpty else { return false }
+        isBusy = true
+        return true
+    }
+
+    /// Removes and returns the next action; `nil` ends the work of the calling thread.
+    fileprivate mutating func nextAction() -> CheckpointPolicy.Action? {
+        guard !actions.isEmpty else {
+            isBusy = false
+            return nil
+        }
+        return actions.removeFirst()
+    }
+}
+
+extension FileLedger.Contents {
+    func record(of target: FileLedger.Target, bootID: String) -> ControlRecord {
+        var record = ControlRecord(
+            url: target.url,
+            fileName: target.names.name(of: finalPath ?? target.names.plannedPath),
+            representation: representation ?? RepresentationMetadata(),
+            totalBytes: representation?.totalBytes,
+            bootID: bootID,
+            file: target.file.identity
+        )
+        record.written = policy.written
+        record.durable = policy.durable
+        record.state = state
+        record.pieces = pieces
+        return record
+    }
+}
+
+extension FileLedger.Target {
+    func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
+        let directory = syncing && syncsData ? names.directory : nil
+        try RecordFile(of: names.partialPath, calls: environment.sharedFiles).write(record, syncing: directory)
+    }
+}
+
+extension PartialFile {
+    /// Syncs the file; returns `false` if this or any earlier sync failed, since the kernel reports a failed sync only
+    /// once and discards the bytes.
+    fileprivate func syncOnce() -> Bool {
+        (try? sync()) != nil && syncFailure == nil
+    }
+
+    /// The error to throw after a failed sync.
+    var syncError: DownloadError {
+        let error = syncFailure ?? SystemError(errno: EIO)
+        return .storage("\(path) could not be synced to the disk, and bytes may be lost", error)
+    }
+}
