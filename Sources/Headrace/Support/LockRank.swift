@@ -18,4 +18,6 @@ package enum LockRank: UInt8, Sendable {
     case leaf
     /// A lock that is taken when a task is resumed, which may happen under any other lock.
     case executor
+    /// The lock of a thread, which an executor may start.
+    case thread
 }

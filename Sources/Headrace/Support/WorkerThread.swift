@@ -39,7 +39,7 @@ final class WorkerThread: Sendable {
     }
 
     private final class Completion: Sendable {
-        let state = Locked(State())
+        let state = Locked(State(), rank: .thread)
 
         func signal() {
             let waiters = state.withLock { state in
