@@ -1,7 +1,8 @@
 /// The lock order: a thread that holds a lock may take only locks of a higher rank, so that no two threads can wait for
 /// each other.
 ///
-/// Debug builds check it; see ``Locked/withLock(_:)``. Most locks have the rank `leaf`: the code under them takes no other.
+/// Debug builds check it; see ``Locked/withLock(_:)``. Most locks have the rank `leaf`: the library takes no other lock under
+/// them. Tests may take one leaf under another.
 package enum LockRank: UInt8, Sendable {
     case stopSignal
     case backgroundTransfers
@@ -20,4 +21,9 @@ package enum LockRank: UInt8, Sendable {
     case executor
     /// The lock of a thread, which an executor may start.
     case thread
+
+    /// Whether a lock of this rank may be taken by a thread that holds a lock of rank `highest`; -1 if it holds none.
+    func isAllowed(above highest: Int32) -> Bool {
+        highest < rawValue || self == .leaf && highest == rawValue
+    }
 }

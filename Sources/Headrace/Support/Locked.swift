@@ -30,7 +30,8 @@ package struct Locked<Value>: ~Copyable, Sendable {
 
     /// Runs `body` with exclusive access to the value.
     ///
-    /// In debug builds, traps if the calling thread already holds a lock of the same or a higher rank.
+    /// In debug builds, traps if the calling thread already holds a lock of a higher rank, or of the same rank unless it
+    /// is `leaf`.
     /// - Parameter body: A function that must not block, and may take only locks of higher rank.
     /// - Returns: The result of `body`.
     /// - Throws: The error that `body` throws.
@@ -40,7 +41,7 @@ package struct Locked<Value>: ~Copyable, Sendable {
         #if DEBUG
         let highest = hr_lock_ranks_push(rank.rawValue)
         defer { hr_lock_ranks_pop() }
-        precondition(highest < rank.rawValue, "A lock of rank \(rank) was taken under one of rank \(highest).")
+        precondition(rank.isAllowed(above: highest), "A lock of rank \(rank) was taken under one of rank \(highest).")
         #endif
         return try mutex.withLock { value throws(Failure) in
             if let identity { hr_lock_acquired(identity.address) }
