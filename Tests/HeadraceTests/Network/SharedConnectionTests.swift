@@ -66,7 +66,7 @@ struct SharedConnectionTests {
     @Test func `small files share several connections`() async throws {
         let outcome = try await Self.run()
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
-        #expect((2...8).contains(outcome.connections), "\(outcome.connections) connections")
+        #expect((2...16).contains(outcome.connections), "\(outcome.connections) connections")
         #expect(outcome.requests.count == 60)
     }
 
@@ -74,7 +74,7 @@ struct SharedConnectionTests {
         // SETTINGS_MAX_CONCURRENT_STREAMS
         let outcome = try await Self.run(settings: [(3, streams)])
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
-        #expect(outcome.connections <= 8, "\(outcome.connections) connections")
+        #expect(outcome.connections <= 16, "\(outcome.connections) connections")
     }
 
     @Test(arguments: [HTTP2Step.Code.refusedStream, .enhanceYourCalm, .internalError])

@@ -8,7 +8,7 @@ import CHeadrace
 /// opens another connection, and it opens too few or too many: the number of lanes decides instead.
 final class CurlLane {
     /// The number of shared lanes, each with one connection to a server.
-    static let sharedCount = 8
+    static let sharedCount = 16
     /// The number of free descriptors from which connections are shared: each lane needs two, and its idle connections.
     static let minFreeDescriptors = 512
     /// The maximum number of body bytes of a response that may share a connection.
