@@ -109,18 +109,27 @@ struct ChildTasks: Sendable {
     private func transfer(_ first: QueueState.Run) async {
         var next: QueueState.Run? = first
         while let run = next {
-            let outcome: TransferOutcome = await DownloadManager.$transferring.withValue(run.record) {
-                await run.stop.cancellingTask {
-                    await run.removal?.wait(evenIfCancelled: false)
-                    guard run.removal == nil || run.stop.reason == nil else { return .stopped(keptBytes: true) }
-                    return await TransferOutcome(
-                        of: DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
-                    )
+            let (outcome, measurement): (TransferOutcome, TransferMeasurement?) = await DownloadManager.$transferring
+                .withValue(run.record) {
+                    await run.stop.cancellingTask {
+                        await run.removal?.wait(evenIfCancelled: false)
+                        guard run.removal == nil || run.stop.reason == nil else {
+                            return (.stopped(keptBytes: true), nil)
+                        }
+                        var transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
+                        transfer.mayShareConnection = run.mayShareConnection
+                        if run.reportsHead { transfer.onHead = reportHead }
+                        return (await transfer.runWithinTimeLimit(), transfer.measurement)
+                    }
                 }
-            }
             environment.background?.runLeft(run.record.id)
-            next = await reference.manager?.ended(run, outcome, taskIsCancelled: Task.isCancelled)
+            next = await reference.manager?.ended(run, outcome, measurement, taskIsCancelled: Task.isCancelled)
         }
+    }
+
+    /// Reports the first response head of a download to the manager.
+    private func reportHead(_ id: DownloadID, _ size: Int64?, isMultiplexed: Bool) async {
+        await reference.manager?.received(headOf: size, of: id, isMultiplexed: isMultiplexed)
     }
 
     /// Wakes the manager at each time of the clock that the stream yields, until the stream finishes.

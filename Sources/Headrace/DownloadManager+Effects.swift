@@ -115,12 +115,22 @@ extension DownloadManager {
         perform(queue.setPath(path))
     }
 
+    /// Processes the first response head of a transfer; `size` is the length of its body, `nil` if unknown.
+    func received(headOf size: Int64?, of id: DownloadID, isMultiplexed: Bool) {
+        apply { $0.received(headOf: size, of: id, isMultiplexed: isMultiplexed) }
+    }
+
     /// Processes the outcome of a transfer.
     ///
     /// Deletes the files of a cancelled download before it returns, even after the shutdown, which waits for the transfer.
     /// - Returns: The download that the transfer's task must run next; `nil` if none may start or the task is cancelled.
-    func ended(_ run: QueueState.Run, _ outcome: TransferOutcome, taskIsCancelled: Bool) async -> QueueState.Run? {
-        var effects = queue.ended(run.record.id, outcome, at: clock.now())
+    func ended(
+        _ run: QueueState.Run,
+        _ outcome: TransferOutcome,
+        _ measurement: TransferMeasurement?,
+        taskIsCancelled: Bool
+    ) async -> QueueState.Run? {
+        var effects = queue.ended(run.record.id, outcome, measurement, at: clock.now())
         var next: QueueState.Run?
         let removes = effects.contains { if case .remove = $0 { true } else { false } }
         if !taskIsCancelled, !removes {

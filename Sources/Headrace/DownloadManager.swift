@@ -115,6 +115,7 @@ public actor DownloadManager {
         queue = QueueState(
             scheduler: Scheduler(
                 limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
+                concurrency: DownloadConcurrency(configuration.concurrentDownloads, configuration),
                 hostLimit: configuration.maxConcurrentDownloadsPerHost,
                 gate: gate,
                 descriptors: environment.descriptors
@@ -258,11 +259,22 @@ public actor DownloadManager {
     /// - Parameter limit: The maximum number of running downloads, at least 1.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloads(_ limit: Int) throws(DownloadError) {
-        guard limit >= 1 else {
-            throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(limit).")
+        try setMaxConcurrentDownloads(.fixed(limit))
+    }
+
+    /// Changes how many downloads may run in parallel, to a fixed number or to one that the manager chooses.
+    ///
+    /// Like ``setMaxConcurrentDownloads(_:)-(Int)``. A manager that chooses the number begins again with a few downloads.
+    /// - Parameter limit: The maximum number of running downloads, at least 1.
+    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
+    public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {
+        guard limit.maximum >= 1 else {
+            let number = limit.maximum
+            throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(number).")
         }
+        let concurrency = DownloadConcurrency(limit, environment.configuration)
         // A limit of 0 belongs to a manager that starts nothing, and is never raised.
-        if queue.scheduler.limit > 0 { apply { $0.setLimit(limit) } }
+        if queue.scheduler.maximum > 0 { apply { $0.setLimit(limit.maximum, concurrency) } }
         publishLimits()
     }
 
@@ -280,7 +292,7 @@ public actor DownloadManager {
     }
 
     private func publishLimits() {
-        observers.publish(.limitsChanged(downloads: queue.scheduler.limit, perHost: queue.scheduler.hostLimit))
+        observers.publish(.limitsChanged(downloads: queue.scheduler.maximum, perHost: queue.scheduler.hostLimit))
     }
 }
 

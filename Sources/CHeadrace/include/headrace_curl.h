@@ -46,6 +46,7 @@ typedef enum hr_easy_option {
     HR_OPT_OPENSOCKETFUNCTION = 20163,
     HR_OPT_OPENSOCKETDATA = 10164,
     HR_OPT_PROTOCOLS = 181,
+    HR_OPT_PIPEWAIT = 237,
     HR_OPT_SSLCERT = 10025,
     HR_OPT_KEYPASSWD = 10026,
     HR_OPT_SSLKEY = 10087,
@@ -70,6 +71,7 @@ typedef enum hr_multi_option {
     HR_MOPT_TIMERFUNCTION = 20004,
     HR_MOPT_TIMERDATA = 10005,
     HR_MOPT_MAXCONNECTS = 6,
+    HR_MOPT_MAX_HOST_CONNECTIONS = 7,
 } hr_multi_option;
 
 typedef enum hr_easy_info {
@@ -88,6 +90,7 @@ enum {
     HR_HTTP_VERSION_2TLS = 4,
     HR_SSLVERSION_TLSv1_2 = 6,
     HR_PIPE_NOTHING = 0,
+    HR_PIPE_MULTIPLEX = 2,
     HR_PAUSE_RECV = 1,
     HR_PAUSE_CONT = 0,
     HR_ERROR_SIZE = 256,
@@ -111,6 +114,7 @@ typedef enum hr_code {
     HR_E_COULDNT_RESOLVE_HOST = 6,
     HR_E_COULDNT_CONNECT = 7,
     HR_E_WEIRD_SERVER_REPLY = 8,
+    HR_E_HTTP2 = 16,
     HR_E_WRITE_ERROR = 23,
     HR_E_OUT_OF_MEMORY = 27,
     HR_E_OPERATION_TIMEDOUT = 28,
@@ -118,6 +122,7 @@ typedef enum hr_code {
     HR_E_BAD_FUNCTION_ARGUMENT = 43,
     HR_E_UNKNOWN_OPTION = 48,
     HR_E_GOT_NOTHING = 52,
+    HR_E_SEND_ERROR = 55,
     HR_E_RECV_ERROR = 56,
     HR_E_SSL_CERTPROBLEM = 58,
     HR_E_SSL_CIPHER = 59,

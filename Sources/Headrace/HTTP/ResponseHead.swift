@@ -76,6 +76,12 @@ package struct ResponseHead: Sendable, Hashable {
     /// Whether the body of a response with this status is the file or a part of it.
     var carriesFile: Bool { [200, 203, 206].contains(status) }
 
+    /// Whether the body is known to have at most this number of bytes, so that it needs no connection of its own.
+    func maySharedConnectionCarry(maxBytes: Int64) -> Bool {
+        guard case .length(let length)? = try? BodyFraming(of: self) else { return false }
+        return length <= maxBytes
+    }
+
     /// Whether only the close of a TLS connection marks the end of the body (RFC 9112, section 9.8).
     var endsWithTLSConnection: Bool {
         guard url.isHTTPS, carriesFile else { return false }

@@ -9,10 +9,15 @@ public import HeadracePlatform
 ///     }
 ///     let manager = try await DownloadManager(configuration: configuration)
 public struct DownloadConfiguration: Sendable {
-    /// The maximum number of downloads that run in parallel, at least 1.
+    /// The number of downloads that run in parallel: a fixed number, or one that the manager chooses.
     ///
     /// Fewer run if the process cannot open that many files: see <doc:Connections>.
-    public var maxConcurrentDownloads = 4
+    public var concurrentDownloads: ConcurrencyLimit = 4
+    /// The maximum number of downloads that run in parallel, at least 1; setting it makes ``concurrentDownloads`` fixed.
+    public var maxConcurrentDownloads: Int {
+        get { concurrentDownloads.maximum }
+        set { concurrentDownloads = .fixed(newValue) }
+    }
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
     /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 8, as long as they help.

@@ -23,6 +23,10 @@ extension QueueState {
         /// A latch that opens when an earlier download of the same file no longer uses the partial file; `nil` if none
         /// does.
         let removal: Latch?
+        /// Whether the transfer must report its first response head to the manager.
+        let reportsHead: Bool
+        /// Whether the transfer may share a connection with others.
+        let mayShareConnection: Bool
     }
 
     /// The files of one removed or cancelled download to delete, and the state change to publish afterwards.

@@ -251,22 +251,32 @@ struct QueueState: Sendable {
     }
 
     /// Processes the outcome of a transfer; downloads that waited for the transfer's partial file may start.
-    mutating func ended(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
+    mutating func ended(
+        _ id: DownloadID,
+        _ outcome: TransferOutcome,
+        _ measurement: TransferMeasurement? = nil,
+        at now: Duration
+    ) -> [Effect] {
         let (signal, path) = (signals[id], records[id]?.names.partialPath)
         defer { if signals[id] === signal { signals[id] = nil } }
-        var effects = settled(id, outcome, at: now)
+        var effects = settled(id, outcome, measurement, at: now)
         let waiting = path.map { removals.ended($0, id) } ?? []
         if !waiting.isEmpty { effects.append(.release(waiting)) }
         return effects
     }
 
-    private mutating func settled(_ id: DownloadID, _ outcome: TransferOutcome, at now: Duration) -> [Effect] {
+    private mutating func settled(
+        _ id: DownloadID,
+        _ outcome: TransferOutcome,
+        _ measurement: TransferMeasurement?,
+        at now: Duration
+    ) -> [Effect] {
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
         if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.lacksSecrets != true {
             // The credentials were supplied after the transfer had looked for them.
             return effects(of: scheduler.ended(id, .retry(at: now), at: now))
         }
-        return effects(of: scheduler.ended(id, outcome.schedulerOutcome, at: now), outcome)
+        return effects(of: scheduler.ended(id, outcome.schedulerOutcome, measurement, at: now), outcome)
     }
 
     /// Starts the downloads whose start time has been reached, while slots are free.
@@ -303,7 +313,14 @@ struct QueueState: Sendable {
             journal?.note(id, .running)
             let removal = removals.follow(record.names.partialPath, before: id)
             return .start(
-                Run(record: record, stop: signal, attempts: attempts.removeValue(forKey: id), removal: removal)
+                Run(
+                    record: record,
+                    stop: signal,
+                    attempts: attempts.removeValue(forKey: id),
+                    removal: removal,
+                    reportsHead: scheduler.needsHeads,
+                    mayShareConnection: scheduler.mayShareConnection(id)
+                )
             )
         case .stop(let id, let reason):
             if scheduler.isLeaving(id), let record = records[id] { yieldPath(record) }

@@ -86,6 +86,8 @@ extension Scheduler {
 
         var count: Int { numbers.count }
 
+        func name(_ number: Number) -> String { hosts[Int(number)].name }
+
         /// Counts a download that was added to the queue; returns the identifier of its host.
         mutating func added(_ name: String) -> Number {
             let number = numbers[name] ?? newNumber(of: name)

@@ -5,7 +5,7 @@ extension Scheduler {
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, notBefore[id] == nil, blockers[id] == nil
         else { return [] }
-        let isHostFull = active.count { entries[$0]?.host == entry.host } >= hostLimit ?? .max
+        let isHostFull = active.count { entries[$0]?.host == entry.host } >= limit(of: entry.host)
         guard isHostFull || active.count >= limit || descriptors.isFull else { return [] }
         // If the host is at its limit, only a slot of the same host helps.
         let victims = active.reversed().filter { id in

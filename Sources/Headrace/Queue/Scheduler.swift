@@ -12,7 +12,10 @@
 struct Scheduler: Sendable {
     typealias ID = DownloadID
 
-    private(set) var limit: Int
+    /// The maximum number of running downloads that the user has set.
+    var maximum: Int
+    /// Chooses ``limit`` up to ``maximum``; `nil` if the limit is fixed.
+    var concurrency: DownloadConcurrency?
     private(set) var hostLimit: Int?
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
@@ -24,31 +27,33 @@ struct Scheduler: Sendable {
     /// The start times of waiting downloads; stored separately, since few downloads have one.
     private(set) var notBefore: [ID: Duration] = [:]
     /// The running downloads, each with a number that increases with every start.
-    private var startNumbers: [ID: Int] = [:]
+    private(set) var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private var lastGeneration: UInt64 = 0
     /// The number of heap insertions since ``removeStaleElements()`` last removed the stale elements.
     private var insertions = 0
     /// Downloads that may run as soon as a slot is free.
-    private var ready = Heap<Candidate>()
+    private(set) var ready = Heap<Candidate>()
     /// For each host at its limit, the downloads that would otherwise have started.
-    private var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
+    private(set) var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
     private var delayed = Heap<Delayed>()
     private var gate: NetworkAdmission
     /// The downloads that would have started if the network admitted them.
     private var waitingForNetwork: [Candidate] = []
     /// For each download in ``waitingForNetwork``, the reason why the network does not admit it.
     private(set) var blockers: [ID: NetworkBlocker] = [:]
-    private var hosts = Hosts()
+    private(set) var hosts = Hosts()
     let descriptors: DescriptorShare
 
     init(
         limit: Int,
+        concurrency: DownloadConcurrency? = nil,
         hostLimit: Int? = nil,
         gate: NetworkAdmission = NetworkAdmission(),
         descriptors: DescriptorShare = .unlimited
     ) {
-        self.limit = limit
+        maximum = limit
+        self.concurrency = concurrency
         self.hostLimit = hostLimit
         self.gate = gate
         self.descriptors = descriptors
@@ -186,15 +191,19 @@ struct Scheduler: Sendable {
     // MARK: Limits, time and the network
 
     /// Changes the limit of running downloads; if it is lowered, the downloads that started last are requeued.
-    mutating func setLimit(_ limit: Int) -> [Action] {
-        self.limit = max(1, limit)
-        return demote(from: active, to: self.limit) + startNext()
+    ///
+    /// With `concurrency`, the limit is chosen automatically, up to the given one.
+    mutating func setLimit(_ limit: Int, _ concurrency: DownloadConcurrency? = nil) -> [Action] {
+        maximum = max(1, limit)
+        self.concurrency = concurrency
+        releaseHosts()
+        return demote(from: active, to: maximum) + startNext()
     }
 
     /// Changes the limit of running downloads per host (`nil` for none) like ``setLimit(_:)``.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         hostLimit = limit.map { max(1, $0) }
-        for host in Array(waitingForHost.keys) { release(host) }
+        releaseHosts()
         guard let hostLimit else { return startNext() }
         let ofHosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
         return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
@@ -245,11 +254,18 @@ struct Scheduler: Sendable {
     // MARK: Transfer outcomes
 
     /// Processes the outcome of a transfer; does nothing if the download is not running.
-    mutating func ended(_ id: ID, _ outcome: Outcome, at now: Duration) -> [Action] {
+    mutating func ended(
+        _ id: ID,
+        _ outcome: Outcome,
+        _ measurement: TransferMeasurement? = nil,
+        at now: Duration
+    ) -> [Action] {
+        let isLimited = startNumbers.count >= limit
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
         descriptors.transferEnded()
         hosts[entry.host] -= 1
+        if let measurement { adapt(to: measurement, of: entry.host, isLimited: isLimited, at: now) }
         release(entry.host)
         admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
@@ -392,7 +408,7 @@ struct Scheduler: Sendable {
                 }
                 continue
             }
-            guard hosts[entry.host] < hostLimit ?? .max else {
+            guard hosts[entry.host] < limit(of: entry.host) else {
                 waitingForHost[entry.host, default: Heap()].insert(candidate)
                 continue
             }
@@ -409,10 +425,14 @@ struct Scheduler: Sendable {
         return actions
     }
 
+    private mutating func releaseHosts() {
+        for host in Array(waitingForHost.keys) { release(host) }
+    }
+
     /// Moves downloads of a host from ``waitingForHost`` to ``ready``, as many as the host's limit allows.
-    private mutating func release(_ host: Hosts.Number) {
+    mutating func release(_ host: Hosts.Number) {
         guard var waiting = waitingForHost[host] else { return }
-        var room = (hostLimit ?? .max) - hosts[host]
+        var room = limit(of: host) - hosts[host]
         while room > 0, let candidate = waiting.popMin() {
             guard isCurrent(candidate) else { continue }
             ready.insert(candidate)

@@ -28,6 +28,7 @@ extension DownloadTransfer {
         var sender = RequestSender(request, along: chain, for: record, environment)
         sender.avoidsHTTP2 = state.resume.avoidsHTTP2
         sender.reportsRedirects = true
+        sender.mayShareConnection = mayShareConnection && partial.held.isEmpty
         return try await sender.send { response, body in try await receive(response, &body) }
     }
 
@@ -54,6 +55,7 @@ extension DownloadTransfer {
     /// Evaluates a response and handles its body.
     private mutating func receive(_ response: Response, _ body: inout ResponseBody) async throws -> Step {
         let head = response.head
+        await measure(response)
         let named = state.originPath.flatMap { state.sources.isOrigin ? nil : $0 } ?? destination.path(for: head)
         let verdict = ResponseVerdict.evaluate(head, for: response.request)
         if response.request.verifiesEnd, try !canVerifyEnd(verdict) { return .again }

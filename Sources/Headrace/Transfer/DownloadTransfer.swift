@@ -20,6 +20,13 @@ struct DownloadTransfer: Sendable {
     let destination: ConflictResolver
     var partial: PartialDownload
     var state: TransferState
+    private var measured: TransferMeasurement
+    /// The number of bytes that earlier runs received.
+    private let earlierBytes: Int64
+    /// Called with the length of the body when the first response head arrives; `nil` if no caller needs it.
+    var onHead: (@Sendable (DownloadID, Int64?, _ isMultiplexed: Bool) async -> Void)?
+    /// Whether the first request may share a connection with other downloads.
+    var mayShareConnection = false
 
     init(
         _ record: DownloadRecord,
@@ -37,6 +44,8 @@ struct DownloadTransfer: Sendable {
             earlier
             ?? record.requested { TransferState($0, environment.configuration, at: now) }
         state.endWait(at: now)
+        measured = TransferMeasurement(start: now)
+        earlierBytes = state.fetchedBytes
     }
 
     var request: DownloadRequest { record.request }
@@ -168,6 +177,7 @@ struct DownloadTransfer: Sendable {
                 state.progressed(from: held, to: partial.held.count)
             } catch let error as DownloadError {
                 state.progressed(from: held, to: partial.held.count)
+                measured.failed(error)
                 guard stop.reason == nil else { throw error }
                 step = try await recover(from: error)
             }
@@ -288,6 +298,26 @@ struct DownloadTransfer: Sendable {
             guard stop.reason == nil, !Task.isCancelled else { throw CancellationError() }
             return .failure(error)
         }
+    }
+
+    // MARK: Measurements
+
+    /// The measurement of this run so far.
+    var measurement: TransferMeasurement {
+        var measurement = measured
+        measurement.bytes = state.fetchedBytes - earlierBytes
+        return measurement
+    }
+
+    /// Records a response head; reports it if it is the first one of this run and the manager needs it.
+    mutating func measure(_ response: RequestSender.Response) async {
+        let head = response.head
+        guard measured.latency == nil else { return }
+        measured.latency = environment.clock.now() - measured.start
+        measured.isMultiplexed = head.isMultiplexed
+        guard head.carriesFile, let onHead else { return }
+        let size: Int64? = if case .length(let length)? = try? BodyFraming(of: head) { length } else { nil }
+        await onHead(record.id, size, head.isMultiplexed)
     }
 
     // MARK: Reports

@@ -27,6 +27,8 @@ struct RequestSender: Sendable {
     var request: RangeRequest
     /// Whether requests are sent over HTTP/1.1.
     var avoidsHTTP2 = false
+    /// Whether the request may share an HTTP/2 connection with others, if its response is small.
+    var mayShareConnection = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
 
@@ -52,6 +54,7 @@ struct RequestSender: Sendable {
             var sent = chain.request(with: request.fields, environment.configuration)
             sent.avoidsHTTP2 = avoidsHTTP2
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
+            sent.mayShareConnection = mayShareConnection && !avoidsHTTP2 && sent.bufferBytes == nil
             let start = environment.clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {

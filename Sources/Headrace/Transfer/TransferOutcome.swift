@@ -19,29 +19,25 @@ enum TransferOutcome: Sendable {
     /// The download must run again with this state, at the given time or later.
     case retry(TransferState, at: Duration)
 
-    /// Runs a transfer until it ends or exceeds the time limit of the download, and creates the outcome from its
-    /// result.
-    init(of transfer: consuming DownloadTransfer) async {
-        var transfer = consume transfer
-        let environment = transfer.environment
-        guard let limit = environment.configuration.timeLimit else {
-            self = await transfer.run()
-            return
-        }
-        let end = transfer.state.start + limit
+}
+
+extension DownloadTransfer {
+    /// Runs the transfer until it ends or exceeds the time limit of the download.
+    mutating func runWithinTimeLimit() async -> TransferOutcome {
+        guard let limit = environment.configuration.timeLimit else { return await run() }
+        let end = state.start + limit
         let now = environment.clock.now()
         guard end > now else {
-            let wait = environment.hosts.notBefore(transfer.state.sources.current).map { $0 - now }
-            self = .failed(transfer.timedOut(after: limit, hostWait: wait))
-            return
+            let wait = environment.hosts.notBefore(state.sources.current).map { $0 - now }
+            return .failed(timedOut(after: limit, hostWait: wait))
         }
-        self = await withDiscardingTaskGroup { group in
+        return await withDiscardingTaskGroup { group in
             // Not on the blocking executor, whose threads may all be waiting for the disk.
-            group.addTask(executorPreference: globalConcurrentExecutor) { [stop = transfer.stop] in
-                guard (try? await environment.clock.sleep(end)) != nil else { return }
+            group.addTask(executorPreference: globalConcurrentExecutor) { [stop, clock = environment.clock] in
+                guard (try? await clock.sleep(end)) != nil else { return }
                 stop.stop(.timedOut(after: limit))
             }
-            let outcome = await transfer.run()
+            let outcome = await run()
             group.cancelAll()
             return outcome
         }

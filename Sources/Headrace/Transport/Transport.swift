@@ -39,6 +39,9 @@ package struct TransportRequest: Sendable, Hashable {
     package var bufferBytes: Int?
     /// Whether to not offer HTTP/2 to the server; `URLSession` ignores this.
     package var avoidsHTTP2 = false
+    /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores
+    /// this.
+    package var mayShareConnection = false
 
     /// Creates a request.
     /// - Parameters:

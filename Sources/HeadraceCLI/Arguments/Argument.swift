@@ -5,6 +5,11 @@ import HeadracePlatform
 enum Argument {
     static func count(_ text: String, of option: Option) throws -> Int { try count(text, of: option, atLeast: 1) }
 
+    /// Parses a number of parallel downloads, or `auto`.
+    static func jobs(_ text: String, of option: Option) throws -> ConcurrencyLimit {
+        try text.lowercased() == "auto" ? .automatic : .fixed(count(text, of: option))
+    }
+
     static func countOrZero(_ text: String, of option: Option) throws -> Int {
         try count(text, of: option, atLeast: 0)
     }

@@ -147,7 +147,7 @@ private let tableText = """
         --background             run in the background with a log file; see queue status and queue stop
         --registry DIR           directory of the queue (default: headrace in $XDG_STATE_HOME or ~/.local/state)
     Speed
-    -j, --jobs N                 run up to N downloads at once (default: 4)
+    -j, --jobs N                 run up to N downloads at once (default: auto, many if they are small)
         --limit-per-host N       run up to N downloads from one host at once (default: no limit)
     -x, --connections N          open up to N connections per download (default: automatic, up to 8)
         --limit-rate RATE        limit the total speed: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'

@@ -1,11 +1,15 @@
 import Headrace
 import HeadracePlatform
 
+/// The maximum number of simultaneous requests if the user has set none.
+private let maxAutomaticProbes = 8
+
 /// Runs `headrace get --dry-run`: prints the size and the destination of each file without downloading it.
 func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
     if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
     let configuration = options.configuration
-    let limit = min(configuration.maxConcurrentDownloads, configuration.maxConcurrentDownloadsPerHost ?? .max)
+    let most = configuration.concurrentDownloads.isAutomatic ? maxAutomaticProbes : configuration.maxConcurrentDownloads
+    let limit = min(most, configuration.maxConcurrentDownloadsPerHost ?? .max)
     return try await Signals.cancelling {
         try await withDownloadManager(configuration) { manager in
             await withTaskGroup(of: ExitCode.self) { group in

@@ -65,7 +65,7 @@ struct GetOptions: Sendable {
     }
 
     private mutating func readLimits(_ arguments: ParsedArguments) throws {
-        if let jobs = try arguments.value(.jobs, as: Argument.count) { configuration.maxConcurrentDownloads = jobs }
+        configuration.concurrentDownloads = try arguments.value(.jobs, as: Argument.jobs) ?? .automatic
         if let count = try arguments.value(.connections, as: Argument.count) {
             configuration.maxConnectionsPerDownload = count
             configuration.maxConnectionsPerHost = max(configuration.maxConnectionsPerHost, count)

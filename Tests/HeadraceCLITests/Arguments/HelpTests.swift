@@ -55,7 +55,7 @@ struct HelpTests {
     func `the help shows the library's defaults`() throws {
         let configuration = DownloadConfiguration()
         let text = Help.text(on: [try #require(Verb.table.first { $0.name == "get" })])
-        #expect(text.contains("downloads at once (default: \(configuration.maxConcurrentDownloads))"))
+        #expect(text.contains("downloads at once (default: auto,"))
         #expect(text.contains("nothing for SECONDS (default: \(configuration.stallTimeout.components.seconds))"))
         #expect(text.contains("a connection (default: \(configuration.connectTimeout.components.seconds))"))
     }

@@ -64,8 +64,8 @@ struct CrashFixture {
         var attempts: TransferState?
         var outcome: TransferOutcome
         repeat {
-            let transfer = DownloadTransfer(record, StopSignal(), after: attempts, in: environment)
-            outcome = await TransferOutcome(of: transfer)
+            var transfer = DownloadTransfer(record, StopSignal(), after: attempts, in: environment)
+            outcome = await transfer.runWithinTimeLimit()
             attempts = if case .retry(let attempts, _) = outcome { attempts } else { nil }
         } while attempts != nil
         var failure: DownloadError?

@@ -268,7 +268,8 @@ struct RecoveredPartialTests {
             )
             // A separate task, which is the one that is cancelled.
             async let stopped = stop.cancellingTask {
-                await TransferOutcome(of: DownloadTransfer(record, stop, in: environment))
+                var transfer = DownloadTransfer(record, stop, in: environment)
+                return await transfer.runWithinTimeLimit()
             }
             switch await stopped {
             case .stopped(let keptBytes): #expect(keptBytes)

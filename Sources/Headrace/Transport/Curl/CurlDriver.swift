@@ -6,7 +6,7 @@ final class CurlTime {
     fileprivate(set) var now = SuspendingClock.now
 }
 
-/// Drives libcurl's multi handle; must only be used on the thread of the ``CurlLoop``.
+/// Drives libcurl's multi handles; must only be used on the thread of the ``CurlLoop``.
 ///
 /// Uses the socket interface instead of `curl_multi_perform`, so that the cost of a step depends on the number of
 /// events and not on the number of transfers.
@@ -20,15 +20,21 @@ final class CurlDriver {
     private let configuration: DownloadConfiguration
     private let clock = SuspendingClock()
     private let time = CurlTime()
-    private let multi: hr_multi
+    /// The lane in which each transfer has its own connection: on a shared HTTP/2 connection, one paused transfer would
+    /// block the others.
+    private let ownLane: CurlLane
+    /// The lanes whose transfers share connections; created on demand.
+    private var sharedLanes: [CurlLane] = []
+    /// Whether the process may open enough descriptors for shared lanes.
+    private let allowsSharing = DescriptorLimit.free() >= CurlLane.minFreeDescriptors
+    /// The shared lanes of the watched sockets; the others belong to ``ownLane``.
+    private var laneOfSocket: [Int32: CurlLane] = [:]
     private var transfers: [TransferID: CurlTransfer] = [:]
     private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
-    /// The time at which libcurl must be called even without an event; `nil` if libcurl has requested none.
-    fileprivate var timer: SuspendingClock.Instant?
     /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
     private var stallCheck: SuspendingClock.Instant?
     /// The time until which new transfers reuse neither idle connections nor cached addresses; `nil` if they always
@@ -41,18 +47,9 @@ final class CurlDriver {
     init(_ poller: hr_poller, _ multi: hr_multi, _ configuration: DownloadConfiguration) {
         self.poller = poller
         self.configuration = configuration
-        self.multi = multi
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        _ = hr_multi_set_pointer(multi, HR_MOPT_SOCKETDATA, context)
-        _ = hr_multi_set_socket_callback(multi, socketChanged)
-        _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
-        _ = hr_multi_set_timer_callback(multi, timerChanged)
-        hr_on_close_notify(tlsEnded, context)
-        // Limits the connections retained for later transfers.
-        let idleConnections = DescriptorBudget.idleConnections(free: DescriptorLimit.free())
-        _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, idleConnections)
-        // One connection per transfer: on a shared HTTP/2 connection, one paused transfer would block the others.
-        _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
+        ownLane = CurlLane(multi, isShared: false)
+        hr_on_close_notify(tlsEnded, Unmanaged.passUnretained(self).toOpaque())
+        ownLane.onSocketChange = { [unowned self] in watch($0, $1, $2) }
     }
 
     /// Fails all transfers and frees libcurl's handles; the driver cannot be used afterwards.
@@ -63,7 +60,8 @@ final class CurlDriver {
         }
         for handle in idleHandles { hr_easy_cleanup(handle) }
         idleHandles = []
-        _ = hr_multi_cleanup(multi)
+        for lane in sharedLanes { lane.close() }
+        ownLane.close()
         hr_on_close_notify(nil, nil)
     }
 
@@ -111,10 +109,15 @@ final class CurlDriver {
     }
 
     private func handleTimer() {
-        guard let timer, timer <= clock.now else { return }
-        self.timer = nil
-        _ = hr_multi_socket_action(multi, Int32(HR_SOCKET_TIMEOUT), 0)
-        reap()
+        handleTimer(of: ownLane)
+        for lane in sharedLanes { handleTimer(of: lane) }
+    }
+
+    private func handleTimer(of lane: CurlLane) {
+        guard let timer = lane.timer, timer <= clock.now else { return }
+        lane.timer = nil
+        _ = hr_multi_socket_action(lane.multi, Int32(HR_SOCKET_TIMEOUT), 0)
+        reap(lane)
     }
 
     private func handleEvents(within milliseconds: Int32) {
@@ -123,14 +126,17 @@ final class CurlDriver {
         }
         time.now = clock.now
         for event in ready[..<count] {
-            _ = hr_multi_socket_action(multi, event.socket, event.events)
+            let lane = laneOfSocket.isEmpty ? ownLane : laneOfSocket[event.socket] ?? ownLane
+            _ = hr_multi_socket_action(lane.multi, event.socket, event.events)
             // Called for each event, so that readers of finished transfers do not wait for the remaining events.
-            reap()
+            reap(lane)
         }
     }
 
     private func timeout() -> Int32 {
-        guard let next = [timer, stallCheck].compactMap(\.self).min() else { return -1 }
+        var next = [ownLane.timer, stallCheck].compactMap(\.self).min()
+        for lane in sharedLanes { if let timer = lane.timer { next = min(next ?? timer, timer) } }
+        guard let next else { return -1 }
         let wait = min(next - clock.now, .seconds(60))
         let milliseconds = wait.wholeMilliseconds
         // Rounded up: a wait that returns too early would cause a busy loop for up to a millisecond.
@@ -148,8 +154,12 @@ final class CurlDriver {
         transfers[id] = transfer
         do throws(DownloadError) {
             let isFresh = freshUntil.map { time.now < $0 } ?? false
-            try transfer.configure(configuration, reuse.rule(for: transfer.server, at: .now), isFresh: isFresh)
-            guard hr_multi_add(multi, handle) == 0 else {
+            let rule = reuse.rule(for: transfer.server, at: .now)
+            let mayShare =
+                request.mayShareConnection && request.url.isHTTPS && request.proxy == nil && allowsSharing
+            transfer.lane = mayShare && rule == .any && !isFresh ? sharedLane(for: transfer.server) : ownLane
+            try transfer.configure(configuration, rule, isFresh: isFresh)
+            guard transfer.lane?.add(transfer) == true else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
         } catch {
@@ -159,17 +169,33 @@ final class CurlDriver {
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
     }
 
-    private func reap() {
+    /// Returns the shared lane with the fewest transfers from a server.
+    private func sharedLane(for server: ConnectionReuse.Server) -> CurlLane {
+        let lane = sharedLanes.min { $0.transfers[server, default: 0] < $1.transfers[server, default: 0] }
+        if let lane, lane.transfers[server] == nil || sharedLanes.count >= CurlLane.sharedCount { return lane }
+        guard let multi = hr_multi_init() else { return lane ?? ownLane }
+        let new = CurlLane(multi, isShared: true)
+        new.onSocketChange = { [unowned self] in watch($0, $1, $2) }
+        sharedLanes.append(new)
+        return new
+    }
+
+    private func reap(_ lane: CurlLane) {
         var handle: hr_easy?
         var code = HR_E_OK
-        while hr_multi_next_done(multi, &handle, &code) != 0 {
+        while hr_multi_next_done(lane.multi, &handle, &code) != 0 {
             var context: UnsafeMutableRawPointer?
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
             if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
-            transfer.end(code)
+            guard let request = transfer.requestToRepeat(after: code) else {
+                transfer.end(code)
+                remove(transfer)
+                continue
+            }
             remove(transfer)
+            start(transfer.id, request, transfer.stream)
         }
     }
 
@@ -182,7 +208,7 @@ final class CurlDriver {
     }
 
     private func remove(_ transfer: CurlTransfer) {
-        _ = hr_multi_remove(multi, transfer.handle)
+        transfer.lane?.remove(transfer)
         // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
             hr_easy_reset(transfer.handle)
@@ -223,28 +249,16 @@ final class CurlDriver {
         endingConnections[connection]?.hasCloseNotify = true
     }
 
-    fileprivate func watch(_ socket: Int32, _ what: Int32) {
+    private func watch(_ lane: CurlLane, _ socket: Int32, _ what: Int32) {
         // CURL_POLL_IN and _OUT have the values of HR_CSELECT_IN and _OUT.
         let events = what == Int32(HR_POLL_REMOVE) ? 0 : what
         withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
+        if lane.isShared { laneOfSocket[socket] = events == 0 ? nil : lane }
     }
 }
 
 private let tlsEnded: hr_close_notify_callback = { context, connection in
     guard let context, let connection else { return }
     Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().recordGoAway(on: connection)
-}
-
-private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in
-    guard let context else { return 0 }
-    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
-    return 0
-}
-
-private let timerChanged: hr_timer_callback = { _, milliseconds, context in
-    guard let context else { return 0 }
-    let driver = Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue()
-    driver.timer = milliseconds < 0 ? nil : SuspendingClock.now + .milliseconds(milliseconds)
-    return 0
 }
 #endif

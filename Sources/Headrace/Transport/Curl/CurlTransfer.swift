@@ -13,6 +13,10 @@ final class CurlTransfer {
     /// The time at which the transfer counts as stalled if no more data arrives.
     private(set) var deadline: SuspendingClock.Instant
 
+    /// The lane in which the transfer runs; `nil` before it starts.
+    var lane: CurlLane?
+    /// Whether the response is too large to share a connection.
+    private var isTooLargeToShare = false
     private(set) lazy var server = ConnectionReuse.Server(request)
     private let request: TransportRequest
     private let time: CurlTime
@@ -113,6 +117,8 @@ final class CurlTransfer {
             set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
         }
         set(HR_OPT_TCP_KEEPALIVE, 1)
+        // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
+        if lane?.isShared == true { set(HR_OPT_PIPEWAIT, 1) }
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
         set(HR_OPT_HTTP09_ALLOWED, 0)
         // Without this option, which libcurl has since 7.87, removing a handle waits for its name lookup.
@@ -206,6 +212,20 @@ final class CurlTransfer {
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
         return isReused && silentSince != nil
+    }
+
+    /// Returns the request to send again on a connection of its own, if the shared connection failed before the response
+    /// or if the response is too large for it; `nil` otherwise.
+    ///
+    /// A server that is about to close a connection (GOAWAY), or has too many streams on it (REFUSED_STREAM), has not
+    /// processed the request.
+    func requestToRepeat(after code: hr_code) -> TransportRequest? {
+        let failures = [HR_E_HTTP2, HR_E_HTTP2_STREAM, HR_E_GOT_NOTHING, HR_E_SEND_ERROR, HR_E_RECV_ERROR]
+        guard lane?.isShared == true, finalHead == nil, violation == nil, !isRepeated else { return nil }
+        guard isTooLargeToShare || failures.contains(code) else { return nil }
+        var request = request
+        request.mayShareConnection = false
+        return request
     }
 
     /// Finishes the stream according to libcurl's result.
@@ -327,6 +347,12 @@ final class CurlTransfer {
         switch head.consume(line) {
         case .more: break
         case .head(let head):
+            if lane?.isShared == true {
+                isTooLargeToShare = !head.maySharedConnectionCarry(maxBytes: CurlLane.maxSharedBytes)
+                guard !isTooLargeToShare else { return 0 }
+                // Further requests to a server without HTTP/2 get connections of their own.
+                if !head.isMultiplexed { forbidReuse() }
+            }
             finalHead = head
             lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
@@ -356,6 +382,8 @@ final class CurlTransfer {
         switch demand {
         case .more: return bytes.count
         case .stop: return 0
+        // The body of a shared transfer fits into memory.
+        case .pause where lane?.isShared == true: return bytes.count
         case .pause:
             // libcurl counts these bytes as accepted, and delivers no more until the reader has room.
             isPaused = true

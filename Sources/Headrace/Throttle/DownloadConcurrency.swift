@@ -1,0 +1,269 @@
+/// Decides how many downloads may run at once, in total and per host, from the measurements of their transfers.
+///
+/// Performs no I/O. The total starts at ``initial``. While the response heads announce small bodies, it grows with each
+/// head, and then doubles with each round of completed downloads as long as the goodput grows too. Large bodies keep it
+/// low, because a few of them fill the line. A refusal halves the limit of its host, which then grows slowly.
+///
+///     starting ── a round of completions ──▶ growing ── no gain ──▶ holding the previous number
+///                                               ▲                      │
+///                                               └──── many rounds ─────┘
+struct DownloadConcurrency: Sendable {
+    /// The number of downloads that run at once before anything is known.
+    static let initial = 6
+    /// The number of large downloads that run at once.
+    static let ofLargeBodies = 4
+    /// The maximum number of downloads from one host over HTTP/2, in which they share connections.
+    static let maxMultiplexed = 64
+    /// The maximum number of downloads from one host over HTTP/1.1, in which each has a connection.
+    static let maxConnectionsPerHost = 16
+    /// The number of bytes from which a body is large if it also takes ``largeBodyTime`` and many round trips.
+    static let largeBodyBytes: Int64 = 1 << 20
+    static let largeBodyTime = Duration.seconds(1)
+
+    /// The measurements of one host.
+    private struct Host {
+        /// The number of downloads that the host accepts, as far as its refusals tell; `nil` if it has refused none.
+        var accepted: Int?
+        /// The number of downloads that ran when the host last refused one.
+        var excess = Int.max
+        /// The number of completed downloads since ``accepted`` was changed.
+        var completions = 0
+        /// The time of the last refusal that lowered ``accepted``, or of the last raise of ``excess``.
+        var refused = Duration.zero
+        /// The time after which ``excess`` is raised by one; doubles with each refusal.
+        var hold = DownloadConcurrency.firstHold
+        /// Whether the host uses HTTP/2; `nil` before its first response.
+        var isMultiplexed: Bool?
+    }
+
+    /// The downloads that complete while the limit stays the same.
+    private struct Round {
+        var start: Duration
+        var bytes: Int64 = 0
+        var completions = 0
+        var latency = Duration.zero
+        var loss = 0.0
+        /// Whether there were always as many running downloads as the limit allows.
+        var isFull = true
+    }
+
+    /// The result of a round.
+    private struct Result {
+        var limit: Int
+        var bytesPerSecond: Double
+        var completionsPerSecond: Double
+        var loss: Double
+    }
+
+    private enum Phase: Sendable {
+        case starting
+        /// The limit was raised; the next round shows whether that has increased the goodput.
+        case growing
+        /// The limit stays the same for this number of rounds.
+        case holding(rounds: Int)
+    }
+
+    private static let firstHold = Duration.seconds(5)
+    private static let maxHold = Duration.seconds(320)
+    private static let firstHeldRounds = 8
+    private static let maxHeldRounds = 64
+    /// The minimum number of completions in a round.
+    private static let minCompletions = 6
+    /// The minimum fraction of the ideal gain; a raised limit that brings less is lowered again.
+    private static let minGain = 0.2
+    /// The factor over the lowest latency from which a server or a queue counts as overloaded.
+    private static let overloadFactor = 8
+    /// The least latency that counts as an overload.
+    private static let overloadLatency = Duration.milliseconds(200)
+    /// The increase of the fraction of lost packets that counts as an overload.
+    private static let overloadLoss = 0.03
+    /// The number of tracked hosts above which hosts without refusals are forgotten.
+    private static let sweepThreshold = 256
+
+    /// The maximum number that the user has set.
+    let maximum: Int
+    /// The maximum number of downloads from one host over HTTP/1.1, in which each has its own connection.
+    private let maxConnectionsPerHost: Int
+    /// The maximum number of running downloads; lowering it stops none of them.
+    private(set) var limit: Int
+    private var hosts: [String: Host] = [:]
+    private var phase = Phase.starting
+    private var round: Round?
+    private var previous: Result?
+    private var heldRounds = DownloadConcurrency.firstHeldRounds
+    /// The lowest mean latency of a round.
+    private var minLatency: Duration?
+    /// The fraction of large bodies among the last completions, as a moving average.
+    private var largeShare = 0.0
+    /// Whether the limit was lowered because of large bodies.
+    private var hasLargeBodies = false
+
+    init(maximum: Int, maxConnectionsPerHost: Int) {
+        self.maximum = max(1, maximum)
+        self.maxConnectionsPerHost = max(1, maxConnectionsPerHost)
+        limit = min(Self.initial, self.maximum)
+    }
+
+    /// Creates the state for a limit of a configuration; returns `nil` if the limit is fixed.
+    init?(_ limit: ConcurrencyLimit, _ configuration: DownloadConfiguration) {
+        guard limit.isAutomatic else { return nil }
+        // A low limit on connections also limits the downloads, each of which has at least one.
+        let connections = configuration.maxConnectionsPerHost
+        let most =
+            connections < Self.maxConnectionsPerHost / 2 ? connections : max(connections, Self.maxConnectionsPerHost)
+        self.init(maximum: limit.maximum, maxConnectionsPerHost: most)
+    }
+
+    /// Whether the next download should report its response head, which allows an early growth.
+    var needsHeads: Bool { if case .starting = phase { limit < maximum && !hasLargeBodies } else { false } }
+
+    /// Returns the maximum number of downloads from a host.
+    func limit(of host: String) -> Int {
+        let state = hosts[host]
+        let most = state?.isMultiplexed == true ? Self.maxMultiplexed : maxConnectionsPerHost
+        return max(1, min(maximum, most, state?.accepted ?? .max))
+    }
+
+    /// Whether the downloads from a host may share connections: it uses HTTP/2, or its protocol is not known yet.
+    func mayShareConnections(_ host: String) -> Bool { hosts[host]?.isMultiplexed ?? true }
+
+    /// Records the first response head of a running download; `size` is the length of its body, `nil` if unknown.
+    mutating func received(headOf size: Int64?, from host: String, isMultiplexed: Bool) {
+        hosts[host, default: Host()].isMultiplexed = isMultiplexed
+        guard needsHeads, let size, size < Self.largeBodyBytes else { return }
+        // Over HTTP/2, the new downloads share the connections that exist already.
+        let most = limit(of: host)
+        if limit < most { limit = min(most, maximum, limit + (isMultiplexed ? 7 : 3)) }
+    }
+
+    /// Records the end of a run of a download.
+    /// - Parameters:
+    ///   - measurement: The measurement of the run.
+    ///   - host: The host of the download.
+    ///   - running: The number of downloads that are still running, in total and from the host.
+    ///   - isLimited: Whether more downloads were waiting for a slot.
+    ///   - now: The time.
+    mutating func ended(
+        _ measurement: TransferMeasurement,
+        from host: String,
+        running: (total: Int, ofHost: Int),
+        isLimited: Bool,
+        at now: Duration
+    ) {
+        if hosts.count > Self.sweepThreshold { hosts = hosts.filter { $0.value.accepted != nil } }
+        if let isMultiplexed = measurement.isMultiplexed { hosts[host, default: Host()].isMultiplexed = isMultiplexed }
+        if measurement.isRefused {
+            refused(by: host, running: running.ofHost, since: measurement.start, at: now)
+        } else if measurement.bytes > 0, measurement.latency != nil {
+            accepted(by: host, at: now)
+            completed(measurement, isLimited: isLimited, at: now)
+        }
+    }
+
+    // MARK: Refusals
+
+    private mutating func refused(by host: String, running: Int, since start: Duration, at now: Duration) {
+        var state = hosts[host] ?? Host()
+        defer { hosts[host] = state }
+        // Downloads that started before the last refusal say nothing about the present limit.
+        guard state.accepted == nil || start > state.refused else { return }
+        if state.accepted != nil { state.hold = min(state.hold * 2, Self.maxHold) }
+        state.excess = min(limit(of: host), running + 1)
+        state.accepted = max(1, state.excess / 2)
+        state.completions = 0
+        state.refused = now
+        round = nil
+    }
+
+    private mutating func accepted(by host: String, at now: Duration) {
+        guard var state = hosts[host], let accepted = state.accepted else { return }
+        defer { hosts[host] = state }
+        state.completions += 1
+        if now - state.refused >= state.hold {
+            state.excess += 1
+            state.refused = now
+        }
+        guard state.completions >= accepted, accepted + 1 < state.excess else { return }
+        state.completions = 0
+        state.accepted = accepted + 1
+        let most = state.isMultiplexed == true ? Self.maxMultiplexed : maxConnectionsPerHost
+        if accepted + 1 >= most { state.accepted = nil }
+    }
+
+    // MARK: Goodput
+
+    private mutating func completed(_ measurement: TransferMeasurement, isLimited: Bool, at now: Duration) {
+        // On a line with a long round trip, small bodies take long too.
+        let largeTime = max(Self.largeBodyTime, min(minLatency ?? .seconds(60), measurement.latency ?? .zero) * 16)
+        let isLarge = measurement.bytes >= Self.largeBodyBytes && measurement.bodyTime(until: now) >= largeTime
+        largeShare += ((isLarge ? 1 : 0) - largeShare) / 8
+        var current = round ?? Round(start: measurement.start)
+        current.bytes += measurement.bytes
+        current.completions += 1
+        current.latency += measurement.latency ?? .zero
+        current.loss += measurement.loss ?? 0
+        current.isFull = current.isFull && isLimited
+        round = current
+        if isLarge, !hasLargeBodies, largeShare >= 0.3 || previous == nil {
+            // A few large bodies mostly fill the line, and users want one file after the other.
+            hasLargeBodies = true
+            return restart(at: min(limit, Self.ofLargeBodies), .starting)
+        }
+        if largeShare < 0.1 { hasLargeBodies = false }
+        guard current.completions >= max(Self.minCompletions, limit), now > current.start else { return }
+        finish(current, at: now)
+        round = Round(start: now)
+    }
+
+    private mutating func restart(at limit: Int, _ phase: Phase) {
+        self.limit = limit
+        self.phase = phase
+        previous = nil
+        round = nil
+    }
+
+    private mutating func finish(_ round: Round, at now: Duration) {
+        let seconds = (now - round.start) / .seconds(1)
+        let result = Result(
+            limit: limit,
+            bytesPerSecond: Double(round.bytes) / seconds,
+            completionsPerSecond: Double(round.completions) / seconds,
+            loss: round.loss / Double(round.completions)
+        )
+        let latency = round.latency / round.completions
+        let lowest = minLatency ?? latency
+        minLatency = min(lowest, latency)
+        if limit > Self.initial, latency > max(lowest * Self.overloadFactor, Self.overloadLatency) {
+            return restart(at: max(Self.initial, limit / 2), .holding(rounds: Self.firstHeldRounds))
+        }
+        // A queue with fewer downloads than the limit says nothing about the limit.
+        guard round.isFull else { return }
+        switch phase {
+        case .starting: grow(after: result)
+        case .growing:
+            if let previous, !isGain(result, over: previous) {
+                limit = previous.limit
+                phase = .holding(rounds: heldRounds)
+                heldRounds = min(heldRounds * 2, Self.maxHeldRounds)
+            } else {
+                grow(after: result)
+            }
+        case .holding(let rounds):
+            if rounds > 1 { phase = .holding(rounds: rounds - 1) } else { grow(after: result) }
+        }
+    }
+
+    private mutating func grow(after result: Result) {
+        previous = result
+        guard limit < maximum else { return phase = .holding(rounds: Self.firstHeldRounds) }
+        limit = min(maximum, limit * 2)
+        phase = .growing
+    }
+
+    private func isGain(_ result: Result, over previous: Result) -> Bool {
+        guard result.loss < previous.loss * 2 + Self.overloadLoss else { return false }
+        let gain = 1 + (Double(result.limit) / Double(previous.limit) - 1) * Self.minGain
+        return result.bytesPerSecond >= previous.bytesPerSecond * gain
+            || result.completionsPerSecond >= previous.completionsPerSecond * gain
+    }
+}

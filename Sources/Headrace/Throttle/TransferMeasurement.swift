@@ -1,0 +1,25 @@
+/// The measurements of one run of a download, from which ``DownloadConcurrency`` decides how many may run.
+struct TransferMeasurement: Sendable, Hashable {
+    /// The time at which the run started.
+    var start: Duration
+    /// The number of body bytes received.
+    var bytes: Int64 = 0
+    /// The time from the first request to its response head; `nil` if there was none.
+    var latency: Duration?
+    /// The fraction of received packets that arrived out of order, which is close to the fraction of lost packets; `nil`
+    /// if unknown.
+    var loss: Double?
+    /// Whether the server uses HTTP/2 or later; `nil` before its first response.
+    var isMultiplexed: Bool?
+    /// Whether the server refused the request or the connection, because it serves too many of them.
+    var isRefused = false
+
+    /// Records the error of an attempt.
+    mutating func failed(_ error: DownloadError) {
+        let isLostEarly = error.code == .connectionLost && latency == nil
+        if [429, 503].contains(error.statusCode) || error.isConnectionRefused || isLostEarly { isRefused = true }
+    }
+
+    /// Returns the time since the response head; zero without one.
+    func bodyTime(until end: Duration) -> Duration { latency.map { end - start - $0 } ?? .zero }
+}

@@ -1,0 +1,82 @@
+#if os(Linux)
+import CHeadrace
+
+/// A multi handle of libcurl with its connections; must only be used on the thread of the ``CurlLoop``.
+///
+/// A driver has one lane in which each transfer has its own connection, and several shared lanes. A shared lane has at
+/// most one connection to a server, on which small HTTP/2 responses are multiplexed. libcurl decides itself when it
+/// opens another connection, and it opens too few or too many: the number of lanes decides instead.
+final class CurlLane {
+    /// The number of shared lanes, each with one connection to a server.
+    static let sharedCount = 16
+    /// The number of free descriptors from which connections are shared: each lane needs two, and its idle connections.
+    static let minFreeDescriptors = 512
+    /// The maximum number of body bytes of a response that may share a connection.
+    ///
+    /// A paused transfer would block the others on its connection, so a shared one is never paused: its body must fit
+    /// into memory.
+    static let maxSharedBytes: Int64 = 256 << 10
+
+    let multi: hr_multi
+    let isShared: Bool
+    /// The time at which libcurl must be called even without an event; `nil` if libcurl has requested none.
+    var timer: SuspendingClock.Instant?
+    /// The number of transfers in a shared lane, by server.
+    private(set) var transfers: [ConnectionReuse.Server: Int] = [:]
+    /// Called with a socket and the events to watch for.
+    var onSocketChange: ((CurlLane, Int32, Int32) -> Void)?
+
+    /// Takes ownership of libcurl's handle, which ``close()`` frees.
+    init(_ multi: hr_multi, isShared: Bool) {
+        self.multi = multi
+        self.isShared = isShared
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        _ = hr_multi_set_pointer(multi, HR_MOPT_SOCKETDATA, context)
+        _ = hr_multi_set_socket_callback(multi, socketChanged)
+        _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
+        _ = hr_multi_set_timer_callback(multi, timerChanged)
+        if isShared {
+            _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_MULTIPLEX)
+            _ = hr_multi_set_long(multi, HR_MOPT_MAX_HOST_CONNECTIONS, 1)
+            _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, 2)
+        } else {
+            // Limits the connections retained for later transfers.
+            let idleConnections = DescriptorBudget.idleConnections(free: DescriptorLimit.free())
+            _ = hr_multi_set_long(multi, HR_MOPT_MAXCONNECTS, idleConnections)
+            _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_NOTHING)
+        }
+    }
+
+    func close() {
+        _ = hr_multi_cleanup(multi)
+    }
+
+    /// Adds a transfer; returns `false` if libcurl refuses it.
+    func add(_ transfer: CurlTransfer) -> Bool {
+        guard hr_multi_add(multi, transfer.handle) == 0 else { return false }
+        if isShared { transfers[transfer.server, default: 0] += 1 }
+        return true
+    }
+
+    func remove(_ transfer: CurlTransfer) {
+        _ = hr_multi_remove(multi, transfer.handle)
+        guard isShared, let count = transfers[transfer.server] else { return }
+        transfers[transfer.server] = count > 1 ? count - 1 : nil
+    }
+
+    fileprivate func watch(_ socket: Int32, _ what: Int32) { onSocketChange?(self, socket, what) }
+}
+
+private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in
+    guard let context else { return 0 }
+    Unmanaged<CurlLane>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+    return 0
+}
+
+private let timerChanged: hr_timer_callback = { _, milliseconds, context in
+    guard let context else { return 0 }
+    let lane = Unmanaged<CurlLane>.fromOpaque(context).takeUnretainedValue()
+    lane.timer = milliseconds < 0 ? nil : SuspendingClock.now + .milliseconds(milliseconds)
+    return 0
+}
+#endif

@@ -1,0 +1,115 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+@testable import Headrace
+
+/// Many downloads from an HTTP/2 server, whose small bodies share connections.
+@Suite(.timeLimit(.minutes(4)), .enabled(if: HTTP2Server.isAvailable, "libssl or libnghttp2 could not be loaded"))
+struct SharedConnectionTests {
+    private struct Outcome {
+        var failures: [DownloadError] = []
+        var wrongFiles: [String] = []
+        var requests: [RecordedRequest] = []
+
+        var connections: Int { Set(requests.map(\.connection)).count }
+    }
+
+    private static let small = Resource(size: 40_000)
+    private static let large = Resource(size: 2 << 20)
+
+    private static func resource(_ path: String) -> Resource { path.hasPrefix("/large") ? large : small }
+
+    /// Downloads `count` small files and `large` large ones with an automatic limit and without retries.
+    private static func run(
+        _ count: Int = 60,
+        large: Int = 0,
+        settings: [(identifier: UInt16, value: UInt32)] = [],
+        script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]? = { _ in nil }
+    ) async throws -> Outcome {
+        try await withTemporaryDirectory { folder in
+            let authority = try TestCertificate.writeAuthority(in: folder)
+            let files = folder.appending(path: "files")
+            try FileManager.default.createDirectory(at: files, withIntermediateDirectories: false)
+            let respond: @Sendable (RecordedRequest) -> [HTTP2Step] = { request in
+                script(request) ?? HTTP2Step.file(resource(request.target), for: request)
+            }
+            return try await withHTTP2Server(settings: settings, script: respond) { server in
+                let configuration = DownloadConfiguration {
+                    $0.concurrentDownloads = .automatic
+                    $0.certificateAuthorities = authority
+                    $0.retryPolicy.maxFailures = 0
+                    $0.durability = .none
+                }
+                return try await withDownloadManager(configuration) { manager in
+                    let names = (0..<large).map { "large\($0)" } + (0..<count).map { "small\($0)" }
+                    let downloads = try await manager.download(
+                        names.map { DownloadRequest(server.url("/\($0)"), to: .directory(files)) }
+                    )
+                    var outcome = Outcome()
+                    for (name, download) in zip(names, downloads) {
+                        do {
+                            let file = try await download.value
+                            let body = resource("/\(name)").body
+                            if body.difference(fromFileAt: file) != nil { outcome.wrongFiles.append(name) }
+                        } catch let error as DownloadError {
+                            outcome.failures.append(error)
+                        }
+                    }
+                    outcome.requests = server.requests
+                    return outcome
+                }
+            }
+        }
+    }
+
+    @Test func `small files share several connections`() async throws {
+        let outcome = try await Self.run()
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
+        #expect((2...16).contains(outcome.connections), "\(outcome.connections) connections")
+        #expect(outcome.requests.count == 60)
+    }
+
+    @Test(arguments: [UInt32(1), 2]) func `the server's limit on streams is respected`(_ streams: UInt32) async throws {
+        // SETTINGS_MAX_CONCURRENT_STREAMS
+        let outcome = try await Self.run(settings: [(3, streams)])
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
+        #expect(outcome.connections <= 16, "\(outcome.connections) connections")
+    }
+
+    @Test(arguments: [HTTP2Step.Code.refusedStream, .enhanceYourCalm, .internalError])
+    func `a refused stream is sent again without spending a retry`(_ code: HTTP2Step.Code) async throws {
+        let outcome = try await Self.run { request in
+            request.attempt == 0 && request.index % 5 == 1 ? [.reset(code)] : nil
+        }
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
+    }
+
+    @Test(arguments: [true, false])
+    func `GOAWAY before the response does not spend a retry`(_ isProcessed: Bool) async throws {
+        let outcome = try await Self.run { request in
+            guard request.attempt == 0, request.index % 7 == 3 else { return nil }
+            return [.goAway(.noError, isProcessed: isProcessed), .close()]
+        }
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
+    }
+
+    @Test func `a stream that is always refused fails`() async throws {
+        let outcome = try await Self.run(20) { request in
+            request.target == "/small3" ? [.reset(.refusedStream)] : nil
+        }
+        #expect(outcome.failures.count == 1 && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
+        #expect(outcome.requests.count { $0.target == "/small3" } <= 2)
+    }
+
+    @Test func `large files move to connections of their own`() async throws {
+        let outcome = try await Self.run(40, large: 3)
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
+        // The last complete request for a large file is on a connection without small files.
+        let small = Set(outcome.requests.filter { $0.target.hasPrefix("/small") }.map(\.connection))
+        for index in 0..<3 {
+            let requests = outcome.requests.filter { $0.target == "/large\(index)" && $0["Range"] == nil }
+            #expect(requests.last.map { !small.contains($0.connection) } == true, "\(requests)")
+        }
+    }
+}
