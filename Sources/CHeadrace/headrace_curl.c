@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -325,6 +326,18 @@ int hr_easy_negotiated_version(hr_easy easy) {
     unsigned int size = 0;
     ssl.get0_alpn_selected(tls, &name, &size);
     return size == 2 && memcmp(name, "h2", size) == 0 ? 2 : 1;
+}
+
+int64_t hr_easy_round_trip(hr_easy easy) {
+    int socket = -1; // libcurl's curl_socket_t
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (curl.easy_getinfo(easy, HR_INFO_ACTIVESOCKET, &socket) != HR_E_OK || socket < 0
+        || getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0
+        || size < offsetof(struct tcp_info, tcpi_rtt) + sizeof info.tcpi_rtt || info.tcpi_rtt == 0) {
+        return -1;
+    }
+    return info.tcpi_rtt;
 }
 
 hr_multi hr_multi_init(void) {

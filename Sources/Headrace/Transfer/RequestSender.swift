@@ -27,6 +27,8 @@ struct RequestSender: Sendable {
     var request: RangeRequest
     /// Whether requests are sent over HTTP/1.1.
     var avoidsHTTP2 = false
+    /// Whether requests are sent over HTTP/1.1 if the server supports it.
+    var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
 
@@ -51,6 +53,7 @@ struct RequestSender: Sendable {
         while true {
             var sent = chain.request(with: request.fields, environment.configuration)
             sent.avoidsHTTP2 = avoidsHTTP2
+            sent.prefersHTTP1 = prefersHTTP1
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
             let start = environment.clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in

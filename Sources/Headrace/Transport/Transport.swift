@@ -39,6 +39,9 @@ package struct TransportRequest: Sendable, Hashable {
     package var bufferBytes: Int?
     /// Whether to not offer HTTP/2 to the server; `URLSession` ignores this.
     package var avoidsHTTP2 = false
+    /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1, which transfers a large body with less
+    /// work; `URLSession` ignores this.
+    package var prefersHTTP1 = false
 
     /// Creates a request.
     /// - Parameters:

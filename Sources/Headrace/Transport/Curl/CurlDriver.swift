@@ -167,6 +167,9 @@ final class CurlDriver {
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            if transfer.offerHTTP2(after: code), hr_multi_remove(multi, handle) == 0, hr_multi_add(multi, handle) == 0 {
+                continue
+            }
             if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
             transfer.end(code)
             remove(transfer)
