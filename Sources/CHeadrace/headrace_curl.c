@@ -5,8 +5,8 @@
 #include "headrace_library.h"
 
 #include <dlfcn.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -334,10 +334,12 @@ int64_t hr_easy_round_trip(hr_easy easy) {
     socklen_t size = sizeof info;
     if (curl.easy_getinfo(easy, HR_INFO_ACTIVESOCKET, &socket) != HR_E_OK || socket < 0
         || getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0
-        || size < offsetof(struct tcp_info, tcpi_rtt) + sizeof info.tcpi_rtt || info.tcpi_rtt == 0) {
+        || size < offsetof(struct tcp_info, tcpi_min_rtt) + sizeof info.tcpi_min_rtt || info.tcpi_min_rtt == 0
+        || info.tcpi_min_rtt == UINT32_MAX) {
         return -1;
     }
-    return info.tcpi_rtt;
+    // Not the average, which contains the server's delayed acknowledgments.
+    return info.tcpi_min_rtt;
 }
 
 hr_multi hr_multi_init(void) {

@@ -188,7 +188,7 @@ void hr_easy_configure_tls(hr_easy easy);
 const void *hr_easy_tls(hr_easy easy);
 /// Returns the major HTTP version that ALPN selected on the TLS connection in use: 1 without ALPN, 0 if it is unknown.
 int hr_easy_negotiated_version(hr_easy easy);
-/// Returns the kernel's estimate of the round-trip time of the connection in use, in microseconds; -1 if it is unknown.
+/// Returns the shortest round-trip time of the connection in use, in microseconds; -1 if it is unknown.
 int64_t hr_easy_round_trip(hr_easy easy);
 
 hr_multi hr_multi_init(void);

@@ -3,7 +3,7 @@
 /// Performs no I/O. The number is either fixed or automatic. An automatic number starts with as many connections as the
 /// missing bytes promise to keep busy, and is doubled as long as the speed grows with it. If a doubling brings too
 /// little speed, the connections that it does not need are dropped, and another one is tried after an interval that
-/// doubles each time.
+/// doubles each time. At the maximum, that trial halves the number instead, as long as the speed stays the same.
 ///
 ///     settling ── all receive ──▶ growing ──▶ measuring ── gain ──▶ settling with twice as many
 ///        ▲                           └─ clear gain ─▲    └── no gain, or maximum reached ──▶ holding
@@ -31,6 +31,8 @@ struct ConcurrencyController: Sendable {
     /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
     private var previous: (count: Int, rate: Double)?
     private var hold = ConcurrencyController.firstHold
+    /// Whether the measurements are to find out if fewer connections are as fast.
+    private var isReducing = false
 
     private enum Phase {
         /// Waiting until this time for the first bytes of new connections; the time is `nil` until all of them receive
@@ -56,6 +58,8 @@ struct ConcurrencyController: Sendable {
     private static let maxHold = Duration.seconds(600)
     /// The minimum fraction of the ideal gain; a doubling that brings less is the last one.
     private static let minGain = 0.3
+    /// The minimum fraction of the earlier speed at which fewer connections suffice.
+    private static let minRemainingSpeed = 0.92
     /// The relative gain that may be chance.
     private static let noise = 0.08
 
@@ -67,6 +71,9 @@ struct ConcurrencyController: Sendable {
     private static let firstShareBytes: Int64 = 2 << 20
     /// The maximum number of connections before the first measurement.
     private static let maxFirst = 8
+    /// The round trip from which the first measurement would take too much of the download, so that as many connections
+    /// are opened as the missing bytes promise to keep busy.
+    private static let longRoundTrip = Duration.milliseconds(50)
 
     init(_ mode: Mode) {
         switch mode {
@@ -96,7 +103,7 @@ struct ConcurrencyController: Sendable {
             // The number was measured to be useful; a later download measures whether it still is.
             count = max(1, min(experience.connections, maximum, max(shares, 2)))
         } else if roundTrip >= Self.minRoundTrip {
-            count = max(1, min(shares, Self.maxFirst, maximum))
+            count = max(1, min(shares, roundTrip < Self.longRoundTrip ? Self.maxFirst : maximum, maximum))
         }
     }
 
@@ -111,10 +118,12 @@ struct ConcurrencyController: Sendable {
     ///   - connections: The number of connections that receive bytes.
     ///   - now: The time.
     mutating func measured(_ bytes: Int64, on connections: Int, at now: Duration) {
+        guard case .automatic = mode else { return }
         switch phase {
         case .holding(let end):
-            guard count < maximum, now >= end else { return }
+            guard now >= end, maximum > 1 else { return }
             previous = nil
+            isReducing = count >= maximum
             phase = .settling(until: now)
         // With fewer connections than planned, as at the end of a segment, the speed says nothing about the planned
         // number.
@@ -123,7 +132,8 @@ struct ConcurrencyController: Sendable {
         case .settling(nil):
             phase = .settling(until: now + Self.settling)
         case .settling(let end?):
-            if now >= end { phase = .growing(since: now, bytes: bytes) }
+            guard now >= end else { return }
+            phase = isReducing ? .measuring(since: now, bytes: bytes) : .growing(since: now, bytes: bytes)
         case .growing(let start, let first):
             if now - start >= roundTrip * Self.growingRoundTrips {
                 phase = .measuring(since: now, bytes: bytes)
@@ -133,8 +143,8 @@ struct ConcurrencyController: Sendable {
         case .measuring(let start, let first):
             guard let rate = rate(of: bytes - first, since: start, at: now) else { return }
             let isLong = now - start >= max(Self.measuring, roundTrip * Self.measuringRoundTrips)
-            guard isLong || isClear(rate) else { return }
-            decide(rate, at: now)
+            guard isLong || !isReducing && isClear(rate) else { return }
+            if isReducing { reduce(rate, at: now) } else { decide(rate, at: now) }
         }
     }
 
@@ -166,9 +176,24 @@ struct ConcurrencyController: Sendable {
         previous = (count, rate)
         guard count < maximum else {
             experience = HostExperience(connections: count, rate: rate)
-            return phase = .holding(until: now)
+            return phase = .holding(until: now + hold)
         }
         count = min(maximum, count * 2)
         phase = .settling(until: nil)
+    }
+
+    /// Halves the number of connections as long as the speed stays the same.
+    private mutating func reduce(_ rate: Double, at now: Duration) {
+        let isSlower = previous.map { rate < $0.rate * Self.minRemainingSpeed } ?? false
+        if isSlower, let previous { count = min(maximum, previous.count) }
+        guard !isSlower, count > 1 else {
+            isReducing = false
+            experience = HostExperience(connections: count, rate: max(rate, previous?.rate ?? rate))
+            phase = .holding(until: now + hold)
+            return hold = min(hold * 2, Self.maxHold)
+        }
+        previous = (count, max(rate, previous?.rate ?? rate))
+        count /= 2
+        phase = .settling(until: now + Self.settling)
     }
 }

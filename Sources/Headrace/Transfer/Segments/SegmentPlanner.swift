@@ -70,7 +70,7 @@ struct SegmentPlanner: Sendable {
     /// The minimum remaining time of a slow connection in seconds; with less, another connection is not worthwhile.
     private static let minTimeLeft = 1.0
     /// The minimum remaining time of the download; with less, another connection is not worthwhile.
-    private static let minJoiningTime = Duration.milliseconds(300)
+    private static let minJoiningTime = Duration.milliseconds(400)
     /// The minimum remaining time of the download in round trips, in which a connection opens and becomes fast.
     private static let minJoiningRoundTrips = 8
     /// The minimum time for which a connection must be silent or slow before it is replaced.
@@ -149,6 +149,7 @@ struct SegmentPlanner: Sendable {
     ///   - roundTrip: The round-trip time of the connection; by default, the latency.
     ///   - experience: The experience of an earlier download from the same host; `nil` if there is none.
     ///   - now: The time.
+    /// - Returns: The actions to perform.
     mutating func headArrived(
         _ body: Range<Int64>,
         latency: Duration,

@@ -65,8 +65,9 @@ struct ConcurrencyControllerTests {
 
     @Test(
         arguments: [
-            (Int64(100) << 20, 60, 16, 8), (100 << 20, 60, 3, 3), (100 << 20, 1, 16, 1), (5 << 20, 60, 16, 2),
-            (100, 60, 16, 1), (0, 60, 16, 1), (.max, 60, 16, 8),
+            (Int64(100) << 20, 60, 16, 16), (100 << 20, 49, 16, 8), (100 << 20, 60, 3, 3), (100 << 20, 1, 16, 1),
+            (5 << 20, 60, 16, 2),
+            (100, 60, 16, 1), (0, 60, 16, 1), (.max, 60, 16, 16),
         ]
     )
     func `the first number depends on the missing bytes and the round trip`(
@@ -86,7 +87,7 @@ struct ConcurrencyControllerTests {
     @Test(
         arguments: [
             (12, 16, Int64(100) << 20, 12), (12, 4, 100 << 20, 4), (1, 16, 100 << 20, 1), (12, 16, 8 << 20, 4),
-            (12, 16, 1 << 20, 1), (0, 16, 100 << 20, 8),
+            (12, 16, 1 << 20, 1), (0, 16, 100 << 20, 16),
         ]
     )
     func `a later download from the host starts with the number that was found`(
@@ -106,7 +107,7 @@ struct ConcurrencyControllerTests {
         var controller = ConcurrencyController(.automatic(max: 8))
         controller.begin(missingBytes: 1 << 20, roundTrip: .milliseconds(250))
         var (bytes, opened, counts) = (0.0, [0.0], [1])
-        for tick in 1...600 {
+        for tick in 1...300 {
             let time = Double(tick) / 20
             while opened.count < controller.count { opened.append(time) }
             bytes += opened.reduce(0) { $0 + min(1e6, 1e6 * exp2(4 * (time - $1) - 8)) } / 20
@@ -114,5 +115,15 @@ struct ConcurrencyControllerTests {
             if controller.count != counts.last { counts.append(controller.count) }
         }
         #expect(counts == [1, 2, 4, 8])
+    }
+
+    @Test(arguments: [(1, [1, 2, 1]), (4, [1, 2, 4]), (100, [1, 2, 4, 8, 16, 8, 16])] as [(Double, [Int])])
+    func `at the maximum, fewer connections are tried later`(_ mostUseful: Double, _ expected: [Int]) {
+        var controller = ConcurrencyController(.automatic(max: mostUseful == 4 ? 4 : 16))
+        let found = counts(&controller, seconds: mostUseful == 4 ? 10 : 30) { min(Double($0), mostUseful) * 1e6 }
+        #expect(Array(found.prefix(expected.count)) == expected)
+        // A line that has become slower needs only one.
+        let later = counts(&controller, from: 30, seconds: 400) { _ in 0.5e6 }
+        #expect(later.last == 1)
     }
 }
