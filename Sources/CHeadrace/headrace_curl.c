@@ -5,6 +5,7 @@
 #include "headrace_library.h"
 
 #include <dlfcn.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -325,6 +326,32 @@ int hr_easy_negotiated_version(hr_easy easy) {
     unsigned int size = 0;
     ssl.get0_alpn_selected(tls, &name, &size);
     return size == 2 && memcmp(name, "h2", size) == 0 ? 2 : 1;
+}
+
+// The time in which the present connection was established, one round trip; -1 if it had served another request.
+static int64_t connect_time(hr_easy easy) {
+    enum { NAMELOOKUP_TIME_T = 0x600000 + 51, CONNECT_TIME_T = 0x600000 + 52 };
+    int64_t found = 0, connected = 0;
+    if (curl.easy_getinfo(easy, NAMELOOKUP_TIME_T, &found) != HR_E_OK
+        || curl.easy_getinfo(easy, CONNECT_TIME_T, &connected) != HR_E_OK || connected <= found) {
+        return -1;
+    }
+    return connected - found;
+}
+
+int64_t hr_easy_round_trip(hr_easy easy) {
+    int socket = -1; // libcurl's curl_socket_t
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    // Some libcurl releases report the socket only at the end of a transfer.
+    if (curl.easy_getinfo(easy, HR_INFO_ACTIVESOCKET, &socket) != HR_E_OK || socket < 0
+        || getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0
+        || size < offsetof(struct tcp_info, tcpi_min_rtt) + sizeof info.tcpi_min_rtt || info.tcpi_min_rtt == 0
+        || info.tcpi_min_rtt == UINT32_MAX) {
+        return connect_time(easy);
+    }
+    // Not the average, which contains the server's delayed acknowledgments.
+    return info.tcpi_min_rtt;
 }
 
 hr_multi hr_multi_init(void) {

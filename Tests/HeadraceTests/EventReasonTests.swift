@@ -61,6 +61,7 @@ struct EventReasonTests {
         (.slow, "It was silent, or much slower than the others."),
         (.slowSource, "It is slower than another source."),
         (.hostLimit, "The host's connections are shared with other downloads, or it allows fewer of them."),
+        (.surplus, "Fewer connections are as fast."),
         (.readerDemand, "A reader needs other bytes of the file first."),
         (.failed(error), "The file is wrong."),
         (.unverifiedParts, "The parts could not be verified to be of one version."),

@@ -80,6 +80,7 @@ typedef enum hr_easy_info {
     HR_INFO_OS_ERRNO = 0x200000 + 25,
     HR_INFO_NUM_CONNECTS = 0x200000 + 26,
     HR_INFO_TLS_SSL_PTR = 0x400000 + 45,
+    HR_INFO_ACTIVESOCKET = 0x500000 + 44,
     HR_INFO_PRETRANSFER_TIME_T = 0x600000 + 53,
 } hr_easy_info;
 
@@ -192,6 +193,8 @@ void hr_easy_configure_tls(hr_easy easy);
 const void *hr_easy_tls(hr_easy easy);
 /// Returns the major HTTP version that ALPN selected on the TLS connection in use: 1 without ALPN, 0 if it is unknown.
 int hr_easy_negotiated_version(hr_easy easy);
+/// Returns the shortest round-trip time of the connection in use, in microseconds; -1 if it is unknown.
+int64_t hr_easy_round_trip(hr_easy easy);
 
 hr_multi hr_multi_init(void);
 int hr_multi_cleanup(hr_multi multi);

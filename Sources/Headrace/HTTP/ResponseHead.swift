@@ -20,6 +20,8 @@ package struct ResponseHead: Sendable, Hashable {
     var login: Credential?
     /// The time of receipt by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
+    /// The round-trip time of the connection; `nil` if the transport does not know it.
+    package var roundTrip: Duration?
     /// A cheap hash of each field's name, which speeds up the dozen lookups that each response needs.
     private var keys: [Int]
 

@@ -12,6 +12,8 @@ public enum ConnectionEndReason: Sendable, Equatable {
     case slowSource
     /// The host's connections are shared with other downloads, or the host allows fewer of them.
     case hostLimit
+    /// Fewer connections are as fast.
+    case surplus
     /// A reader needs other bytes of the file first.
     case readerDemand
     /// The connection was lost, or its response cannot be used, as the error states.
@@ -28,6 +30,7 @@ extension ConnectionEndReason: CustomStringConvertible {
         case .slow: "It was silent, or much slower than the others."
         case .slowSource: "It is slower than another source."
         case .hostLimit: "The host's connections are shared with other downloads, or it allows fewer of them."
+        case .surplus: "Fewer connections are as fast."
         case .readerDemand: "A reader needs other bytes of the file first."
         case .failed(let error): error.message
         case .unverifiedParts: "The parts could not be verified to be of one version."

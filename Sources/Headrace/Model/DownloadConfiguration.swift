@@ -20,14 +20,14 @@ public struct DownloadConfiguration: Sendable {
     }
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
-    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 8, as long as they help.
+    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 16, as long as they help.
     ///
     /// Several connections require a server that supports range requests and sends a strong validator.
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
     /// Each running download has at least one connection. If a host refuses connections, its limit drops temporarily.
-    public var maxConnectionsPerHost = 8
+    public var maxConnectionsPerHost = 16
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
     /// A missing directory is created, if its parent exists. Only one manager can use a directory at a time: a second

@@ -118,6 +118,9 @@ final class DescriptorShare: Sendable {
     /// Whether ``admit(isOnly:)`` would refuse a transfer that is not its manager's only one.
     var isFull: Bool { state.withLock { $0.budget.isFull } }
 
+    /// Whether the process runs at most one transfer.
+    var isSingleTransfer: Bool { state.withLock { $0.budget.transfers <= 1 } }
+
     /// Admits a transfer if enough descriptors are available, and reserves them until ``transferEnded()``; returns
     /// whether it was admitted.
     ///

@@ -1,11 +1,22 @@
 import HeadracePlatform
 
+/// The connections that a download from a host has settled on.
+struct HostExperience: Sendable, Hashable {
+    var connections: Int
+    /// The speed of all connections together, in bytes per second.
+    var rate: Double
+}
+
 /// Limits the connections and retries per host, over all downloads of a manager.
 final class HostLimiter: Sendable {
     private let limits: Locked<HostConnectionLimits>
     private let retries: Locked<HostRetryLimits>
     /// The servers that have responded at least once.
     private let responsive = Locked<Set<String>>([])
+    /// The experience of the latest download from each server.
+    private let experiences = Locked<[String: HostExperience]>([:])
+    /// The maximum number of servers whose experience is stored.
+    private static let maxExperiences = 64
 
     init(maximum: Int, retriesPerMinute: Int?) {
         limits = Locked(HostConnectionLimits(maximum: maximum))
@@ -20,6 +31,19 @@ final class HostLimiter: Sendable {
     /// Whether the server of a URL has responded to any download.
     func hasResponded(_ url: URL) -> Bool {
         responsive.withLock { $0.contains(url.server) }
+    }
+
+    /// Records the connections that a download from the server of a URL has settled on.
+    func record(_ experience: HostExperience, of url: URL) {
+        experiences.withLock { experiences in
+            if experiences.count >= Self.maxExperiences, experiences[url.server] == nil { experiences.removeAll() }
+            experiences[url.server] = experience
+        }
+    }
+
+    /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if there is none.
+    func experience(_ url: URL) -> HostExperience? {
+        experiences.withLock { $0[url.server] }
     }
 
     /// Reserves a time for a retry to the URL's host, and returns that time, from which the retry may begin.

@@ -27,10 +27,22 @@ extension DownloadTransfer {
         }
         var sender = RequestSender(request, along: chain, for: record, environment)
         sender.avoidsHTTP2 = state.resume.avoidsHTTP2
+        sender.prefersHTTP1 = prefersHTTP1
         sender.reportsRedirects = true
         sender.mayShareConnection = mayShareConnection && partial.held.isEmpty
         return try await sender.send { response, body in try await receive(response, &body) }
     }
+
+    /// Whether the body is likely to be large, or has no other transfer to share an HTTP/2 connection with.
+    private var prefersHTTP1: Bool {
+        // To verify the end of a body, the strategy chooses the version.
+        guard !state.resume.verifiesEnd else { return false }
+        return environment.descriptors.isSingleTransfer || partial.heldBytes >= Self.minLargeBytes
+            || expectedSize ?? 0 >= Self.minLargeBytes
+    }
+
+    /// The size from which a body is transferred faster over an HTTP/1.1 connection of its own.
+    private static var minLargeBytes: Int64 { 2 * SegmentPlanner.minShareBytes }
 
     /// Returns the reason why the received bytes must be downloaded again, whatever the server responds; `nil` if they
     /// may be resumed.

@@ -29,6 +29,8 @@ struct RequestSender: Sendable {
     var avoidsHTTP2 = false
     /// Whether the request may share an HTTP/2 connection with others, if its response is small.
     var mayShareConnection = false
+    /// Whether requests are sent over HTTP/1.1 if the server supports it.
+    var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
 
@@ -53,8 +55,10 @@ struct RequestSender: Sendable {
         while true {
             var sent = chain.request(with: request.fields, environment.configuration)
             sent.avoidsHTTP2 = avoidsHTTP2
+            sent.prefersHTTP1 = prefersHTTP1
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
-            sent.mayShareConnection = mayShareConnection && !avoidsHTTP2 && sent.bufferBytes == nil
+            sent.mayShareConnection =
+                mayShareConnection && !avoidsHTTP2 && !prefersHTTP1 && sent.bufferBytes == nil
             let start = environment.clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {

@@ -42,6 +42,9 @@ package struct TransportRequest: Sendable, Hashable {
     /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores
     /// this.
     package var mayShareConnection = false
+    /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1, which transfers a large body with less
+    /// work; `URLSession` ignores this.
+    package var prefersHTTP1 = false
 
     /// Creates a request.
     /// - Parameters:

@@ -149,7 +149,7 @@ private let tableText = """
     Speed
     -j, --jobs N                 run up to N downloads at once (default: auto, many if they are small)
         --limit-per-host N       run up to N downloads from one host at once (default: no limit)
-    -x, --connections N          open up to N connections per download (default: automatic, up to 8)
+    -x, --connections N          open up to N connections per download (default: automatic, up to 16)
         --limit-rate RATE        limit the total speed: 500K, 1.5M, none, or 'Mon-Fri 08:00-18:00 1M, else none'
     Retries and timeouts
         --retries N              retry up to N times in a row without progress (default: 5, or 1 until a host responds)

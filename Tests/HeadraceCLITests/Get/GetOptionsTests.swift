@@ -233,7 +233,7 @@ struct GetOptionsTests {
         }
     }
 
-    @Test(arguments: [([], nil, 8), (["-x", "4"], 4, 8), (["-x16"], 16, 16)] as [([String], Int?, Int)])
+    @Test(arguments: [([], nil, 16), (["-x", "4"], 4, 16), (["-x32"], 32, 32)] as [([String], Int?, Int)])
     func `--connections raises the limit of connections per host`(_ line: [String], ofOne: Int?, ofHost: Int) throws {
         let configuration = try GetOptions(ParsedArguments(line)).configuration
         #expect(configuration.maxConnectionsPerDownload == ofOne && configuration.maxConnectionsPerHost == ofHost)

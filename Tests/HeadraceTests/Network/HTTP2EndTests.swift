@@ -122,7 +122,8 @@ struct HTTP2EndTests {
                 Self.cut($0, Self.resource())
             }
             #expect(cut.isExact, "\(cut)")
-            #expect(cut.ranges.count + cut.fallbackRequests.count == 2)
+            // With the size, the file is known to be large, and arrives over HTTP/1.1.
+            #expect(cut.fallbackRequests.count == 1 && cut.ranges.count <= 1)
         }
     }
 

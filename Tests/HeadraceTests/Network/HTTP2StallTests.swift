@@ -60,7 +60,7 @@ struct HTTP2StallTests {
         }
         #expect(outcome.isExact, "\(outcome)")
         #expect(outcome.ranges == [nil, "bytes=\(Fixture.size)-"])
-        #expect(outcome.requests.map(\.connection) == [0, 1])
+        #expect(Set(outcome.requests.map(\.connection)).count == 2)
     }
 
     @Test func `a server that never sends anything stalls, and its downloads fail`() async throws {

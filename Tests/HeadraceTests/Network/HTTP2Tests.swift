@@ -15,6 +15,40 @@ struct HTTP2Tests {
         #expect(outcome.requests.count == 1)
     }
 
+    @Test func `a large file arrives over HTTP/1.1`() async throws {
+        let outcome = try await Fixture.run(
+            fallback: .file(Fixture.file),
+            change: { $0.expectedSize = Fixture.size },
+            script: { HTTP2Step.file(Fixture.file, for: $0) }
+        )
+        #expect(outcome.isExact, "\(outcome)")
+        #expect(outcome.requests.isEmpty && !outcome.fallbackRequests.isEmpty)
+    }
+
+    @Test func `a large file arrives over HTTP/2 if the server supports nothing else`() async throws {
+        let outcome = try await Fixture.run {
+            $0.maxConnectionsPerDownload = 3
+        } change: {
+            $0.expectedSize = Fixture.size
+        } script: {
+            HTTP2Step.file(Fixture.file, for: $0)
+        }
+        #expect(outcome.isExact, "\(outcome)")
+        #expect(!outcome.requests.isEmpty)
+    }
+
+    @Test func `a body that turns out large gets its further connections over HTTP/1.1`() async throws {
+        let gate = try Gate()
+        let outcome = try await Fixture.run(fallback: .file(Fixture.file)) {
+            $0.maxConnectionsPerDownload = 3
+        } script: { request in
+            [Fixture.head, Fixture.part, .wait(gate)]
+        }
+        #expect(outcome.isExact, "\(outcome)")
+        #expect(outcome.requests.count == 1 && outcome.fallbackRequests.count >= 2)
+        #expect(outcome.fallbackRequests.allSatisfy { $0["Range"] != nil })
+    }
+
     @Test(arguments: HTTP2Step.Code.allCases)
     func `a stream reset in the middle of a file is resumed`(_ code: HTTP2Step.Code) async throws {
         // After HTTP_1_1_REQUIRED, libcurl repeats the request itself and returns the second response as if it were the

@@ -1,47 +1,79 @@
 /// Decides how many connections a download uses.
 ///
-/// Performs no I/O. The number is either fixed or automatic. An automatic number starts at one and is doubled as long
-/// as the speed grows with it. A doubling that brings too little speed is undone, and tried again after an interval
-/// that doubles each time.
+/// Performs no I/O. The number is either fixed or automatic. An automatic number starts with as many connections as the
+/// missing bytes promise to keep busy, and is doubled as long as the speed grows with it. If a doubling brings too
+/// little speed, the connections that it does not need are dropped, and another one is tried after an interval that
+/// doubles each time. At the maximum, that trial halves the number instead, as long as the speed stays the same.
 ///
-///     settling ── a while ──▶ measuring ── gain ──▶ settling with twice as many
-///        ▲                        └── no gain, or maximum reached ──▶ holding the previous number
-///        └───────────────────────────────── a longer while ────────────┘
+///     settling ── all receive ──▶ growing ──▶ measuring ── gain ──▶ settling with twice as many
+///        ▲                           └─ clear gain ─▲    └── no gain, or maximum reached ──▶ holding
+///        └────────────────────────────── a longer while ──────────────────────────────────────┘
+///
+/// The clock is the round trip: a new connection needs several of them until it is at full speed, so that a lack of
+/// speed says nothing before. A clear gain is accepted at once.
 struct ConcurrencyController: Sendable {
     enum Mode: Sendable, Hashable {
         case fixed(Int)
         case automatic(max: Int)
     }
 
-    /// The number of connections to use; if it is lowered, surplus connections end normally and are not replaced.
+    /// The number of connections to use; surplus connections are dropped.
     private(set) var count: Int
 
     /// The maximum number of connections; if it is lowered, surplus connections end normally and are not replaced.
     private(set) var maximum: Int
+    /// The time until the network has delivered a packet and its acknowledgment.
+    private(set) var roundTrip = Duration.zero
+    /// The number of connections that the download has settled on, and their speed; `nil` before.
+    private(set) var experience: HostExperience?
     private let mode: Mode
     private var phase = Phase.settling(until: nil)
     /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
     private var previous: (count: Int, rate: Double)?
     private var hold = ConcurrencyController.firstHold
+    /// Whether the measurements are to find out if fewer connections are as fast.
+    private var isReducing = false
 
     private enum Phase {
-        /// Waiting until this time for new connections to reach their full speed; the time is `nil` until all of them
-        /// receive bytes.
+        /// Waiting until this time for the first bytes of new connections; the time is `nil` until all of them receive
+        /// bytes.
         case settling(until: Duration?)
+        /// New connections may still become faster, so that only a clear gain counts.
+        case growing(since: Duration, bytes: Int64)
         case measuring(since: Duration, bytes: Int64)
         case holding(until: Duration)
     }
 
-    private static let settling = Duration.milliseconds(100)
+    /// The minimum time after the first bytes of new connections before a measurement.
+    private static let settling = Duration.milliseconds(50)
+    /// The number of round trips in which the speed of a new connection grows, TCP's slow start.
+    private static let growingRoundTrips = 8
     private static let measuring = Duration.milliseconds(500)
+    private static let measuringRoundTrips = 6
     /// The measuring time that suffices if the gain is clear, or if there is no previous measurement to compare with.
     private static let shortMeasuring = Duration.milliseconds(100)
     /// The minimum fraction of the ideal gain for which a short measurement suffices.
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
     private static let maxHold = Duration.seconds(600)
-    /// The minimum fraction of the ideal gain; a doubling that brings less is undone.
+    /// The minimum fraction of the ideal gain; a doubling that brings less is the last one.
     private static let minGain = 0.3
+    /// The minimum fraction of the earlier speed at which fewer connections suffice.
+    private static let minRemainingSpeed = 0.92
+    /// The relative gain that may be chance.
+    private static let noise = 0.08
+
+    /// The round trip from which further connections are opened before the first measurement: with a shorter one, the
+    /// measurement takes less time than the file.
+    private static let minRoundTrip = Duration.milliseconds(5)
+    /// The number of missing bytes for each connection that is opened before the first measurement; a new connection
+    /// needs seven round trips to deliver them.
+    private static let firstShareBytes: Int64 = 2 << 20
+    /// The maximum number of connections before the first measurement.
+    private static let maxFirst = 8
+    /// The round trip from which the first measurement would take too much of the download, so that as many connections
+    /// are opened as the missing bytes promise to keep busy.
+    private static let longRoundTrip = Duration.milliseconds(50)
 
     init(_ mode: Mode) {
         switch mode {
@@ -58,16 +90,40 @@ struct ConcurrencyController: Sendable {
         }
     }
 
+    /// Chooses the number of connections to start with, once the first response has arrived.
+    /// - Parameters:
+    ///   - missingBytes: The number of bytes to download.
+    ///   - roundTrip: The round-trip time.
+    ///   - experience: The experience of an earlier download from the same host; `nil` if there is none.
+    mutating func begin(missingBytes: Int64, roundTrip: Duration, _ experience: HostExperience? = nil) {
+        self.roundTrip = roundTrip
+        guard case .automatic = mode else { return }
+        let shares = Int(clamping: missingBytes / Self.firstShareBytes)
+        if let experience, experience.connections > 0, Double(missingBytes) > experience.rate {
+            // The number was measured to be useful; a later download measures whether it still is.
+            count = max(1, min(experience.connections, maximum, max(shares, 2)))
+        } else if roundTrip >= Self.minRoundTrip {
+            count = max(1, min(shares, roundTrip < Self.longRoundTrip ? Self.maxFirst : maximum, maximum))
+        }
+    }
+
+    /// Records the round-trip time of another connection.
+    mutating func measured(roundTrip: Duration) {
+        self.roundTrip = roundTrip
+    }
+
     /// Records the progress and, when a measurement is complete, changes ``count``.
     /// - Parameters:
     ///   - bytes: The number of bytes received so far.
     ///   - connections: The number of connections that receive bytes.
     ///   - now: The time.
     mutating func measured(_ bytes: Int64, on connections: Int, at now: Duration) {
+        guard case .automatic = mode else { return }
         switch phase {
         case .holding(let end):
-            guard count < maximum, now >= end else { return }
+            guard now >= end, maximum > 1 else { return }
             previous = nil
+            isReducing = count >= maximum
             phase = .settling(until: now)
         // With fewer connections than planned, as at the end of a segment, the speed says nothing about the planned
         // number.
@@ -76,13 +132,27 @@ struct ConcurrencyController: Sendable {
         case .settling(nil):
             phase = .settling(until: now + Self.settling)
         case .settling(let end?):
-            if now >= end { phase = .measuring(since: now, bytes: bytes) }
+            guard now >= end else { return }
+            phase = isReducing ? .measuring(since: now, bytes: bytes) : .growing(since: now, bytes: bytes)
+        case .growing(let start, let first):
+            if now - start >= roundTrip * Self.growingRoundTrips {
+                phase = .measuring(since: now, bytes: bytes)
+            } else if let rate = rate(of: bytes - first, since: start, at: now), isClear(rate) {
+                decide(rate, at: now)
+            }
         case .measuring(let start, let first):
-            guard now - start >= Self.shortMeasuring else { return }
-            let rate = Double(bytes - first) / ((now - start) / .seconds(1))
-            guard now - start >= Self.measuring || isClear(rate) else { return }
-            decide(rate, at: now)
+            guard let rate = rate(of: bytes - first, since: start, at: now) else { return }
+            let isLong = now - start >= max(Self.measuring, roundTrip * Self.measuringRoundTrips)
+            guard isLong || !isReducing && isClear(rate) else { return }
+            if isReducing { reduce(rate, at: now) } else { decide(rate, at: now) }
         }
+    }
+
+    /// Returns the speed since `start`; `nil` before the shortest measuring time has passed.
+    private func rate(of bytes: Int64, since start: Duration, at now: Duration) -> Double? {
+        let elapsed = now - start
+        guard elapsed >= max(Self.shortMeasuring, roundTrip) else { return nil }
+        return Double(bytes) / (elapsed / .seconds(1))
     }
 
     private func isClear(_ rate: Double) -> Bool {
@@ -93,17 +163,37 @@ struct ConcurrencyController: Sendable {
     private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
     private mutating func decide(_ rate: Double, at now: Duration) {
-        if let previous {
-            guard rate >= previous.rate * (1 + idealGain(since: previous.count) * Self.minGain) else {
-                count = previous.count
-                phase = .holding(until: now + hold)
-                hold = min(hold * 2, Self.maxHold)
-                return
-            }
+        if let previous, rate < previous.rate * (1 + idealGain(since: previous.count) * Self.minGain) {
+            // As many connections stay as the gain needs.
+            let gain = rate / previous.rate
+            let useful = gain < 1 + Self.noise ? previous.count : Int((Double(previous.count) * gain).rounded(.up)) + 1
+            count = max(1, min(count, useful))
+            experience = HostExperience(connections: count, rate: max(rate, previous.rate))
+            phase = .holding(until: now + hold)
+            hold = min(hold * 2, Self.maxHold)
+            return
         }
         previous = (count, rate)
-        guard count < maximum else { return phase = .holding(until: now) }
+        guard count < maximum else {
+            experience = HostExperience(connections: count, rate: rate)
+            return phase = .holding(until: now + hold)
+        }
         count = min(maximum, count * 2)
         phase = .settling(until: nil)
+    }
+
+    /// Halves the number of connections as long as the speed stays the same.
+    private mutating func reduce(_ rate: Double, at now: Duration) {
+        let isSlower = previous.map { rate < $0.rate * Self.minRemainingSpeed } ?? false
+        if isSlower, let previous { count = min(maximum, previous.count) }
+        guard !isSlower, count > 1 else {
+            isReducing = false
+            experience = HostExperience(connections: count, rate: max(rate, previous?.rate ?? rate))
+            phase = .holding(until: now + hold)
+            return hold = min(hold * 2, Self.maxHold)
+        }
+        previous = (count, max(rate, previous?.rate ?? rate))
+        count /= 2
+        phase = .settling(until: now + Self.settling)
     }
 }

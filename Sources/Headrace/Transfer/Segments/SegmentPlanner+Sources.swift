@@ -72,6 +72,16 @@ extension SegmentPlanner {
         return workers
     }
 
+    /// Closes the connections that exceed the number that the controller wants, the youngest first, whose bytes return
+    /// to older ones.
+    mutating func dropSurplus(at now: Duration) -> [Action] {
+        let counted = segments.filter { !$0.isExtra }
+        let youngest = counted.filter { $0.id != .first }.sorted { $0.id.number > $1.id.number }
+        return youngest.prefix(max(0, counted.count - controller.count)).flatMap {
+            [.drop($0.id)] + close($0.id, at: now)
+        }
+    }
+
     /// Stops slow or silent extra connections if they keep wanted connections to the main source from being opened.
     mutating func displaceExtras(at now: Duration) -> [Action] {
         var actions: [Action] = []

@@ -28,6 +28,8 @@ struct SegmentPlanner: Sendable {
         case stop(SegmentID)
         /// Close a useful connection, to make room for one that fetches demanded bytes; otherwise like ``stop(_:)``.
         case displace(SegmentID)
+        /// Close a useful connection, because fewer connections are as fast; otherwise like ``stop(_:)``.
+        case drop(SegmentID)
         /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
         case wasted(Int64)
@@ -65,8 +67,12 @@ struct SegmentPlanner: Sendable {
     static let tickInterval = Duration.milliseconds(50)
     /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile.
     static let minShareBytes: Int64 = 1 << 20
-    /// The minimum remaining time of the download in seconds; with less, another connection is not worthwhile.
-    static let minTimeLeft = 1.0
+    /// The minimum remaining time of a slow connection in seconds; with less, another connection is not worthwhile.
+    private static let minTimeLeft = 1.0
+    /// The minimum remaining time of the download; with less, another connection is not worthwhile.
+    private static let minJoiningTime = Duration.milliseconds(400)
+    /// The minimum remaining time of the download in round trips, in which a connection opens and becomes fast.
+    private static let minJoiningRoundTrips = 8
     /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)
     /// The time after a refused connection during which arriving bytes may have been sent before the refusal.
@@ -118,6 +124,9 @@ struct SegmentPlanner: Sendable {
         controller = connections
     }
 
+    /// The connections that the download has settled on; `nil` before, or if they belong to several hosts.
+    var experience: HostExperience? { sources.count == 1 ? controller.experience : nil }
+
     /// The number of connections that would be useful now, regardless of the limits of sources.
     var wantedConnections: Int {
         let urgent = lacksConnection ? min(segments.count + 1, controller.maximum) : 0
@@ -134,8 +143,22 @@ struct SegmentPlanner: Sendable {
     /// Handles the first response, with the range of its body and its latency.
     ///
     /// From now on, further connections may be opened.
-    mutating func headArrived(_ body: Range<Int64>, latency: Duration, at now: Duration) -> [Action] {
+    /// - Parameters:
+    ///   - body: The range of the body.
+    ///   - latency: The time from the request to the response.
+    ///   - roundTrip: The round-trip time of the connection; by default, the latency.
+    ///   - experience: The experience of an earlier download from the same host; `nil` if there is none.
+    ///   - now: The time.
+    /// - Returns: The actions to perform.
+    mutating func headArrived(
+        _ body: Range<Int64>,
+        latency: Duration,
+        roundTrip: Duration? = nil,
+        _ experience: HostExperience? = nil,
+        at now: Duration
+    ) -> [Action] {
         lastByte = now
+        controller.begin(missingBytes: totalBytes - held.count, roundTrip: roundTrip ?? latency, experience)
         sources[0].headReceived(after: latency)
         sources[0].progressed()
         sources[0].tried()
@@ -143,6 +166,11 @@ struct SegmentPlanner: Sendable {
             add(body.lowerBound..<gap.upperBound, limit: body.upperBound, source: 0, opened: now - latency)
         }
         return plan(at: now)
+    }
+
+    /// Records the round-trip time of another connection.
+    mutating func measured(roundTrip: Duration) {
+        controller.measured(roundTrip: roundTrip)
     }
 
     /// Records that the next `count` bytes of a segment have arrived; returns which of them the caller must write, each
@@ -240,8 +268,10 @@ struct SegmentPlanner: Sendable {
     /// Updates the measurements and the plan; returns the resulting actions.
     mutating func tick(at now: Duration) -> [Action] {
         compareSources(at: now)
+        let earlier = controller.count
         controller.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
-        return stopUnderperforming(at: now) + displaceExtras(at: now) + plan(at: now)
+        let dropped = controller.count < earlier ? dropSurplus(at: now) : []
+        return dropped + stopUnderperforming(at: now) + displaceExtras(at: now) + plan(at: now)
     }
 
     // MARK: Planning
@@ -269,7 +299,8 @@ struct SegmentPlanner: Sendable {
         let missing = totalBytes - held.count
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
         // Before any measurement, the remaining time is unknown and does not count.
-        let isWorthIt = rate == 0 || Double(missing) / rate > Self.minTimeLeft
+        let minTime = max(Self.minJoiningTime, controller.roundTrip * Self.minJoiningRoundTrips)
+        let isWorthIt = rate == 0 || Double(missing) / rate > minTime / .seconds(1)
         while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= Self.minShareBytes { joined += 1 }
         return isWorthIt && missing / Int64(segments.count + 1) >= Self.minShareBytes
     }

@@ -47,6 +47,7 @@ extension SegmentedFetch {
             )
         else { return .unusable(DownloadError(.protocolViolation, "The part has no bytes to request.")) }
         var sender = RequestSender(request, along: source.chain, for: record, environment)
+        sender.prefersHTTP1 = true
         if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) {
             sender.request = request.withoutIfRange
         }
@@ -73,6 +74,9 @@ extension SegmentedFetch {
     ) async -> End? {
         switch SegmentVerdict(response.head, for: response.request) {
         case .accept(let accepted):
+            if let roundTrip = response.head.roundTrip {
+                state.withLock { $0.planner.measured(roundTrip: roundTrip) }
+            }
             // Not limited: the minimum speed applies to all connections together, and ``tick()`` checks it.
             return await read(BodyPump(body, accepted, nil, for: record, in: environment), connection)
         case .retryWithoutIfRange: return nil
@@ -204,4 +208,22 @@ extension SegmentedFetch.State {
         failure = failure ?? error
         return false
     }
+}
+
+extension SegmentedFetch.State {
+    /// Throws `stalled` if all connections together were below the minimum speed for too long.
+    ///
+    /// Time spent on the disk or on rate limits is not counted.
+    mutating func checkMinimumSpeed(at now: Duration, isLimited: Bool) throws(DownloadError) {
+        let count = Int(clamping: transfer.state.fetchedBytes - lastFetchedBytes)
+        let elapsed = now - lastTick
+        (lastTick, lastFetchedBytes) = (now, transfer.state.fetchedBytes)
+        floor?.received(count, after: isLimited || writers >= max(1, stops.count) ? .zero : elapsed)
+        try floor?.check()
+    }
+}
+
+extension BodyPlacement {
+    /// The range of the file that the body covers; empty if its length is unknown.
+    var range: Range<Int64> { offset..<offset + (length ?? 0) }
 }

@@ -68,6 +68,7 @@ final class SegmentedFetch: Sendable {
     let environment: TransferEnvironment
     /// The time from the first request to its response.
     private let latency: Duration
+    private let roundTrip: Duration
     /// The source of the first response, followed by the mirrors that may deliver segments.
     let sources: [DownloadSource]
     private let target: FileLedger.Target
@@ -110,6 +111,7 @@ final class SegmentedFetch: Sendable {
         environment = transfer.environment
         latency = response.latency
         self.target = target
+        roundTrip = response.head.roundTrip ?? min(response.latency, Self.maxAssumedRoundTrip)
         self.accepted = accepted
         (commands, continuation) = AsyncStream.makeStream(of: Command.self)
         state = Locked(
@@ -162,7 +164,9 @@ final class SegmentedFetch: Sendable {
     }
 
     /// The maximum number of connections if the configuration sets none.
-    private static let maxAutomatic = 8
+    private static let maxAutomatic = 16
+    /// The maximum round-trip time that is assumed if the transport does not know it.
+    private static let maxAssumedRoundTrip = Duration.milliseconds(200)
 
     /// Fetches the missing bytes until all connections have ended; returns the error that prevented completion.
     ///
@@ -173,7 +177,14 @@ final class SegmentedFetch: Sendable {
             change(because: .delivered) { state, now in
                 state.stops[.first] = first.stop
                 limitConnections(in: &state)
-                return state.planner.headArrived(first.range, latency: latency, at: now)
+                let experience = hosts.experience(sources[0].url)
+                return state.planner.headArrived(
+                    first.range,
+                    latency: latency,
+                    roundTrip: roundTrip,
+                    experience,
+                    at: now
+                )
             }
             // Started only now, since the plan must begin with the segment of the first request.
             group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
@@ -194,6 +205,7 @@ final class SegmentedFetch: Sendable {
         for source in sources { hosts.release(record.id, source.url, at: clock.now()) }
         environment.descriptors.releaseConnections(of: record.id)
         let (result, failure) = state.withLock { state in
+            if let experience = state.planner.experience { hosts.record(experience, of: sources[0].url) }
             let isPlanned = state.planner.sources.allSatisfy(\.isRetired)
             let loss = isPlanned || state.lastLoss?.isTransient == false ? nil : state.lastLoss
             return (state.transfer, state.failure ?? loss)
@@ -305,9 +317,14 @@ final class SegmentedFetch: Sendable {
                 effects.append(.command(.open(Connection(id: id, range: range, source: source, stop: stop))))
                 let url = sources[source].url.withoutCredentials
                 publish(.connectionOpened(range: range, from: url, connections: state.stops.count))
-            case .stop(let id), .displace(let id):
+            case .stop(let id), .displace(let id), .drop(let id):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
-                if case .displace = action { reason = .readerDemand } else { reason = cause }
+                reason =
+                    switch action {
+                    case .displace: .readerDemand
+                    case .drop: .surplus
+                    default: cause
+                    }
                 if case .wasted? = actions.dropFirst(index + 1).first { continue }
                 if reason == .delivered { continue }
                 publish(.connectionClosed(reason: reason, bytesWasted: 0))
@@ -368,22 +385,4 @@ final class SegmentedFetch: Sendable {
         guard try ledger.wrote(range, completing: pieces, at: now) else { return }
         if case .terminated = continuation.yield(.checkpoint) { ledger.work(on: target) }
     }
-}
-
-extension SegmentedFetch.State {
-    /// Throws `stalled` if all connections together were below the minimum speed for too long.
-    ///
-    /// Time spent on the disk or on rate limits is not counted.
-    fileprivate mutating func checkMinimumSpeed(at now: Duration, isLimited: Bool) throws(DownloadError) {
-        let count = Int(clamping: transfer.state.fetchedBytes - lastFetchedBytes)
-        let elapsed = now - lastTick
-        (lastTick, lastFetchedBytes) = (now, transfer.state.fetchedBytes)
-        floor?.received(count, after: isLimited || writers >= max(1, stops.count) ? .zero : elapsed)
-        try floor?.check()
-    }
-}
-
-extension BodyPlacement {
-    /// The range of the file that the body covers; empty if its length is unknown.
-    var range: Range<Int64> { offset..<offset + (length ?? 0) }
 }

@@ -188,6 +188,11 @@ final class CurlDriver {
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
+            if transfer.offerHTTP2(after: code), hr_multi_remove(lane.multi, handle) == 0,
+                hr_multi_add(lane.multi, handle) == 0
+            {
+                continue
+            }
             if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
             guard let request = transfer.requestToRepeat(after: code) else {
                 transfer.end(code)

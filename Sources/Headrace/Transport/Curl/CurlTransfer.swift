@@ -39,6 +39,8 @@ final class CurlTransfer {
     private var stallWatch: StallWatch
     private var isPaused = false
     private var isDelivered = false
+    /// Whether HTTP/2 is offered to the server.
+    private var offersHTTP2: Bool
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
     /// The last address that `allowsAddress` refused; `nil` if it refused none.
@@ -64,6 +66,7 @@ final class CurlTransfer {
         self.onDelivery = onDelivery
         self.time = time
         start = time.now
+        offersHTTP2 = !request.avoidsHTTP2 && !request.prefersHTTP1
         head = ResponseHeadParser(url: request.url)
         deadline = time.now + request.stallTimeout
         errorText.pointee = 0
@@ -103,7 +106,7 @@ final class CurlTransfer {
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
         // The remaining options are not essential: libcurl may have been built without them. Without
         // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
-        set(HR_OPT_HTTP_VERSION, request.avoidsHTTP2 ? HR_HTTP_VERSION_1_1 : HR_HTTP_VERSION_2TLS)
+        set(HR_OPT_HTTP_VERSION, offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1)
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl stores the time in an int.
@@ -228,6 +231,28 @@ final class CurlTransfer {
         return request
     }
 
+    /// Prepares the transfer to be repeated with HTTP/2; returns `false` if the server did not refuse HTTP/1.1, or if
+    /// the request must not use HTTP/2.
+    ///
+    /// A server that supports only HTTP/2 rejects the TLS handshake, or sends bytes that are not HTTP/1.1.
+    func offerHTTP2(after code: hr_code) -> Bool {
+        guard request.prefersHTTP1, !request.avoidsHTTP2, !offersHTTP2, request.url.isHTTPS, finalHead == nil
+        else { return false }
+        let sign: String
+        switch code {
+        case HR_E_SSL_CONNECT_ERROR: sign = "application protocol"
+        case HR_E_UNSUPPORTED_PROTOCOL: sign = "http/0.9"
+        default: return false
+        }
+        guard String(cString: errorText).lowercased().contains(sign) else { return false }
+        offersHTTP2 = true
+        errorText.pointee = 0
+        head = ResponseHeadParser(url: request.url)
+        lastActivity = nil
+        set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
+        return true
+    }
+
     /// Finishes the stream according to libcurl's result.
     func end(_ code: hr_code) {
         if code == HR_E_OK, finalHead != nil {
@@ -346,7 +371,9 @@ final class CurlTransfer {
         if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
         switch head.consume(line) {
         case .more: break
-        case .head(let head):
+        case .head(var head):
+            let roundTrip = hr_easy_round_trip(handle)
+            if roundTrip > 0 { head.roundTrip = .microseconds(roundTrip) }
             if lane?.isShared == true {
                 isTooLargeToShare = !head.maySharedConnectionCarry(maxBytes: CurlLane.maxSharedBytes)
                 guard !isTooLargeToShare else { return 0 }
@@ -370,7 +397,7 @@ final class CurlTransfer {
 
     /// The major HTTP version according to ALPN; 1 if HTTP/2 was not offered, `nil` if the TLS library reports none.
     private var negotiatedVersion: Int? {
-        guard request.url.isHTTPS, !request.avoidsHTTP2 else { return 1 }
+        guard request.url.isHTTPS, offersHTTP2 else { return 1 }
         let version = Int(hr_easy_negotiated_version(handle))
         return version > 0 ? version : nil
     }

@@ -26,7 +26,7 @@ struct SegmentDemandTests {
             connections: ConcurrencyController(mode),
             wanted: wanted
         )
-        _ = planner.headArrived(0..<64 * mebibyte, latency: .milliseconds(20), at: .zero)
+        _ = planner.headArrived(0..<64 * mebibyte, latency: .milliseconds(20), roundTrip: .zero, at: .zero)
         return planner
     }
 

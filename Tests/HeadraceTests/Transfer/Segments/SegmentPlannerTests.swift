@@ -123,6 +123,54 @@ struct SegmentPlannerTests {
         #expect(planner.wantedConnections == 1)
     }
 
+    @Test(
+        arguments: [
+            (100 << 20, 60, 16), (100 << 20, 5, 8), (100 << 20, 4, 1), (6 << 20, 60, 3), (4 << 20 - 1, 60, 1),
+            (1, 60, 1),
+        ] as [(Int64, Int, Int)]
+    )
+    func `an automatic plan starts with several connections if they promise a gain`(
+        _ size: Int64,
+        _ roundTrip: Int,
+        _ expected: Int
+    ) {
+        for maximum in [1, 2, 16] {
+            var planner = SegmentPlanner(
+                totalBytes: size,
+                held: ByteRangeSet(),
+                allowances: [16],
+                connections: ConcurrencyController(.automatic(max: maximum))
+            )
+            let latency = Duration.milliseconds(90)
+            let roundTrip = Duration.milliseconds(roundTrip)
+            let opened = planner.headArrived(0..<size, latency: latency, roundTrip: roundTrip, at: .zero)
+            #expect(opened.count + 1 == min(maximum, expected))
+        }
+    }
+
+    @Test func `connections without gain are dropped`() {
+        var planner = SegmentPlanner(
+            totalBytes: 1 << 30,
+            held: ByteRangeSet(),
+            allowances: [16],
+            connections: ConcurrencyController(.automatic(max: 16))
+        )
+        _ = planner.headArrived(0..<1 << 30, latency: .zero, roundTrip: .milliseconds(10), at: .zero)
+        var (dropped, most) = ([Action](), 0)
+        for step in 1...200 where dropped.isEmpty {
+            let now = SegmentPlanner.tickInterval * step
+            for segment in planner.segments {
+                _ = planner.accept(Int(mebibyte) / planner.segments.count, for: segment.id, at: now)
+            }
+            most = max(most, planner.segments.count)
+            dropped = planner.tick(at: now)
+                .filter { if case .drop = $0 { true } else { false } }
+        }
+        #expect(most == 16 && dropped.count == 8 && planner.segments.count == 8)
+        #expect(!dropped.contains(.drop(.first)))
+        #expect(planner.experience?.connections == 8)
+    }
+
     @Test func `received ranges are not downloaded again`() {
         let held: [Range<Int64>] = [0..<100, 1 << 20..<2 << 20, 5 << 20..<6 << 20]
         var planner = planner(8 << 20, 4, held: held)

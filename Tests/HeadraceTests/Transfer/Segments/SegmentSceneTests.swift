@@ -91,8 +91,8 @@ struct SegmentSceneTests {
         #expect(result.most == 2)
     }
 
-    @Test func `a file that takes less than a second uses one connection`() {
-        let scene = SegmentSimulator(size: 1 << 30, mode: .automatic(max: 8)) { _, _ in .flows(1100 * mebibyte) }
+    @Test func `a file that takes half a second uses one connection`() {
+        let scene = SegmentSimulator(size: 512 << 20, mode: .automatic(max: 8)) { _, _ in .flows(1100 * mebibyte) }
         #expect(scene.run().requestCount == 1)
     }
 
