@@ -12,11 +12,12 @@ extension Scheduler {
     /// Whether a download that starts should report its response head with ``received(headOf:of:isMultiplexed:)``.
     var needsHeads: Bool { concurrency?.needsHeads ?? false }
 
-    /// Whether a download that starts may share a connection with others: many wait, so that they are probably small.
+    /// Whether a download that starts may share a connection with others: its host uses HTTP/2, or its protocol is not
+    /// known yet and many downloads are waiting, so that they are probably small.
     func mayShareConnection(_ id: ID) -> Bool {
         guard let concurrency, let host = entries[id]?.host else { return false }
         let waiting = ready.count + (waitingForHost[host]?.count ?? 0)
-        return waiting >= DownloadConcurrency.initial && concurrency.mayShareConnections(hosts.name(host))
+        return concurrency.usesHTTP2(hosts.name(host)) ?? (waiting >= DownloadConcurrency.initial)
     }
 
     /// Processes the first response head of a running download; `size` is the length of its body, `nil` if unknown.

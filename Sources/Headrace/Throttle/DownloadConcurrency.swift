@@ -124,8 +124,8 @@ struct DownloadConcurrency: Sendable {
         return max(1, min(maximum, most, state?.accepted ?? .max))
     }
 
-    /// Whether the downloads from a host may share connections: it uses HTTP/2, or its protocol is not known yet.
-    func mayShareConnections(_ host: String) -> Bool { hosts[host]?.isMultiplexed ?? true }
+    /// Returns whether a host uses HTTP/2; `nil` before its first response.
+    func usesHTTP2(_ host: String) -> Bool? { hosts[host]?.isMultiplexed }
 
     /// Records the first response head of a running download; `size` is the length of its body, `nil` if unknown.
     mutating func received(headOf size: Int64?, from host: String, isMultiplexed: Bool) {

@@ -217,14 +217,15 @@ final class CurlTransfer {
         return isReused && silentSince != nil
     }
 
-    /// Returns the request to send again on a connection of its own, if the shared connection failed before the response
-    /// or if the response is too large for it; `nil` otherwise.
+    /// Returns the request to send again on a connection of its own; `nil` if it must not be sent again.
+    ///
+    /// That is if a request that may share a connection failed before its response, or if the response is too large.
     ///
     /// A server that is about to close a connection (GOAWAY), or has too many streams on it (REFUSED_STREAM), has not
     /// processed the request.
     func requestToRepeat(after code: hr_code) -> TransportRequest? {
         let failures = [HR_E_HTTP2, HR_E_HTTP2_STREAM, HR_E_GOT_NOTHING, HR_E_SEND_ERROR, HR_E_RECV_ERROR]
-        guard lane?.isShared == true, finalHead == nil, violation == nil, !isRepeated else { return nil }
+        guard request.mayShareConnection, finalHead == nil, violation == nil, !isRepeated else { return nil }
         guard isTooLargeToShare || failures.contains(code) else { return nil }
         var request = request
         request.mayShareConnection = false
