@@ -41,6 +41,9 @@ final class CurlDriver {
     /// may.
     private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
+    /// The servers that refused HTTP/1.1, so that no further handshake is spent on offering it.
+    private var http2Only: Set<ConnectionReuse.Server> = []
+    private static let maxHTTP2Only = 256
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
 
     /// Takes ownership of libcurl's handle, which ``close()`` frees.
@@ -147,6 +150,8 @@ final class CurlDriver {
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))
         }
+        var request = request
+        if request.prefersHTTP1, http2Only.contains(ConnectionReuse.Server(request)) { request.prefersHTTP1 = false }
         let transfer = CurlTransfer(id, handle, request, stream, time) { [unowned self] transfer in
             delivered.append(transfer)
             if let connection = transfer.endingConnection { endingConnections[connection] = transfer }
@@ -191,6 +196,7 @@ final class CurlDriver {
             if transfer.offerHTTP2(after: code), hr_multi_remove(lane.multi, handle) == 0,
                 hr_multi_add(lane.multi, handle) == 0
             {
+                if http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
                 continue
             }
             if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
