@@ -169,7 +169,7 @@ struct DownloadConcurrencyTests {
     }
 
     @Test(arguments: 0..<20)
-    func `after the line changes the number converges again`(_ seed: UInt64) {
+    func `the number settles on a line that does not change`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var line = SimulatedLine(using: &random)
         line.serverLimit = nil

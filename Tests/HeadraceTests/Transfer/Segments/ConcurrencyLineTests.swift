@@ -9,7 +9,7 @@ struct ConcurrencyLineTests {
 
     private func duration(
         _ mode: ConcurrencyController.Mode,
-        _ line: SimulatedLine,
+        _ line: SegmentLine,
         _ size: Double,
         _ random: inout SeededRandom
     ) -> Duration {
@@ -23,7 +23,7 @@ struct ConcurrencyLineTests {
         var ratios: [Double] = []
         for seed in part * 50..<part * 50 + 50 {
             var random = SeededRandom(seed: UInt64(seed))
-            let line = SimulatedLine(using: &random)
+            let line = SegmentLine(using: &random)
             // The line needs half a minute.
             let size = line.rate(Self.maximum) * 30
             let best = [1, 2, 4, 8, 12, 16].map { duration(.fixed($0), line, size, &random) }.min() ?? .zero
@@ -37,7 +37,7 @@ struct ConcurrencyLineTests {
     @Test(arguments: 0..<100)
     func `on lines that change, limits are kept and the number converges`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
-        var line = SimulatedLine(using: &random)
+        var line = SegmentLine(using: &random)
         line.noise /= 4
         let maximum = Int.random(in: 1...Self.maximum, using: &random)
         var download = SimulatedDownload(.automatic(max: maximum), over: line, missingBytes: 1e12)

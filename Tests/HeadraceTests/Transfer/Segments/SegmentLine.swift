@@ -4,7 +4,7 @@ import HeadraceTestSupport
 @testable import Headrace
 
 /// A line and a server at its far end, whose speed is computed from the ages of the connections.
-struct SimulatedLine {
+struct SegmentLine {
     /// The speed of all connections together, in bytes per second.
     var capacity: Double
     /// The speed of a single connection, as lost packets, windows or the server limit it, in bytes per second.
@@ -36,14 +36,14 @@ struct SimulatedDownload {
     private static let firstWindow = 14_600.0
     private static let step = SegmentPlanner.tickInterval
 
-    var line: SimulatedLine
+    var line: SegmentLine
     private(set) var controller: ConcurrencyController
     private(set) var time = Duration.zero
     private(set) var bytes = 0.0
     /// The time at which each connection was opened.
     private var opened: [Duration]
 
-    init(_ mode: ConcurrencyController.Mode, over line: SimulatedLine, missingBytes: Double) {
+    init(_ mode: ConcurrencyController.Mode, over line: SegmentLine, missingBytes: Double) {
         self.line = line
         controller = ConcurrencyController(mode)
         controller.begin(missingBytes: Int64(missingBytes), roundTrip: line.roundTrip)
