@@ -138,7 +138,7 @@ final class SegmentedFetch: Sendable {
     /// Whether a segmented fetch is possible and useful: range requests can fetch the missing bytes, and either many
     /// bytes are missing or received ranges follow a gap.
     static func isPossible(
-        for transfer: borrowing DownloadTransfer,
+        for transfer: DownloadTransfer,
         after response: RequestSender.Response,
         _ accepted: BodyPlacement
     ) -> Bool {
@@ -154,11 +154,11 @@ final class SegmentedFetch: Sendable {
     }
 
     /// Whether a segmented fetch should serve a reader: the file has a reader, and many bytes are missing.
-    static func isServing(_ partial: borrowing PartialDownload) -> Bool {
+    static func isServing(_ partial: PartialDownload) -> Bool {
         partial.ledger.isRead && isLarge(partial)
     }
 
-    private static func isLarge(_ partial: borrowing PartialDownload) -> Bool {
+    private static func isLarge(_ partial: PartialDownload) -> Bool {
         partial.ledger.read { ($0.representation?.totalBytes ?? 0) - $0.policy.written.count }
             >= 2 * SegmentPlanner.minShareBytes
     }
