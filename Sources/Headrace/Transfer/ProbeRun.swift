@@ -4,17 +4,6 @@ import HeadracePlatform
 ///
 /// It is not a transfer, because it has no place in the queue and writes nothing to the disk.
 struct ProbeRun: Sendable {
-    /// A response whose body would be the file.
-    private struct Response: Sendable {
-        let head: ResponseHead
-        let totalBytes: Int64?
-    }
-
-    private enum Step: Sendable {
-        case done(Response)
-        case redirected(URL, after: Duration?)
-    }
-
     let request: DownloadRequest
     let environment: TransferEnvironment
     /// The executor for file calls.
@@ -23,18 +12,17 @@ struct ProbeRun: Sendable {
     /// Requests the sources in order, with the retries of the configuration, until one responds with the file.
     func run() async throws -> DownloadProbe {
         try await waitForNetwork()
-        var sources = SourceList(request)
-        var backoff = RetryBackoff(environment.configuration.retryPolicy)
+        var state = TransferState(request, environment.configuration, at: environment.clock.now())
         while true {
+            let source = state.sources.current
             do {
-                return try await probe(of: response(from: sources.current), sources.current)
+                let (head, totalBytes) = try await response(from: source)
+                return await probe(of: head, totalBytes, source)
             } catch let error as DownloadError {
-                let error = error.about(sources.current)
-                if let delay = try await delay(after: error, &backoff, sources) {
-                    try await environment.clock.sleep(environment.clock.now() + delay)
-                } else {
-                    _ = try sources.next(after: error)
-                    backoff = RetryBackoff(environment.configuration.retryPolicy)
+                switch await reaction(to: error, &state) {
+                case .retry(_, let delay): try await environment.clock.sleep(environment.clock.now() + delay)
+                case .fail(let error): throw error
+                case .changeSource, .again, .pause, .requestLink, .decide: continue
                 }
             }
         }
@@ -48,51 +36,25 @@ struct ProbeRun: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Counts a failure; returns the delay before the next request to the same source, or `nil` to abandon the source.
-    private func delay(
-        after error: DownloadError,
-        _ backoff: inout RetryBackoff,
-        _ sources: SourceList
-    ) async throws -> Duration? {
-        let policy = environment.configuration.retryPolicy
-        if let maxFailures = policy.maxUnreachableFailures, backoff.failures >= maxFailures, error.isHostUnreachable,
-            !environment.hosts.hasResponded(sources.current)
-        {
-            return nil
-        }
-        switch await policy.decide?(error, backoff.failures + 1) ?? .standard {
-        case .fail: throw error
-        case .retry(let delay) where error.code != .checksum:
-            backoff.failedIgnoringBudgets()
-            return max(.zero, delay)
-        case .standard, .retry: break
-        }
-        guard error.isTransient, !sources.leavesAtOnce(error) else { return nil }
+    /// Decides what follows a failed request, as for a download that holds no bytes.
+    private func reaction(to error: DownloadError, _ state: inout TransferState) async -> TransferState.FailureReaction
+    {
+        let facts = TransferState.FailureFacts(hasHostResponded: environment.hosts.hasResponded(state.sources.current))
+        let reaction = state.failed(error, facts)
+        guard case .decide(let error) = reaction else { return reaction }
+        let decision = await environment.configuration.retryPolicy.decide?(error, state.count + 1) ?? .standard
         var random = SystemRandomNumberGenerator()
-        return backoff.failed(retryAfter: error.retryAfter, isForgiven: false, using: &random)
+        return state.decided(decision, after: error, facts, using: &random)
     }
 
-    /// Requests the file from one source, and follows redirects.
-    private func response(from source: URL) async throws -> Response {
-        let configuration = environment.configuration
-        var chain = RedirectChain(request, at: source, configuration)
-        while true {
-            let step = try await environment.transport.perform(chain.request(with: [], configuration)) { head, body in
-                environment.hosts.responded(head.url)
-                guard let target = try chain.policy.target(of: head, after: chain.count) else {
-                    return Step.done(Response(head: head, totalBytes: try size(from: head)))
-                }
-                await body.drain(of: head)
-                return .redirected(target, after: RetryAfter(of: head)?.delay)
-            }
-            switch step {
-            case .done(let response): return response
-            case .redirected(let target, let delay):
-                chain.follow(target)
-                guard let delay else { continue }
-                try await environment.clock.sleep(environment.clock.now() + min(delay, RetryAfter.redirectMaximum))
-            }
-        }
+    /// Requests the file from one source, follows redirects, and returns the head and the size of the file.
+    private func response(from source: URL) async throws -> (ResponseHead, totalBytes: Int64?) {
+        let chain = RedirectChain(request, at: source, environment.configuration)
+        // The record belongs to no queue, so that its events have no observer.
+        let record = DownloadRecord(id: .random(), request: request)
+        var sender = RequestSender(.whole, along: chain, for: record, environment)
+        sender.reportsRedirects = true
+        return try await sender.send { response, _ in (response.head, try size(from: response.head)) }
     }
 
     /// Returns the size of the file, if the server sent it; throws if a download could not use the response.
@@ -112,8 +74,8 @@ struct ProbeRun: Sendable {
         }
     }
 
-    private func probe(of response: Response, _ source: URL) async -> DownloadProbe {
-        let (head, names) = (response.head, DestinationPaths(request))
+    private func probe(of head: ResponseHead, _ totalBytes: Int64?, _ source: URL) async -> DownloadProbe {
+        let names = DestinationPaths(request)
         let path = names.path(for: head)
         let (kind, freePath) = await executor.run { [files = environment.files] in
             let kind = (try? files.status(path))?.kind
@@ -122,7 +84,7 @@ struct ProbeRun: Sendable {
             while let taken = other, !files.isMissing(taken) { other = others.next() }
             return (kind, other)
         }
-        let metadata = RepresentationMetadata(of: head, totalBytes: response.totalBytes)
+        let metadata = RepresentationMetadata(of: head, totalBytes: totalBytes)
         return DownloadProbe(
             source: source.withoutCredentials,
             url: head.url.withoutCredentials,
@@ -133,7 +95,7 @@ struct ProbeRun: Sendable {
                 on: kind,
                 freeName: freePath.map { URL(filePath: $0, directoryHint: .notDirectory) }
             ),
-            totalBytes: response.totalBytes,
+            totalBytes: totalBytes,
             acceptsRanges: head.acceptsRanges,
             isResumable: head.isResumable,
             entityTag: metadata.entityTag,
