@@ -193,12 +193,7 @@ final class CurlDriver {
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
             let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
-            if transfer.offerHTTP2(after: code), hr_multi_remove(lane.multi, handle) == 0,
-                hr_multi_add(lane.multi, handle) == 0
-            {
-                if http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
-                continue
-            }
+            if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
             if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
             guard let request = transfer.requestToRepeat(after: code) else {
                 transfer.end(code)

@@ -40,7 +40,7 @@ final class CurlTransfer {
     private var isPaused = false
     private var isDelivered = false
     /// Whether HTTP/2 is offered to the server.
-    private var offersHTTP2: Bool
+    private let offersHTTP2: Bool
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
     /// The last address that `allowsAddress` refused; `nil` if it refused none.
@@ -217,41 +217,37 @@ final class CurlTransfer {
         return isReused && silentSince != nil
     }
 
-    /// Returns the request to send again on a connection of its own; `nil` if it must not be sent again.
+    /// Returns the request to send again, if it failed only because of its connection or its HTTP version; `nil`
+    /// otherwise.
     ///
-    /// That is if a request that may share a connection failed before its response, or if the response is too large.
-    ///
-    /// A server that is about to close a connection (GOAWAY), or has too many streams on it (REFUSED_STREAM), has not
-    /// processed the request.
+    /// A server that is about to close a shared connection (GOAWAY), or has too many streams on it (REFUSED_STREAM), has
+    /// not processed the request. A response that is too large to share a connection needs one of its own.
     func requestToRepeat(after code: hr_code) -> TransportRequest? {
-        let failures = [HR_E_HTTP2, HR_E_HTTP2_STREAM, HR_E_GOT_NOTHING, HR_E_SEND_ERROR, HR_E_RECV_ERROR]
-        guard request.mayShareConnection, finalHead == nil, violation == nil, !isRepeated else { return nil }
-        guard isTooLargeToShare || failures.contains(code) else { return nil }
+        guard finalHead == nil else { return nil }
         var request = request
+        if refusesHTTP1(code) {
+            request.prefersHTTP1 = false
+            return request
+        }
+        let failures = [HR_E_HTTP2, HR_E_HTTP2_STREAM, HR_E_GOT_NOTHING, HR_E_SEND_ERROR, HR_E_RECV_ERROR]
+        guard request.mayShareConnection, violation == nil, !isRepeated else { return nil }
+        guard isTooLargeToShare || failures.contains(code) else { return nil }
         request.mayShareConnection = false
         return request
     }
 
-    /// Prepares the transfer to be repeated with HTTP/2; returns `false` if the server did not refuse HTTP/1.1, or if
-    /// the request must not use HTTP/2.
+    /// Whether the server refused HTTP/1.1, which was preferred, so that the request must offer HTTP/2.
     ///
     /// A server that supports only HTTP/2 rejects the TLS handshake, or sends bytes that are not HTTP/1.1.
-    func offerHTTP2(after code: hr_code) -> Bool {
-        guard request.prefersHTTP1, !request.avoidsHTTP2, !offersHTTP2, request.url.isHTTPS, finalHead == nil
-        else { return false }
+    func refusesHTTP1(_ code: hr_code) -> Bool {
+        guard request.prefersHTTP1, !request.avoidsHTTP2, request.url.isHTTPS else { return false }
         let sign: String
         switch code {
         case HR_E_SSL_CONNECT_ERROR: sign = "application protocol"
         case HR_E_UNSUPPORTED_PROTOCOL: sign = "http/0.9"
         default: return false
         }
-        guard String(cString: errorText).lowercased().contains(sign) else { return false }
-        offersHTTP2 = true
-        errorText.pointee = 0
-        head = ResponseHeadParser(url: request.url)
-        lastActivity = nil
-        set(HR_OPT_HTTP_VERSION, HR_HTTP_VERSION_2TLS)
-        return true
+        return String(cString: errorText).lowercased().contains(sign)
     }
 
     /// Finishes the stream according to libcurl's result.
