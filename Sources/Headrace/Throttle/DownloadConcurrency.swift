@@ -22,7 +22,7 @@ struct DownloadConcurrency: Sendable {
 
     /// The measurements of one host.
     private struct Host {
-        /// The number of downloads that the host accepts, as far as its refusals tell; `nil` if it has refused none.
+        /// The number of downloads that the host accepts, according to its refusals; `nil` if it has refused none.
         var accepted: Int?
         /// The number of downloads that ran when the host last refused one.
         var excess = Int.max
@@ -42,7 +42,6 @@ struct DownloadConcurrency: Sendable {
         var bytes: Int64 = 0
         var completions = 0
         var latency = Duration.zero
-        var loss = 0.0
         /// Whether there were always as many running downloads as the limit allows.
         var isFull = true
     }
@@ -52,7 +51,6 @@ struct DownloadConcurrency: Sendable {
         var limit: Int
         var bytesPerSecond: Double
         var completionsPerSecond: Double
-        var loss: Double
     }
 
     private enum Phase: Sendable {
@@ -75,8 +73,6 @@ struct DownloadConcurrency: Sendable {
     private static let overloadFactor = 8
     /// The least latency that counts as an overload.
     private static let overloadLatency = Duration.milliseconds(200)
-    /// The increase of the fraction of lost packets that counts as an overload.
-    private static let overloadLoss = 0.03
     /// The number of tracked hosts above which hosts without refusals are forgotten.
     private static let sweepThreshold = 256
 
@@ -120,8 +116,12 @@ struct DownloadConcurrency: Sendable {
     /// Returns the maximum number of downloads from a host.
     func limit(of host: String) -> Int {
         let state = hosts[host]
-        let most = state?.isMultiplexed == true ? Self.maxMultiplexed : maxConnectionsPerHost
-        return max(1, min(maximum, most, state?.accepted ?? .max))
+        return max(1, min(maximum, maximum(of: state), state?.accepted ?? .max))
+    }
+
+    /// Returns the maximum number of downloads from a host that refuses none.
+    private func maximum(of host: Host?) -> Int {
+        host?.isMultiplexed == true ? Self.maxMultiplexed : maxConnectionsPerHost
     }
 
     /// Returns whether a host uses HTTP/2; `nil` before its first response.
@@ -186,8 +186,7 @@ struct DownloadConcurrency: Sendable {
         guard state.completions >= accepted, accepted + 1 < state.excess else { return }
         state.completions = 0
         state.accepted = accepted + 1
-        let most = state.isMultiplexed == true ? Self.maxMultiplexed : maxConnectionsPerHost
-        if accepted + 1 >= most { state.accepted = nil }
+        if accepted + 1 >= maximum(of: state) { state.accepted = nil }
     }
 
     // MARK: Goodput
@@ -201,7 +200,6 @@ struct DownloadConcurrency: Sendable {
         current.bytes += measurement.bytes
         current.completions += 1
         current.latency += measurement.latency ?? .zero
-        current.loss += measurement.loss ?? 0
         current.isFull = current.isFull && isLimited
         round = current
         if isLarge, !hasLargeBodies, largeShare >= 0.3 || previous == nil {
@@ -227,8 +225,7 @@ struct DownloadConcurrency: Sendable {
         let result = Result(
             limit: limit,
             bytesPerSecond: Double(round.bytes) / seconds,
-            completionsPerSecond: Double(round.completions) / seconds,
-            loss: round.loss / Double(round.completions)
+            completionsPerSecond: Double(round.completions) / seconds
         )
         let latency = round.latency / round.completions
         let lowest = minLatency ?? latency
@@ -261,7 +258,6 @@ struct DownloadConcurrency: Sendable {
     }
 
     private func isGain(_ result: Result, over previous: Result) -> Bool {
-        guard result.loss < previous.loss * 2 + Self.overloadLoss else { return false }
         let gain = 1 + (Double(result.limit) / Double(previous.limit) - 1) * Self.minGain
         return result.bytesPerSecond >= previous.bytesPerSecond * gain
             || result.completionsPerSecond >= previous.completionsPerSecond * gain

@@ -6,9 +6,6 @@ struct TransferMeasurement: Sendable, Hashable {
     var bytes: Int64 = 0
     /// The time from the first request to its response head; `nil` if there was none.
     var latency: Duration?
-    /// The fraction of received packets that arrived out of order, which is close to the fraction of lost packets; `nil`
-    /// if unknown.
-    var loss: Double?
     /// Whether the server uses HTTP/2 or later; `nil` before its first response.
     var isMultiplexed: Bool?
     /// Whether the server refused the request or the connection, because it serves too many of them.
