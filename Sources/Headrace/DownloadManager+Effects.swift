@@ -23,8 +23,8 @@ extension DownloadManager {
         guard !queue.scheduler.isShutDown else { throw .shutDown() }
         let added = queue.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: clock.now())
         if !added.new.isEmpty {
-            for id in added.new {
-                if let record = queue.records[id] { environment.background?.entered(record, .waiting) }
+            if let background = environment.background {
+                for id in added.new { if let record = queue.records[id] { background.entered(record, .waiting) } }
             }
             observers.publish(.added(added.new))
         }

@@ -341,7 +341,7 @@ static bool prepare(struct direction *direction, const struct hline *line, int i
     direction->quantum = line->delay_nanoseconds / 20;
     if (direction->quantum > 200000) direction->quantum = 200000;
     if (direction->quantum < 20000) direction->quantum = 20000;
-    // What the line carries in a fifth of a millisecond.
+    // The bytes that the line carries in a fifth of a millisecond.
     direction->burst = 1 + (int)(line->bits_per_second / 8 / mtu / 5000);
     direction->ring = malloc(direction->capacity);
     return direction->ring != NULL;

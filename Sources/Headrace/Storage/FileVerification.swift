@@ -20,7 +20,7 @@ public struct FileVerification: Sendable, Hashable {
         case different(Difference)
     }
 
-    /// What verified a file; the description is a phrase such as `3 pieces`.
+    /// The property that verified a file; the description is a phrase such as `3 pieces`.
     public enum Proof: Sendable, Hashable, CustomStringConvertible {
         /// The checksum of the whole file.
         case checksum(Checksum)

@@ -6,7 +6,7 @@ protocol BackgroundFetcher: Sendable {
     func connect()
     /// Releases the session, so that another manager can use it; a second call has no effect.
     func release()
-    /// What the manager has to save, in order; finishes after ``endReports()``.
+    /// The changes that the manager has to save, in order; finishes after ``endReports()``.
     var reports: AsyncStream<BackgroundReport> { get }
     /// Ends the reports: the manager saves nothing more.
     func endReports()

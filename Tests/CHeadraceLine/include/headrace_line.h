@@ -39,7 +39,7 @@ int hline_hold_namespace(void);
 /// Prints `ready` when the devices are up, and statistics at the end. Returns an exit status.
 int hline_run(const struct hline *line, int far, const char *near_address, const char *far_address);
 
-/// What a probe measured; a negative value if there was no response.
+/// The result of a probe; a negative value if there was no response.
 struct hline_measurement {
     double bits_per_second;
     double round_trip_seconds;

@@ -117,7 +117,7 @@ struct Lines {
     private func run(_ entry: inout LinesReport.Entry, _ label: String, _ files: ServedFiles, _ line: Line) throws {
         guard entry.failure == nil else { return }
         try workspace.prepareForRun()
-        // What is left of the run before must not be on the line.
+        // Packets of the previous run must have left the line.
         usleep(UInt32(line.roundTrip * 2_000_000))
         try Signals.check()
         do {

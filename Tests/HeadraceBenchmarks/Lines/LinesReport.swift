@@ -26,7 +26,7 @@ struct LinesReport: VerbReport {
     let missingPeers: [String]
     var server = ""
     var results: [Result] = []
-    /// What each line has carried from the server.
+    /// The bytes that each line has carried from the server.
     var statistics: [(line: Line, down: LineStatistics?)] = []
 
     var violations: [String] {

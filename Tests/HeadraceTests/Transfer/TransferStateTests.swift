@@ -9,7 +9,7 @@ private func makeURL(_ text: String) -> URL {
     return url
 }
 
-/// What follows a failed attempt.
+/// The reactions to failed attempts.
 @Suite(.timeLimit(.minutes(1)))
 struct TransferStateTests {
     typealias Reaction = TransferState.FailureReaction
