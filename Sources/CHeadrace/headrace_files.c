@@ -15,6 +15,17 @@ int hr_rename_exclusive(const char *path, const char *new_path) {
     return renameat2(AT_FDCWD, path, AT_FDCWD, new_path, RENAME_NOREPLACE);
 }
 
+int hr_create_unnamed(const char *directory) {
+    return open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+}
+
+int hr_link(int file, const char *path) {
+    // The kernel needs no privilege for this path, unlike for AT_EMPTY_PATH.
+    char open_file[32];
+    snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", file);
+    return linkat(AT_FDCWD, open_file, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+}
+
 int hr_set_modified(int file, int64_t seconds) {
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds}};
     return futimens(file, times);

@@ -7,6 +7,10 @@ package final class FileSystemRecorder: Sendable {
     package enum Call: Sendable, Hashable {
         /// A file was created.
         case create
+        /// A file without a name was created.
+        case createUnnamed
+        /// An open file without a name was given one.
+        case linkOpen
         /// A write of `count` bytes at an offset.
         case write(offset: Int64, count: Int)
         /// The mode was set.
@@ -80,7 +84,7 @@ package final class FileSystemRecorder: Sendable {
         self.init(to: system) { call throws(SystemError) in
             guard isFull() else { return }
             switch call {
-            case .write, .create: throw SystemError(errno: ENOSPC)
+            case .write, .create, .createUnnamed: throw SystemError(errno: ENOSPC)
             default: break
             }
         }
@@ -93,6 +97,14 @@ package final class FileSystemRecorder: Sendable {
         calls.create = { path throws(SystemError) in
             try self.note(.create)
             return try system.create(path)
+        }
+        calls.createUnnamed = { directory throws(SystemError) in
+            try self.note(.createUnnamed)
+            return try system.createUnnamed(directory)
+        }
+        calls.linkOpen = { file, path throws(SystemError) in
+            try self.note(.linkOpen)
+            try system.linkOpen(file, path)
         }
         calls.write = { file, bytes, offset throws(SystemError) in
             try self.note(.write(offset: offset, count: bytes.count))
@@ -197,6 +209,13 @@ extension FileSystem {
         var calls = FileSystem.system
         calls.sync = { _ in }
         calls.syncDirectory = { _ in }
+        return calls
+    }
+
+    /// These calls on a file system in which each file has a name from the start.
+    package var withoutUnnamedFiles: FileSystem {
+        var calls = self
+        calls.createUnnamed = { _ throws(SystemError) in throw SystemError(errno: EOPNOTSUPP) }
         return calls
     }
 }

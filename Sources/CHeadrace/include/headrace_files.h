@@ -12,6 +12,13 @@
 /// Renames a file without replacing an existing one; returns 0, or -1 with errno.
 int hr_rename_exclusive(const char *path, const char *new_path);
 
+/// Creates a file without a name in a directory, with the mode 0666 less the umask; returns its descriptor, or -1 with
+/// errno.
+int hr_create_unnamed(const char *directory);
+
+/// Gives an open file without a name this one, unless it exists; returns 0, or -1 with errno.
+int hr_link(int file, const char *path);
+
 /// Sets an open file's modification time in seconds since 1970; returns 0, or -1 with errno.
 int hr_set_modified(int file, int64_t seconds);
 

@@ -11,6 +11,14 @@ func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
     renamex_np(path, newPath, UInt32(RENAME_EXCL))
 }
 
+/// Fails: only Linux has files without names.
+func openUnnamed(in directory: String) -> Int32 {
+    errno = ENOTSUP
+    return -1
+}
+
+func linkUnnamed(_ file: Int32, _ path: String) -> Int32 { openUnnamed(in: path) }
+
 func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
     futimens(file, [timespec(tv_sec: 0, tv_nsec: Int(UTIME_OMIT)), timespec(tv_sec: Int(seconds), tv_nsec: 0)])
 }
@@ -72,6 +80,10 @@ func volumeComparison(of directory: String) -> NameComparison {
 func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
     path.withCString { path in newPath.withCString { hr_rename_exclusive(path, $0) } }
 }
+
+func openUnnamed(in directory: String) -> Int32 { directory.withCString { hr_create_unnamed($0) } }
+
+func linkUnnamed(_ file: Int32, _ path: String) -> Int32 { path.withCString { hr_link(file, $0) } }
 
 func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
     hr_set_modified(file, seconds)

@@ -7,6 +7,15 @@ import HeadracePlatform
 package struct FileSystem: Sendable {
     /// Creates a new file with mode 0600 and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
+    /// Creates a file without a name, with the mode ``newFileMode``, and opens it for reading and writing; not all file
+    /// systems support it.
+    package var createUnnamed: @Sendable (_ directory: String) throws(SystemError) -> Int32 = { _ throws(SystemError) in
+        throw SystemError(errno: ENOTSUP)
+    }
+    /// Gives an open file without a name this one; fails if the name exists.
+    package var linkOpen: @Sendable (Int32, _ path: String) throws(SystemError) -> Void = { _, _ throws(SystemError) in
+        throw SystemError(errno: ENOTSUP)
+    }
     /// Opens an existing file for reading and writing; links are not followed.
     package var open: @Sendable (_ path: String) throws(SystemError) -> Int32
     /// Opens an existing file for reading; links are not followed.
@@ -107,6 +116,8 @@ extension FileSystem {
         create: { path throws(SystemError) in
             try checked { libraryOpen(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC) }
         },
+        createUnnamed: { directory throws(SystemError) in try checked { openUnnamed(in: directory) } },
+        linkOpen: { file, path throws(SystemError) in _ = try checked { linkUnnamed(file, path) } },
         open: { path throws(SystemError) in
             // Without O_NONBLOCK, opening a pipe in the file's place would block.
             try checked { libraryOpen(path, O_NOFOLLOW | O_RDWR | O_CLOEXEC | O_NONBLOCK) }

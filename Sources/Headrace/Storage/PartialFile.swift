@@ -2,7 +2,8 @@ import HeadracePlatform
 
 /// The locked file beside the destination that receives a download's bytes.
 ///
-/// Only ``move(to:)`` and ``replace(_:)`` give it its final name. All calls block: run them on the blocking executor.
+/// A file whose bytes arrive all at once may have no name until it is complete, which is faster and leaves nothing behind
+/// if the process is killed. Only ``move(to:)`` and ``replace(_:)`` give it its final name. All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
     /// The maximum size of an access control list: that of any extended attribute on Linux, in bytes.
@@ -15,9 +16,17 @@ final class PartialFile: Sendable {
     private let shared: SharedFileSystem
     private let failedSync = Locked<SystemError?>(nil)
     private let history = Locked(WriteHistory())
+    private let isNamed: Locked<Bool>
 
-    private init(path: String, identity: ControlRecord.FileIdentity, file: Int32, calls: SharedFileSystem) {
+    private init(
+        path: String,
+        identity: ControlRecord.FileIdentity,
+        file: Int32,
+        isNamed: Bool = true,
+        calls: SharedFileSystem
+    ) {
         self.path = path
+        self.isNamed = Locked(isNamed)
         self.identity = identity
         self.file = file
         shared = calls
@@ -105,9 +114,35 @@ final class PartialFile: Sendable {
         }
     }
 
+    /// Creates a file without a name; returns `nil` if the file system does not support that.
+    static func createUnnamed(_ path: String, in directory: String, calls shared: SharedFileSystem) -> PartialFile? {
+        guard let file = try? shared.calls.createUnnamed(directory) else { return nil }
+        guard let identity = try? shared.calls.openStatus(file).identity else {
+            try? shared.calls.close(file)
+            return nil
+        }
+        return PartialFile(path: path, identity: identity, file: file, isNamed: false, calls: shared)
+    }
+
+    /// Whether the file has no name yet.
+    var isUnnamed: Bool { !isNamed.withLock { $0 } }
+
+    /// Gives a file without a name the name `path`; fails if that name exists.
+    func name() throws(SystemError) {
+        _ = try shared.calls.lockWherePossible(file)
+        try shared.setModeWherePossible(file, FileSystem.privateMode)
+        try link(to: path)
+    }
+
+    private func link(to newPath: String) throws(SystemError) {
+        try shared.calls.linkOpen(file, newPath)
+        isNamed.withLock { $0 = true }
+    }
+
     /// Returns the status of the file, or `nil` if its name was removed or now refers to another file.
     func namedStatus() throws(SystemError) -> FileStatus? {
         let opened = try shared.calls.openStatus(file)
+        if isUnnamed { return opened }
         return try shared.isNamed(path, opened) ? opened : nil
     }
 
@@ -231,6 +266,11 @@ final class PartialFile: Sendable {
     /// Renames the file and sets its mode; returns `false` if another file has the new name.
     func move(to newPath: String, mode: UInt32 = FileSystem.newFileMode) throws(SystemError) -> Bool {
         do throws(SystemError) {
+            if isUnnamed {
+                if mode != FileSystem.newFileMode { try shared.setModeWherePossible(file, mode) }
+                try link(to: newPath)
+                return true
+            }
             try name(mode) { () throws(SystemError) in try shared.calls.move(path, newPath) }
             return true
         } catch  where error.errno == EEXIST {
@@ -293,7 +333,7 @@ final class PartialFile: Sendable {
     }
 
     func remove() {
-        try? shared.calls.remove(path)
+        if !isUnnamed { try? shared.calls.remove(path) }
     }
 }
 

@@ -59,7 +59,7 @@ extension DownloadTransfer {
         let next = state.mismatched(partial.composition, keepsBytes: mismatch.bad != nil, isDiskFailure: isDiskFailure)
         let wasted = mismatch.bad?.ranges.count ?? partial.held.count
         if let bad = mismatch.bad {
-            partial.release(bad.ranges)
+            try partial.release(bad.ranges)
             correctMeter()
             if next == .fail {
                 throw mismatch.error.followed(
@@ -113,14 +113,25 @@ extension DownloadTransfer {
         let size = partial.heldBytes
         try reserve(path)
         let final: (path: String, stamp: FileStamp)
+        var present: String?
         do {
-            let (environment, id) = (environment, record.id)
-            final = try await partial.finish(as: path, from: state.sources.current) {
-                path,
-                stamp throws(DownloadError) in
-                try await environment.willRename(id, path, stamp)
+            let (existing, environment, id, source) = (existingFiles, environment, record.id, state.sources.current)
+            var representation = partial.representation
+            representation?.totalBytes = size
+            let requester = partial.requester
+            final = try await partial.finish(as: path, from: source) { name, stamp throws(DownloadError) in
+                // Another process may have downloaded the same file meanwhile.
+                if name != path, let representation, let requester,
+                    let same = existing.current(path, representation, from: source, for: requester)
+                {
+                    present = same.path
+                    throw DownloadError(.fileExists, "\(same.path) exists already.")
+                }
+                try await environment.willRename(id, name, stamp)
             }
-        } catch  where error.code == .fileExists && record.requested({ $0.replacement == .skip }) {
+        } catch {
+            if let present { return unchanged(present) }
+            guard error.code == .fileExists, record.requested({ $0.replacement == .skip }) else { throw error }
             // The file appeared during the download; it is treated as if it had existed before.
             guard try destination.isSatisfied(by: path) else { throw error }
             return skipped(path)

@@ -133,11 +133,13 @@ extension DownloadTransfer {
         _ path: String
     ) async throws -> String? {
         // The planned path was checked before the request, and there was no file.
-        let isPlanned = path == destination.plannedPath
-        if !isPlanned || response.request.condition != nil || !state.resume.sendsCondition,
-            let kept = existingFiles.current(path, accepted, response.head, from: state.sources.current)
-        {
-            return kept.path
+        let (isPlanned, source) = (path == destination.plannedPath, state.sources.current)
+        if accepted.offset == 0, !isPlanned || response.request.condition != nil || !state.resume.sendsCondition {
+            var representation = accepted.representation
+            representation.totalBytes = accepted.totalBytes
+            let requester = existingFiles.requester(response.head, at: source)
+            let kept = existingFiles.current(path, representation, from: source, for: requester)
+            if let kept { return kept.path }
         }
         guard !isPlanned, let size = accepted.totalBytes else { return nil }
         return try await existingFiles.verified(named: path, size: size, &state)

@@ -38,13 +38,17 @@ struct ExistingFiles {
         return isCertain ? nil : newest
     }
 
-    /// Returns the existing file of the same version and requester as an accepted body; `nil` if there is none.
-    func current(_ path: String, _ body: BodyPlacement, _ head: ResponseHead, from source: URL) -> ExistingFile? {
-        guard body.offset == 0 else { return nil }
-        let requester = requester(head, at: source)
-        return all(named: path, from: source).last { kept in
-            kept.version.condition.isMet(by: body.representation) && kept.size == body.totalBytes ?? kept.size
-                && isCurrent(kept, for: requester)
+    /// Returns the existing file of this version, of its size if that is known, that belongs to the requester; `nil` if there
+    /// is none.
+    func current(
+        _ path: String,
+        _ representation: RepresentationMetadata,
+        from source: URL,
+        for requester: Requester
+    ) -> ExistingFile? {
+        all(named: path, from: source).last { kept in
+            kept.version.condition.isMet(by: representation)
+                && kept.size == representation.totalBytes ?? kept.size && isCurrent(kept, for: requester)
         }
     }
 

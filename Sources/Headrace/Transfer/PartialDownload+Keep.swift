@@ -11,6 +11,11 @@ extension PartialDownload {
     ///
     /// If the update fails, the previous record remains, which lists fewer bytes.
     mutating func keep(leaving: Bool) {
+        do {
+            try name()
+        } catch {
+            return resetBytes()
+        }
         // A hole among bytes that are recorded as durable would count as zeros.
         _ = try? releaseLostBytes()
         if let target { try? ledger.stop(leaving ? .leaving : .keeping, on: target) }

@@ -65,7 +65,8 @@ extension PartialDownload {
     }
 
     /// Marks wrong bytes as missing, so that they are downloaded again.
-    func release(_ bad: ByteRangeSet) {
+    mutating func release(_ bad: ByteRangeSet) throws(DownloadError) {
+        try name()
         var kept = held
         for range in bad.ranges { kept.remove(range) }
         keepOnly(kept)

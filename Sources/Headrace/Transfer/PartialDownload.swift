@@ -27,6 +27,9 @@ struct PartialDownload {
         case severalSources
     }
 
+    /// The maximum size in bytes of a file that may be created without a name.
+    private static let maxUnnamedBytes: Int64 = 256 << 10
+
     let record: DownloadRecord
     let url: URL
     let names: DestinationPaths
@@ -118,11 +121,15 @@ struct PartialDownload {
     // MARK: Receiving
 
     /// Prepares the partial file for an accepted body, which continues the received bytes.
+    ///
+    /// The file of a small body is created when its first bytes arrive.
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {
-        let target = try opened()
         let held = held
-        let size = body.totalBytes ?? record.requested { $0.expectedSize }
-        if let size { try target.file.requireSpace(for: size - held.count) }
+        let isLater = file == nil && held.isEmpty && body.totalBytes ?? .max <= Self.maxUnnamedBytes
+        let target: FileLedger.Target? = if isLater { nil } else { try opened() }
+        if let target, let size = body.totalBytes ?? record.requested({ $0.expectedSize }) {
+            try target.file.requireSpace(for: size - held.count)
+        }
         // Resuming does not postpone the next record; otherwise many short responses could postpone it forever.
         if !held.isEmpty { compose(of: .severalResponses) }
         let policy = held.isEmpty ? newPolicy() : nil
@@ -133,7 +140,39 @@ struct PartialDownload {
             contents.finalPath = finalPath
             readable.began(path, totalBytes: body.totalBytes)
         }
-        ledger.begin(target)
+        if let target { ledger.begin(target) }
+    }
+
+    /// Creates the file of a small body for its first bytes; without a name if these are all.
+    private mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
+        let size = representation?.totalBytes
+        if size == Int64(count), !hasStaleRecord {
+            file = PartialFile.createUnnamed(path, in: names.directory, calls: environment.sharedFiles)
+        }
+        let created = if let file { file } else { try opened().file }
+        try created.requireSpace(for: size ?? 0)
+        if !created.isUnnamed, let target { ledger.begin(target) }
+        return created
+    }
+
+    /// Gives a file without a name that of the partial file, because its bytes are needed after this attempt.
+    mutating func name() throws(DownloadError) {
+        guard let unnamed = file, unnamed.isUnnamed else { return }
+        do {
+            try unnamed.name()
+        } catch {
+            // Not every system that creates files without names can give them one later.
+            let named = try PartialFile.create(path, calls: environment.sharedFiles)
+            let bytes = try unnamed.read(at: 0, maxBytes: Int(Self.maxUnnamedBytes))
+            let copied = bytes.withUnsafeBytes { bytes in
+                Result { () throws(DownloadError) in try named.write(bytes, at: 0) }
+            }
+            try copied.get()
+            file = named
+            unnamed.close()
+        }
+        ledger.change { contents, readable in readable.began(path, totalBytes: contents.representation?.totalBytes) }
+        if let target { ledger.begin(target) }
     }
 
     /// Marks all received bytes except the `kept` ranges as missing, for the readers and in the resume record too.
@@ -161,7 +200,7 @@ struct PartialDownload {
 
     /// Writes bytes at an offset, the first missing position; returns `true` if ``FileLedger/work(on:)`` must be called.
     mutating func append(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
-        guard let file else { preconditionFailure("append(_:at:) was called before begin(_:for:)") }
+        let file = if let file { file } else { try create(for: bytes.count) }
         try file.write(bytes, at: offset)
         let whole = pieceDigester?.update(bytes, at: offset) ?? []
         let range = offset..<offset + Int64(bytes.count)
@@ -238,7 +277,7 @@ struct PartialDownload {
         guard names.contains(finalPath) else {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
-        let target = try opened()
+        let target = if let target { target } else { try opened() }
         announce(finalPath)
         setRemoteTime(of: target.file)
         ledger.end()
@@ -246,7 +285,13 @@ struct PartialDownload {
         let stamp = try completeStamp(of: target.file)
         let version = setVersion(source, on: target.file, stamp)
         var name = finalPath
-        try await rename(target, to: &name) { name throws(DownloadError) in try await willRename(name, stamp) }
+        let isRenamed = try await rename(target, to: &name) { name throws(DownloadError) in
+            try await willRename(name, stamp)
+        }
+        guard isRenamed else {
+            try self.name()
+            return try await finish(as: name, from: source, willRename: willRename)
+        }
         if let version { environment.versions?.keep(version, of: name, inode: stamp.inode) }
         // The record is removed only after the folder is synced, since a power cut may restore the old name.
         let sync = Result { () throws(SystemError) in try syncFolder() }
@@ -266,7 +311,7 @@ struct PartialDownload {
     }
 
     /// Returns the stamp of the complete file; throws if another program changed or removed it.
-    private func completeStamp(of file: PartialFile) throws(DownloadError) -> FileStamp {
+    private mutating func completeStamp(of file: PartialFile) throws(DownloadError) -> FileStamp {
         let status: FileStatus?
         do {
             status = try file.namedStatus()
@@ -279,21 +324,28 @@ struct PartialDownload {
         return FileStamp(status)
     }
 
-    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name.
-    private func rename(
+    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name; returns `false` if
+    /// a file without a name needs one first.
+    private mutating func rename(
         _ target: FileLedger.Target,
         to name: inout String,
         _ willRename: (String) async throws(DownloadError) -> Void
-    ) async throws(DownloadError) {
+    ) async throws(DownloadError) -> Bool {
         let policy = record.requested { $0.replacement }
         var others = NumberedNames(name, names, mayRename: policy == .rename)
         while true {
             try await willRename(name)
             do throws(SystemError) {
-                if policy == .overwrite { return try target.file.replace(name) }
-                if try target.file.move(to: name) { return }
+                if policy == .overwrite, !target.file.isUnnamed {
+                    try target.file.replace(name)
+                    return true
+                }
+                if try target.file.move(to: name) { return true }
+                guard policy != .overwrite else { return false }
                 guard let next = others.next() else { throw SystemError(errno: EEXIST) }
                 name = next
+            } catch  where target.file.isUnnamed && error.errno != EEXIST {
+                return false
             } catch {
                 throw nameless("\(path) could not be renamed to \(name)", error, taken: name)
             }
@@ -304,7 +356,12 @@ struct PartialDownload {
 
     /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
     /// again; returns the error to throw.
-    private func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
+    private mutating func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
+        do {
+            try self.name()
+        } catch {
+            return error
+        }
         if let target { ledger.writeRecord(to: target) }
         // An empty partial file is not worth mentioning.
         let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
@@ -318,8 +375,9 @@ struct PartialDownload {
         ledger.change { contents, _ in contents.state = .finalising(name) }
     }
 
-    /// Returns the partial file, creating it if necessary.
+    /// Returns the partial file with its name, creating it if necessary.
     mutating func opened() throws(DownloadError) -> FileLedger.Target {
+        try name()
         if let target { return target }
         let created = try PartialFile.create(path, calls: environment.sharedFiles)
         file = created

@@ -39,6 +39,20 @@ final class MemoryDisk: Sendable {
     var calls: FileSystem {
         FileSystem(
             create: { path throws(SystemError) in try self.create(path) },
+            createUnnamed: { _ in
+                self.state.withLock { state in
+                    state.lastNode += 1
+                    state.lastFile += 1
+                    state.open[state.lastFile] = state.lastNode
+                    return state.lastFile
+                }
+            },
+            linkOpen: { file, path throws(SystemError) in
+                try self.change { state throws(SystemError) in
+                    guard state.image.names[path] == nil else { throw SystemError(errno: EEXIST) }
+                    return .create(path, try Self.node(of: file, state))
+                }
+            },
             open: { path throws(SystemError) in try self.open(path) },
             openForReading: { path throws(SystemError) in try self.open(path) },
             lock: { _ in true },

@@ -15,13 +15,13 @@ struct PartialFileTests {
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
         refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
-        calls: FileSystem = .system
+        calls: FileSystem = .system.withoutUnnamedFiles
     ) async throws -> URL {
         let manager = try await DownloadManager(
             environment: TransferEnvironment(
                 configuration: DownloadConfiguration(),
                 transport: FakeTransport { _ in
-                    FakeTransport.Reply(fields: [("Content-Length", "\(body.count)")], body: body)
+                    FakeTransport.Reply(fields: [("Content-Length", "\(body.count)"), ("ETag", "\"v1\"")], body: body)
                 },
                 files: calls,
                 clock: AnyClock(TestClock())
@@ -39,7 +39,7 @@ struct PartialFileTests {
         to destination: DownloadRequest.Destination,
         _ policy: DownloadRequest.ConflictPolicy = .rename,
         refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
-        calls: FileSystem = .system
+        calls: FileSystem = .system.withoutUnnamedFiles
     ) async throws -> DownloadError {
         try await #require(throws: DownloadError.self) {
             try await download(to: destination, policy, refetching: refetchPolicy, calls: calls)
@@ -48,11 +48,11 @@ struct PartialFileTests {
 
     @Test func `the rename comes last, after all bytes`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileSystemRecorder()
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles)
             _ = try await download(to: .directory(folder), calls: recorder.fileCalls)
             #expect(
                 recorder.calls == [
-                    .checkDirectory, .status, .status, .create, .lock, .openStatus, .freeSpace,
+                    .checkDirectory, .status, .status, .createUnnamed, .create, .lock, .openStatus, .freeSpace,
                     .write(offset: 0, count: 5), .sync, .openStatus, .status, .setMode(FileSystem.newFileMode), .move,
                     .syncDirectory, .close,
                 ]
@@ -75,7 +75,7 @@ struct PartialFileTests {
     @Test func `S05 only the owner can read a partial file`() async throws {
         try await withTemporaryDirectory { folder in
             let mode = Locked<UInt16?>(nil)
-            let recorder = FileSystemRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                 guard case .write = call, let name = try? FileProbe.names(in: folder).first else { return }
                 mode.withLock { $0 = FileProbe.permissions(of: folder.appending(path: name)) }
             }
@@ -112,7 +112,7 @@ struct PartialFileTests {
         ]
         for call in failing {
             try await withTemporaryDirectory { folder in
-                let recorder = FileSystemRecorder { made throws(SystemError) in
+                let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { made throws(SystemError) in
                     if made == call { throw SystemError(errno: errno) }
                 }
                 let error = try await failure(to: .directory(folder), calls: recorder.fileCalls)
@@ -132,7 +132,7 @@ struct PartialFileTests {
         _ policy: DownloadRequest.ConflictPolicy
     ) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileSystemRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                 if case .setMode = call { throw SystemError(errno: errno) }
             }
             let file = try await download(to: .directory(folder), policy, calls: recorder.fileCalls)
@@ -269,7 +269,7 @@ struct PartialFileTests {
     @Test func `K23 a name that is taken during the download is not overwritten`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
-            let recorder = FileSystemRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                 if case .write = call { try? Data("rival".utf8).write(to: file) }
             }
             let error = try await failure(to: .file(file), .fail, calls: recorder.fileCalls)
@@ -283,7 +283,7 @@ struct PartialFileTests {
             let file = folder.appending(path: "file.bin")
             for destination in [DownloadRequest.Destination.file(file), .directory(folder)] {
                 try? FileManager.default.removeItem(at: file)
-                let recorder = FileSystemRecorder { call throws(SystemError) in
+                let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                     if case .write = call { try? Data("rival".utf8).write(to: file) }
                 }
                 let result = try await download(to: destination, .skip, calls: recorder.fileCalls)
@@ -294,9 +294,30 @@ struct PartialFileTests {
         }
     }
 
+    @Test(
+        .enabled(if: RefetchFixture.keepsAttributes, "no extended attributes here"),
+        arguments: [FileSystem.unsynced, .unsynced.withoutUnnamedFiles]
+    )
+    func `K23 a file that another process downloads meanwhile is not downloaded again beside it`(
+        _ calls: FileSystem
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let other = folder.appending(path: "other")
+            try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
+            let theirs = try await download(to: .directory(other), refetching: .ifChanged)
+            let recorder = FileSystemRecorder(to: calls) { call throws(SystemError) in
+                guard case .write = call else { return }
+                try? FileManager.default.moveItem(at: theirs, to: folder.appending(path: "file.bin"))
+            }
+            let file = try await download(to: .directory(folder), refetching: .ifChanged, calls: recorder.fileCalls)
+            #expect(file.lastPathComponent == "file.bin")
+            #expect(try FileProbe.names(in: folder).sorted() == ["file.bin", "other"])
+        }
+    }
+
     @Test func `K23 a directory that appears during the download is not skipped to`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileSystemRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                 guard case .write = call else { return }
                 try? FileManager.default.createDirectory(
                     at: folder.appending(path: "file.bin"),
@@ -316,7 +337,7 @@ struct PartialFileTests {
         try await withTemporaryDirectory { folder in
             let directory = folder.appending(path: "d")
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)
-            let recorder = FileSystemRecorder()
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles)
             let error = try await failure(to: .file(directory), policy, calls: recorder.fileCalls)
             #expect(error.code == .fileSystem)
             #expect(error.message.contains("is a directory"))
@@ -347,7 +368,7 @@ struct PartialFileTests {
         try await withTemporaryDirectory { folder in
             let pipe = folder.appending(path: "file.bin")
             #expect(mkfifo(pipe.path, 0o600) == 0)
-            let recorder = FileSystemRecorder()
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles)
             let error = try await failure(to: .file(pipe), policy, refetching: refetchPolicy, calls: recorder.fileCalls)
             #expect(error.code == .fileSystem)
             #expect(error.message == "\(pipe.path) is a device, a pipe or a socket, not a file. Choose another name.")
@@ -362,7 +383,7 @@ struct PartialFileTests {
         for comesLate in [false, true] {
             try await withTemporaryDirectory { folder in
                 let pipe = folder.appending(path: "file.bin")
-                let recorder = FileSystemRecorder { call throws(SystemError) in
+                let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                     if case .write = call { mkfifo(pipe.path, 0o600) }
                 }
                 if !comesLate { #expect(mkfifo(pipe.path, 0o600) == 0) }
@@ -414,7 +435,7 @@ struct PartialFileTests {
 
     @Test func `a missing directory is created with its parents and survives a power cut`() async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileSystemRecorder()
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles)
             let missing = folder.appending(path: "a/b")
             let first = try await download(to: .directory(missing), calls: recorder.fileCalls)
             #expect(first.path == missing.path + "/file.bin")
@@ -445,7 +466,7 @@ struct PartialFileTests {
     @Test(arguments: [EACCES, ENOSPC, EROFS])
     func `K26 the error for a directory that cannot be created includes the reason`(_ number: Int32) async throws {
         try await withTemporaryDirectory { folder in
-            let recorder = FileSystemRecorder { call throws(SystemError) in
+            let recorder = FileSystemRecorder(to: .system.withoutUnnamedFiles) { call throws(SystemError) in
                 if call == .createDirectory { throw SystemError(errno: number) }
             }
             let error = try await failure(to: .directory(folder.appending(path: "new")), calls: recorder.fileCalls)

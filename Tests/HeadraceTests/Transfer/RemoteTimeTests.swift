@@ -62,11 +62,11 @@ struct RemoteTimeTests {
 
     /// The time is set before the saved validator records it.
     @Test func `the time is set once, after the bytes and before the sync and the rename`() async throws {
-        let recorder = FileSystemRecorder(to: .unsynced)
+        let recorder = FileSystemRecorder(to: .unsynced.withoutUnnamedFiles)
         _ = try await time(Self.date, calls: recorder.fileCalls)
         #expect(
             recorder.calls == [
-                .checkDirectory, .status, .status, .create, .lock, .openStatus, .freeSpace,
+                .checkDirectory, .status, .status, .createUnnamed, .create, .lock, .openStatus, .freeSpace,
                 .write(offset: 0, count: 5), .setModified(Self.seconds), .sync, .openStatus, .status,
                 .setMode(FileSystem.newFileMode), .move, .syncDirectory, .close, .status,
             ]

@@ -15,7 +15,7 @@ struct SavedValidatorWritingTests {
         }
     ) async throws -> (areFinished: Bool, calls: [FileSystemRecorder.Call], names: [String]) {
         try await withTemporaryDirectory { folder in
-            let recorder = FileSystemRecorder(to: .unsynced, failing)
+            let recorder = FileSystemRecorder(to: .unsynced.withoutUnnamedFiles, failing)
             let outcomes = try await downloads(policy, to: folder, recorder.fileCalls, configure)
             return (outcomes.allSatisfy(\.isFinished), recorder.calls, try FileProbe.names(in: folder))
         }
