@@ -28,7 +28,8 @@ struct CompletionsTests {
         (["headrace", "q"], "queue"), (["headrace", "queue", "mo"], "move"),
         (["headrace", "get", "--if-e"], "--if-exists"),
         (["headrace", "get", "--if-exists", "o"], "overwrite"), (["headrace", "queue", "list", "--sta"], "--state"),
-        (["headrace", "queue", "list", "--state", "fai"], "failed"), (["headrace", "completions", "z"], "zsh"),
+        (["headrace", "queue", "list", "--state", "fai"], "failed"),
+        (["headrace", "get", "-j", ""], "auto"), (["headrace", "completions", "z"], "zsh"),
         (["headrace", "get", "--header", "x"], ""), (["headrace", "get", "-d", "/us"], "/usr"),
         (["headrace", "queue", "list", "--out"], ""),
     ])

@@ -39,6 +39,7 @@ enum Option: String, CaseIterable, Sendable {
         case .ifExists: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue)
         case .state: DownloadState.Kind.allCases.map(\.rawValue)
         case .priority: ["low", "normal", "high"]
+        case .jobs: ["auto"]
         case .onMismatch: DownloadRequest.MismatchPolicy.allCases.map(\.rawValue)
         case .network: DownloadRequest.NetworkPolicy.allCases.map(\.word)
         default: []
