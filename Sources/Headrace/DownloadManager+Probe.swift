@@ -5,8 +5,8 @@ extension DownloadManager {
     ///     print(probe.file.lastPathComponent, probe.totalBytes ?? 0)
     ///
     /// The request is a GET, because servers may respond to HEAD differently; the body is not read. Redirects, retries and mirrors
-    /// are handled as for a download. Nothing is written to the disk or added to the queue, and the limits of the queue do not
-    /// apply, so probe a few files at a time.
+    /// are handled as for a download, within its ``DownloadConfiguration/timeLimit``. Nothing is written to the disk or added to
+    /// the queue, and the limits of the queue do not apply, so probe a few files at a time.
     /// - Parameter request: The file, and the destination that a download would have.
     /// - Returns: The response, and the effect that a download would have on existing files.
     /// - Throws: `CancellationError` if the task is cancelled, and the error with which a download would fail before its first
@@ -17,22 +17,7 @@ extension DownloadManager {
         guard environment.configuration.backgroundSession == nil else {
             throw DownloadError(.invalidRequest, "A manager with a background session cannot probe files.")
         }
-        let (run, events) = (ProbeRun(request: request, environment: environment, executor: executor), events)
-        do {
-            return try await withThrowingTaskGroup { group in
-                group.addTask { try await run.run() }
-                group.addTask {
-                    // The stream finishes when the manager is shut down.
-                    for await _ in events {}
-                    throw CancellationError()
-                }
-                defer { group.cancelAll() }
-                guard let probe = try await group.next() else { throw CancellationError() }
-                return probe
-            }
-        } catch is CancellationError {
-            try Task.checkCancellation()
-            throw DownloadError.shutDown(request.url)
-        }
+        let run = ProbeRun(request: request, environment: environment, executor: executor)
+        return try await run.run(untilEndOf: observers.events())
     }
 }

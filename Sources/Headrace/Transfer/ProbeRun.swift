@@ -9,8 +9,30 @@ struct ProbeRun: Sendable {
     /// The executor for file calls.
     let executor: BlockingExecutor
 
+    /// Like ``run()``, but throws `timedOut` at the time limit of a download, and `shutDown` once the stream finishes.
+    func run(untilEndOf events: AsyncStream<QueueEvent>) async throws -> DownloadProbe {
+        try await withThrowingTaskGroup(of: DownloadProbe?.self) { group in
+            group.addTask { try await run() }
+            group.addTask {
+                for await _ in events {}
+                try Task.checkCancellation()
+                throw DownloadError.shutDown(request.url)
+            }
+            if let limit = environment.configuration.timeLimit {
+                group.addTask { [clock = environment.clock] in
+                    try await clock.sleep(clock.now() + limit)
+                    let message = "No response with the file arrived within \(limit.inSeconds). Allow more time."
+                    throw DownloadError(.timedOut, message, url: request.url)
+                }
+            }
+            defer { group.cancelAll() }
+            guard let probe = try await group.next() ?? nil else { throw CancellationError() }
+            return probe
+        }
+    }
+
     /// Requests the sources in order, with the retries of the configuration, until one responds with the file.
-    func run() async throws -> DownloadProbe {
+    private func run() async throws -> DownloadProbe {
         try await waitForNetwork()
         var state = TransferState(request, environment.configuration, at: environment.clock.now())
         while true {

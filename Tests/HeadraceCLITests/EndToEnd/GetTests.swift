@@ -156,6 +156,22 @@ struct GetTests {
         }
     }
 
+    @Test
+    func `a dry run ends at the time limit`() async throws {
+        try await withFaultServer(.raw("x").stalled(after: 0)) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a.bin").absoluteString
+                let result = try await ToolProcess.run("get", "--dry-run", "--time-limit", "0.1", url, in: folder)
+                #expect(result.status == 1)
+                #expect(
+                    result.errorLines == [
+                        "headrace: a.bin: No response with the file arrived within 0.1 s. Allow more time (\(url))"
+                    ]
+                )
+            }
+        }
+    }
+
     @Test(
         arguments: [
             ([], "a.bin", "exists; unless it is up to date, the server's version will be saved as a (2).bin"),

@@ -41,6 +41,16 @@ struct ProbeTests {
         }
     }
 
+    @Test func `a probe fails at the time limit of a download`() async throws {
+        try await withFaultServer(.raw("x").stalled(after: 0)) { server in
+            try await withDownloadManager(configuration { $0.timeLimit = .milliseconds(50) }) { manager in
+                let request = DownloadRequest(server.url("/a"), to: .directory(URL(filePath: "/folder")))
+                let error = await #expect(throws: DownloadError.self) { try await manager.probe(request) }
+                #expect(error?.code == .timedOut && error?.url == request.url, "\(String(describing: error))")
+            }
+        }
+    }
+
     @Test func `a probe returns the size, the name and the validators after all redirects`() async throws {
         let digest = "sha-256=:\(Data(repeating: 7, count: 32).base64EncodedString()):"
         let named = Response.file(file).header("Content-Disposition", "attachment; filename=b.bin")
