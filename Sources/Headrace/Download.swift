@@ -28,7 +28,7 @@ public struct Download: Sendable, Identifiable {
     public var fileExists: Bool {
         get async {
             guard case .finished(let file) = state else { return false }
-            return await manager.status(of: file) != nil
+            return await status(of: file) != nil
         }
     }
 
@@ -38,8 +38,12 @@ public struct Download: Sendable, Identifiable {
     public var fileIsIntact: Bool {
         get async {
             guard case .finished(let file) = state, let stamp = record.finishedFile?.stamp else { return false }
-            return await manager.status(of: file).map { FileStamp($0) } == stamp
+            return await status(of: file).map { FileStamp($0) } == stamp
         }
+    }
+
+    private func status(of file: URL) async -> FileStatus? {
+        await manager.executor.run { [files = manager.environment.files] in try? files.status(file.filePath) }
     }
 
     /// The partial file, which exists from the first byte until the file is renamed to its final name.
@@ -112,7 +116,7 @@ extension Download {
         if case .finished = state {
             if await !fileExists { await restart() }
         } else {
-            await manager.start(id)
+            await manager.apply { $0.start(id, at: manager.clock.now()) }
         }
     }
 
@@ -121,7 +125,7 @@ extension Download {
     /// The request's ``DownloadRequest/conflictPolicy-swift.property`` applies to the existing file. Does
     /// nothing if the download is not finished, or if another download of the same file has been added since.
     public func restart() async {
-        await manager.restart(id)
+        await manager.apply { $0.restart(id, at: manager.clock.now()) }
     }
 
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
@@ -129,7 +133,7 @@ extension Download {
     /// The running download with the lowest priority, or the newest of several, is chosen. Does
     /// nothing if this download is not waiting for a slot, or if no running download has a lower priority.
     public func preempt() async {
-        await manager.preempt(for: id)
+        await manager.apply { $0.effects(of: $0.scheduler.preempt(for: id)) }
     }
 
     /// Cancels the download and deletes its partial file.
@@ -158,13 +162,35 @@ extension Download {
     /// - Parameter position: The new position.
     /// - Throws: `unknownDownload` if the position refers to a download that is not in the queue; then nothing changes.
     public func move(to position: QueuePosition) async throws(DownloadError) {
-        try await manager.move(id, to: position)
+        try await manager.change { queue throws(DownloadError) in
+            guard try queue.move(id, to: position, at: manager.clock.now()) else { return }
+            manager.observers.publish(.moved(id))
+        }
     }
 
     /// Changes the priority: waiting downloads start in order of priority; equal ones in queue order.
     /// - Parameter priority: The new priority; higher ones start first.
     public func setPriority(_ priority: DownloadPriority) async {
-        await manager.setPriority(priority, of: id)
+        await manager.change { queue in
+            guard queue.setPriority(priority.rawValue, of: id, at: manager.clock.now()) else { return }
+            manager.observers.publish(.priorityChanged(id, priority))
+        }
+    }
+}
+
+extension Download {
+    /// The rate limit of this download alone, in bytes per second; `nil` for none.
+    public var rateLimit: Int64? { record.rateLimit }
+
+    /// Changes the rate limit of this download, which is saved with the queue.
+    ///
+    /// Does nothing if the download has been removed.
+    /// - Parameter bytesPerSecond: The limit, above zero; `nil` for none.
+    /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
+    public func setRateLimit(_ bytesPerSecond: Int64?) async throws(DownloadError) {
+        try bytesPerSecond?.validateAsRate()
+        await manager.change { $0.setRateLimit(bytesPerSecond, of: id) }
+        manager.environment.rates.limitChanged(of: record)
     }
 }
 

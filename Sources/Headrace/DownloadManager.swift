@@ -10,33 +10,15 @@ import HeadracePlatform
 /// ``shutdown()`` stops all downloads and waits until they have stopped. Releasing the manager and all handles on its downloads
 /// stops them too, without waiting.
 public actor DownloadManager {
-    /// The settings of a manager.
-    public typealias Configuration = DownloadConfiguration
-    /// An event in the queue of a manager.
-    public typealias Event = QueueEvent
-
     nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
-    /// The executor for the registry and its commands, so that a slow disk of a download does not delay them; without a
-    /// registry, the same as ``executor``.
-    nonisolated let queueExecutor: BlockingExecutor
     nonisolated let observers: QueueObservers
-    /// The open files of the registry; `nil` without a registry.
-    nonisolated let registry: RegistryFiles?
-    /// Delegates work to a child task.
-    let work: AsyncStream<ChildWork>.Continuation
+    nonisolated let journalWriter: JournalWriter
+    nonisolated let commandServer: CommandServer
     /// The downloads and the limits on them.
     var queue: QueueState
-    /// The commands of other processes that are being carried out.
-    var commands = PendingCommands()
+    var performer: EffectPerformer
     var polls = PollCoordinator()
-    /// The latches of the tasks that wait for a download to stop, by its identity.
-    var stops: [DownloadID: [Latch]] = [:]
-    /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
-    var removing: [DownloadID: Int] = [:]
-    /// Whether a download has been waiting or running since the last event ``QueueEvent/idle``.
-    var isBusy = false
-    var idleSubscribers = Subscribers<Never>()
     /// Whether a write of the journal is under way, so that others must wait.
     var isFlushing = false
     var flushWaiters: [Latch] = []
@@ -44,97 +26,54 @@ public actor DownloadManager {
 
     nonisolated var clock: AnyClock { environment.clock }
 
-    /// The maximum number of threads for file calls: enough for all connections of several downloads whose disk hangs;
-    /// threads are started on demand.
-    private static let maxFileThreads = 64
-
     /// Starts a manager.
     /// - Parameters:
     ///   - configuration: The settings.
     ///   - clock: The clock for delays and speeds.
     /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a setting is
     ///   invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
-    ///   ``DownloadConfiguration/registryDirectory`` also `busy` if another manager uses it, and `permission`, `diskFull` or `fileSystem`
-    ///   if it cannot be read or created.
+    ///   ``DownloadConfiguration/registryDirectory`` also `busy` if another manager uses it, and `permission`, `diskFull` or
+    ///   `fileSystem` if it cannot be read or created.
     public init(
-        configuration: Configuration = Configuration(),
+        configuration: DownloadConfiguration = DownloadConfiguration(),
         clock: any Clock<Duration> = ContinuousClock()
     ) async throws(DownloadError) {
         try configuration.validate()
-        if configuration.backgroundSession != nil { try BackgroundLimits.check(configuration) }
-        // The system itself waits for the network in a background session.
-        let isFetching = configuration.startsDownloads && configuration.backgroundSession == nil
-        if isFetching { try DescriptorLimit.require() }
         try await self.init(
-            environment: TransferEnvironment(
-                configuration: configuration,
-                transport: try makeTransport(configuration),
-                clock: AnyClock(clock),
-                network: isFetching && DescriptorLimit.allowsNetworkMonitor
-                    ? NetworkMonitor() : NetworkMonitor(fixed: nil),
-                descriptors: .system
-            ),
+            environment: try TransferEnvironment(startedFor: configuration, clock: AnyClock(clock)),
             background: makeBackground(configuration)
         )
     }
 
-    /// Starts a manager in a given environment, such as that of a test.
-    /// - Parameters:
-    ///   - environment: The transport, the file system and the clock.
-    ///   - background: The system's background session that downloads the files; `nil` if the transport downloads them.
-    /// - Throws: `fileSystem` if the thread for file calls cannot be started, and any error from opening the registry.
+    /// Starts a manager in a given environment, such as that of a test; with `background`, the system downloads the files.
     init(
         environment: TransferEnvironment,
         background: (any BackgroundSystem)? = nil
     ) async throws(DownloadError) {
-        let cores = ProcessInfo.processInfo.activeProcessorCount
-        // Half of the cores are for files, the other half for the network.
-        let executor = try BlockingExecutor.forFiles(
-            "headrace-file",
-            maxThreads: Self.maxFileThreads,
-            maxWorking: max(1, cores / 2)
-        )
-        let configuration = environment.configuration
-        let queueExecutor =
-            configuration.registryDirectory == nil
-            ? executor : try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1)
-        let opened = try await queueExecutor.run { () throws(DownloadError) in
-            try OpenedRegistry(configuration, files: environment.files)
-        }
+        // Half of the cores are for files, the other half for the network. Further threads start on demand: enough for all
+        // connections of several downloads whose disk hangs.
+        let workers = max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
+        executor = try BlockingExecutor.forFiles("headrace-file", maxThreads: 64, maxWorking: workers)
+        let opened = try await OpenedRegistry.open(environment.configuration, files: environment.files)
         try background?.claim()
         let reference = ManagerReference()
         let environment = opened.map { environment.storing(in: $0, background, reference) } ?? environment
-        let workStream: AsyncStream<ChildWork>
-        (workStream, work) = AsyncStream.makeStream(of: ChildWork.self)
-        let gate = environment.gate
+        let (workStream, work) = AsyncStream.makeStream(of: ChildWork.self)
         self.environment = environment
-        self.executor = executor
-        self.queueExecutor = queueExecutor
-        registry = opened?.files
         observers = QueueObservers(findings: opened?.queue.findings ?? [])
-        queue = QueueState(
-            scheduler: Scheduler(
-                limit: configuration.startsDownloads ? configuration.maxConcurrentDownloads : 0,
-                concurrency: DownloadConcurrency(configuration.concurrentDownloads, configuration),
-                hostLimit: configuration.maxConcurrentDownloadsPerHost,
-                gate: gate,
-                descriptors: environment.descriptors
-            ),
-            journal: opened?.journal
-        )
+        journalWriter = JournalWriter(registry: opened?.files, observers: observers)
+        commandServer = CommandServer(registry: opened?.files, observers: observers, clock: environment.clock)
+        performer = EffectPerformer(environment, observers, work)
+        let scheduler = Scheduler(for: environment)
+        queue = QueueState(scheduler: scheduler, journal: opened?.journal)
         reference.manager = self
-        if let opened {
-            perform(queue.restore(opened.queue, observers: observers, at: environment.clock.now()))
-            if let background = environment.background {
-                for record in queue.records.values { background.entered(record, record.status.state) }
-            }
-        }
-        let children = ChildTasks(self, reference, gate)
+        if let opened { restore(opened.queue) }
+        let children = ChildTasks(self, reference, scheduler.gate)
         // The only unstructured task: each download runs in a child task of it.
         transfers = Task { await children.run(workStream) }
         do throws(DownloadError) {
             // Only one poll: the remaining commands may wait for a download that cannot stop because its disk hangs.
-            try await poll()
+            try await commandServer.poll(for: self)
         } catch {
             // The commands remain for the next poll.
             observers.publish(.registryFailed(error))
@@ -142,28 +81,36 @@ public actor DownloadManager {
         environment.background?.connect()
     }
 
+    private func restore(_ restored: RestoredQueue) {
+        perform(queue.restore(restored, observers: observers, at: clock.now()))
+        guard let background = environment.background else { return }
+        for record in queue.records.values { background.entered(record, record.status.state) }
+    }
+
     deinit {
-        for effect in queue.shutDown() {
-            switch effect {
-            case .stop(let signal, let reason): signal.stop(reason)
-            case .publish(let record, let change): record.enter(change.state, change.event)
-            case .start, .remove, .alarm, .release: break
-            }
-        }
-        // Their transfers stop, but nothing can publish it any more.
-        for record in queue.runningRecords {
-            let error = DownloadError.shutDown(record.request.url)
-            record.enter(.failed(error), .failed(error))
-        }
-        if let write = queue.takeChanges(syncing: true) { work.yield(.lastWrite(write)) }
-        work.finish()
+        performer.performLast(queue.shutDown(), running: queue.runningRecords)
+        if let write = queue.takeChanges(syncing: true) { performer.work.yield(.lastWrite(write)) }
+        performer.work.finish()
         environment.background?.release()
     }
 
-    /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
-    public var downloads: [Download] {
-        queue.scheduler.ids.compactMap { self[$0] }
+    /// Stops all downloads and releases all resources.
+    ///
+    /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running; further
+    /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
+    public func shutdown() async {
+        perform(queue.shutDown())
+        performer.commands.abandon()
+        performer.work.finish()
+        await transfers?.value
+        environment.background?.release()
+        await environment.transport.shutdown()
+        await environment.network.close()
+        await executor.shutdown()
+        await journalWriter.registry?.executor.shutdown()
     }
+
+    // MARK: Adding
 
     /// Adds a download, which runs as soon as the limits allow.
     ///
@@ -179,17 +126,13 @@ public actor DownloadManager {
     /// Returns immediately or, with a registry, once the download is saved. Later failures are reported as the download's state.
     /// - Parameter request: The file to download and its destination.
     /// - Returns: A handle on the download.
-    /// - Throws: `invalidRequest` if the request is invalid or contradicts an active download of the same file, `shutDown` after
-    ///   ``shutdown()``, and any error from writing the registry; nothing is added then.
+    /// - Throws: The same errors as ``download(_:)-([DownloadRequest])``; nothing is added then.
     @discardableResult
     public func download(_ request: DownloadRequest) async throws(DownloadError) -> Download {
         try await download([request])[0]
     }
 
-    /// Adds several downloads in this order, all of them or none.
-    ///
-    /// Returns immediately or, with a registry, once the downloads are saved with a single sync. Later failures are reported as
-    /// the state of each download.
+    /// Adds several downloads in this order, with a single sync of the registry; all of them or none.
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: A handle on each download, in the same order.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same file,
@@ -197,112 +140,103 @@ public actor DownloadManager {
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
-        if let bases = queue.journal?.bases {
-            for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
-                try RegistryEncoder.check(RegistryRequest(request, bases: bases))
-            }
-        }
-        let records = try await add(requests.map { QueueState.Addition(request: $0) }, skippingInvalid: false)
+        try queue.journal?.check(requests)
+        let records = try await add(requests.map { QueueAddition(request: $0) }, skippingInvalid: false)
         return records.map { Download(manager: self, record: $0) }
     }
 
-    /// Waits until no download, including those added meanwhile, is waiting or running; returns early if the calling
-    /// task is cancelled.
-    public func waitUntilIdle() async {
-        guard !isIdle else { return }
-        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-        let subscriber = idleSubscribers.add(continuation)
-        for await _ in stream {}
-        idleSubscribers.remove(subscriber)
-    }
-
-    /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
+    /// Adds downloads; returns, for each addition, the new download or the active download of the same file.
     ///
-    /// Call it when the app enters the background, where the system may suspend the process and then terminate it
-    /// without notice. Downloads continue meanwhile. Everything that must survive the end of the process is written
-    /// first, within milliseconds. Then, with ``DownloadConfiguration/Durability/full``, bytes and resume records are
-    /// synced, so that on return they survive a power failure too. If the registry cannot be written,
-    /// ``QueueEvent/registryFailed(_:)`` is published; a resume record that cannot be written is retried with the next
-    /// one.
-    public func prepareForSuspension() async {
-        let records = queue.runningRecords
-        await executor.run { for record in records { record.save(syncing: false) } }
-        await flushOrReport()
-        await executor.run { for record in records { record.save(syncing: true) } }
-    }
-
-    /// Stops all downloads and releases all resources.
-    ///
-    /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running; further
-    /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
-    public func shutdown() async {
-        perform(queue.shutDown())
-        commands.abandon()
-        work.finish()
-        await transfers?.value
-        environment.background?.release()
-        await environment.transport.shutdown()
-        await environment.network.close()
-        await executor.shutdown()
-        await queueExecutor.shutdown()
-    }
-
-    /// Returns the file-system status of a file; `nil` if the file does not exist or cannot be accessed.
-    nonisolated func status(of file: URL) async -> FileStatus? {
-        await executor.run { [files = environment.files] in try? files.status(file.filePath) }
-    }
-
-    /// Changes how many downloads may run in parallel.
-    ///
-    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue, where
-    /// they retain their positions and their bytes.
-    /// - Parameter limit: The maximum number of running downloads, at least 1.
-    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
-    public func setMaxConcurrentDownloads(_ limit: Int) throws(DownloadError) {
-        try setMaxConcurrentDownloads(.fixed(limit))
-    }
-
-    /// Changes how many downloads may run in parallel, to a fixed number or to one that the manager chooses.
-    ///
-    /// Like ``setMaxConcurrentDownloads(_:)-(Int)``. A manager that chooses the number begins again with a few downloads.
-    /// - Parameter limit: The maximum number of running downloads, at least 1.
-    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
-    public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {
-        guard limit.maximum >= 1 else {
-            let number = limit.maximum
-            throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(number).")
+    /// With a registry, returns and lets the downloads start once the journal has them. If the journal cannot be written,
+    /// or with `skippingInvalid` = `false` if the expected size or hashes of a request contradict another download, throws
+    /// and adds nothing. With `skippingInvalid`, such a request is skipped, and its error is published.
+    func add(_ additions: [QueueAddition], skippingInvalid: Bool) async throws(DownloadError) -> [DownloadRecord] {
+        guard !queue.scheduler.isShutDown else { throw .shutDown() }
+        let added = queue.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: clock.now())
+        performer.publish(added)
+        perform(added.effects)
+        do throws(DownloadError) {
+            for refusal in added.refusals {
+                guard skippingInvalid else { throw refusal }
+                observers.publish(finding: "An addition by another process was skipped: \(refusal.message)")
+            }
+            try await journalWriter.flush(self)
+        } catch {
+            _ = try? stop(.downloads(added.new), .remove(deletingFiles: false), skippingUnknown: true)
+            for id in added.revived { perform(queue.failed(id, error)) }
+            throw error
         }
-        let concurrency = DownloadConcurrency(limit, environment.configuration)
-        // A limit of 0 belongs to a manager that starts nothing, and is never raised.
-        if queue.scheduler.maximum > 0 { apply { $0.setLimit(limit.maximum, concurrency) } }
-        publishLimits()
+        if queue.journal != nil { perform(queue.saved(added.new + added.revived, at: clock.now())) }
+        return added.records
     }
 
-    /// Changes how many downloads from one host may run in parallel.
+    // MARK: Steps
+
+    /// Makes a decision about the queue, and performs its effects.
+    func apply<E>(_ decision: @Sendable (inout QueueState) throws(E) -> [QueueEffect]) throws(E) {
+        perform(try decision(&queue))
+    }
+
+    /// Changes the queue without an effect but the writing of the change.
+    func change<E>(_ change: @Sendable (inout QueueState) throws(E) -> Void) throws(E) {
+        try change(&queue)
+        performer.scheduleFlush(of: &queue)
+    }
+
+    /// Stops downloads; returns those that have not stopped yet.
+    func stop(
+        _ selection: DownloadSelection,
+        _ operation: QueueState.Stop,
+        skippingUnknown: Bool = false
+    ) throws(DownloadError) -> [DownloadRecord] {
+        let (records, effects) = try queue.stop(selection, operation, skippingUnknown: skippingUnknown)
+        perform(effects)
+        return records.filter { operation == .pause ? queue.scheduler.isPausing($0.id) : performer.isStopping($0) }
+    }
+
+    /// Waits until the downloads have stopped, except for ``ChildTasks/transferring``.
     ///
-    /// A host at its limit does not delay other hosts. A lower limit sends the newest running downloads back to the queue.
-    /// - Parameter limit: The maximum number of running downloads per host, at least 1; `nil` for no limit.
-    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
-    public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {
-        guard limit ?? 1 >= 1 else {
-            throw DownloadError(.invalidRequest, "The limit per host must be at least 1, not \(limit ?? 0).")
+    /// A hook of a download does not wait if its task is cancelled, since the hooks of two downloads could wait for each
+    /// other.
+    func waitForStop(of records: [DownloadRecord]) async {
+        let waits = records.filter { $0 !== ChildTasks.transferring }.map { ($0.id, performer.follow($0.id)) }
+        for (id, latch) in waits {
+            await latch.wait(evenIfCancelled: ChildTasks.transferring == nil)
+            if Task.isCancelled { performer.endFollowing(id, latch) }
         }
-        apply { $0.setHostLimit(limit) }
-        publishLimits()
     }
 
-    private func publishLimits() {
-        observers.publish(.limitsChanged(downloads: queue.scheduler.maximum, perHost: queue.scheduler.hostLimit))
+    /// Processes the outcome of a transfer.
+    /// - Returns: The download that the transfer's task must run next; `nil` if none may start or the task is cancelled. Also
+    ///   the removals of files that it must carry out.
+    func ended(
+        _ run: DownloadRun,
+        _ outcome: TransferOutcome,
+        _ measurement: TransferMeasurement?,
+        taskIsCancelled: Bool
+    ) -> (next: DownloadRun?, removals: [FileRemoval]) {
+        var effects = queue.ended(run.record.id, outcome, measurement, at: clock.now())
+        let next = taskIsCancelled ? nil : effects.takeStart()
+        let removals = performer.perform(effects, on: &queue)
+        if let next { performer.begin(next) }
+        environment.background?.ended(run.record.id)
+        return (next, removals)
     }
-}
 
-private func makeTransport(_ configuration: DownloadConfiguration) throws(DownloadError) -> any Transport {
-    guard configuration.backgroundSession == nil else { return NoTransport() }
-    return try SessionTransport(
-        try configuration.makeTransport(),
-        configuration,
-        environment: ProcessInfo.processInfo.environment
-    )
+    /// Publishes the states that follow removals of files, which have ended.
+    func ended(_ removals: [FileRemoval]) {
+        for removal in removals {
+            performer.ended(removal)
+            if removal.partial { for latch in queue.removed(removal.record) { latch.open() } }
+        }
+        performer.publishIdle(queue)
+    }
+
+    /// Performs the effects of a decision; child tasks delete files.
+    func perform(_ effects: [QueueEffect]) {
+        let removals = performer.perform(effects, on: &queue)
+        if !removals.isEmpty { performer.work.yield(.removals(removals)) }
+    }
 }
 
 private func makeBackground(_ configuration: DownloadConfiguration) -> (any BackgroundSystem)? {

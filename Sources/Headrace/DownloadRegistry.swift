@@ -215,7 +215,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         let command = RegistryCommand(command)
         let done: Void? = try await withList { manager throws(DownloadError) in
-            try await manager.carryOutAndFlush(command)
+            try await manager.commandServer.carryOutAndFlush(command, for: manager)
         }
         return done != nil ? true : try await post(command)
     }

@@ -15,7 +15,7 @@ struct DownloadManagerTests {
     ) async throws -> Result {
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
-                try await withDownloadManager(.init { $0.maxConcurrentDownloads = limit }) { manager in
+                try await withDownloadManager(.init { $0.maxConcurrentDownloads = .fixed(limit) }) { manager in
                     try await body(server, folder, manager)
                 }
             }

@@ -1,7 +1,7 @@
 /// The number of downloads that may run in parallel.
 ///
 ///     let configuration = DownloadConfiguration {
-///         $0.concurrentDownloads = .automatic
+///         $0.maxConcurrentDownloads = .automatic
 ///     }
 ///
 /// An automatic limit suits many files of unknown size. It is high for small files, whose time is mostly spent waiting
@@ -38,5 +38,11 @@ public struct ConcurrencyLimit: Sendable, Hashable, ExpressibleByIntegerLiteral 
 
     private init(maximum: Int, isAutomatic: Bool) {
         (self.maximum, self.isAutomatic) = (maximum, isAutomatic)
+    }
+
+    /// Throws `invalidRequest` if the limit is below 1.
+    func validate() throws(DownloadError) {
+        guard maximum < 1 else { return }
+        throw DownloadError(.invalidRequest, "The limit on running downloads must be at least 1, not \(maximum).")
     }
 }

@@ -9,15 +9,10 @@ public import HeadracePlatform
 ///     }
 ///     let manager = try await DownloadManager(configuration: configuration)
 public struct DownloadConfiguration: Sendable {
-    /// The number of downloads that run in parallel: a fixed number, or one that the manager chooses.
+    /// The maximum number of downloads that run in parallel: a fixed number, or one that the manager chooses.
     ///
     /// Fewer run if the process cannot open that many files: see <doc:Connections>.
-    public var concurrentDownloads: ConcurrencyLimit = 4
-    /// The maximum number of downloads that run in parallel, at least 1; setting it makes ``concurrentDownloads`` fixed.
-    public var maxConcurrentDownloads: Int {
-        get { concurrentDownloads.maximum }
-        set { concurrentDownloads = .fixed(newValue) }
-    }
+    public var maxConcurrentDownloads: ConcurrencyLimit = 4
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
     /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 16, as long as they help.
@@ -181,12 +176,7 @@ public struct DownloadConfiguration: Sendable {
 
     /// Throws `invalidRequest` if a setting is invalid.
     package func validate() throws(DownloadError) {
-        guard maxConcurrentDownloads >= 1 else {
-            throw DownloadError(
-                .invalidRequest,
-                "maxConcurrentDownloads must be at least 1, not \(maxConcurrentDownloads)."
-            )
-        }
+        try maxConcurrentDownloads.validate()
         guard maxConcurrentDownloadsPerHost ?? 1 >= 1 else {
             throw DownloadError(
                 .invalidRequest,

@@ -5,6 +5,8 @@ struct RegistryFiles: Sendable {
     let file: RegistryFile
     /// The commands that other processes post.
     let spool: CommandSpool
+    /// The executor for the files, so that a slow disk of a download does not delay them.
+    let executor: BlockingExecutor
 
     /// Reads the commands in the order of posting; blocks, and throws if this manager has lost the registry.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
@@ -26,9 +28,24 @@ struct OpenedRegistry: Sendable {
     let queue: RestoredQueue
     let versions: RegistryVersions
 
-    /// Opens and reads the registry, or returns `nil` if the configuration has none; blocks.
-    init?(_ configuration: DownloadConfiguration, files: FileSystem) throws(DownloadError) {
+    /// Opens and reads the registry; returns `nil` if the configuration has none.
+    static func open(
+        _ configuration: DownloadConfiguration,
+        files: FileSystem
+    ) async throws(DownloadError) -> OpenedRegistry? {
         guard let directory = configuration.registryDirectory else { return nil }
+        let executor = try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1)
+        return try await executor.run { () throws(DownloadError) in
+            try OpenedRegistry(in: directory, configuration, files: files, executor)
+        }
+    }
+
+    private init(
+        in directory: URL,
+        _ configuration: DownloadConfiguration,
+        files: FileSystem,
+        _ executor: BlockingExecutor
+    ) throws(DownloadError) {
         let bases = RegistryBaseDirectories(of: directory)
         let (file, snapshot, report) = try RegistryFile.open(
             directory.filePath,
@@ -45,7 +62,8 @@ struct OpenedRegistry: Sendable {
             files: files
         )
         versions = RegistryVersions(in: directory.filePath, calls: files)
-        self.files = RegistryFiles(file: file, spool: CommandSpool(in: directory.filePath, calls: files))
+        let spool = CommandSpool(in: directory.filePath, calls: files)
+        self.files = RegistryFiles(file: file, spool: spool, executor: executor)
         journal = QueueJournal(bases: bases, snapshot.entries, leftOut: queue.leftOut)
     }
 }

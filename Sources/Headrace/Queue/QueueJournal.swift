@@ -53,6 +53,13 @@ struct QueueJournal: Sendable {
         for entry in entries where entry.state != .waiting { states[DownloadID(rawValue: entry.id)] = entry.state }
     }
 
+    /// Throws `invalidRequest` for the first request that is too large for the journal.
+    func check(_ requests: [DownloadRequest]) throws(DownloadError) {
+        for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
+            try RegistryEncoder.check(RegistryRequest(request, bases: bases))
+        }
+    }
+
     // MARK: Recording
 
     mutating func note(_ change: RegistryChange) {

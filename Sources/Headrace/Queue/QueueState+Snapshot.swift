@@ -1,12 +1,19 @@
-/// Snapshots of the queue and of single downloads.
+/// Reads the queue.
 extension QueueState {
+    /// Returns the selected downloads: those selected by identity in the given order, others in queue order.
+    ///
+    /// Throws `unknownDownload` for an unknown identity, unless `skippingUnknown` is set.
+    func ids(_ selection: DownloadSelection, skippingUnknown: Bool = false) throws(DownloadError) -> [DownloadID] {
+        try downloads.ids(selection, in: scheduler.order, skippingUnknown: skippingUnknown)
+    }
+
     /// The downloads as the journal stores them, in queue order.
     var members: [QueueJournal.Member] {
         scheduler.ids.compactMap { member($0) }
     }
 
     /// The running downloads.
-    var runningRecords: [DownloadRecord] { scheduler.running.compactMap { records[$0] } }
+    var runningRecords: [DownloadRecord] { scheduler.startNumbers.keys.compactMap { records[$0] } }
 
     /// Takes the decisions that are not on the disk yet; see ``QueueJournal/takeChanges(syncing:always:members:)``.
     mutating func takeChanges(syncing: Bool, always: Bool = false) -> QueueJournal.Write? {

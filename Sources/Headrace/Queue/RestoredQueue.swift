@@ -38,16 +38,14 @@ struct RestoredQueue: Sendable {
         isStarting: Bool,
         files: FileSystem
     ) {
-        findings = report.findings.sentences
-        if let copy = report.unreadCopy { findings.append("A copy of the damaged file was saved as \(copy).") }
+        findings = report.sentences
         var folder: DownloadRequest.Destination?
         // Downloads that have not ended, by partial-file path.
         var open: [String: DownloadID] = [:]
         for entry in snapshot.ordered {
             let id = DownloadID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
-                findings.append(entry.leftOut)
-                leftOut.append(entry)
+                leaveOut(entry)
                 continue
             }
             // The downloads of a folder share one copy of its URL.
@@ -57,22 +55,14 @@ struct RestoredQueue: Sendable {
             request.priority = DownloadPriority(rawValue: entry.request.priority)
             let names = DestinationPaths(request)
             var (state, file) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
-            switch (entry.state, state) {
-            case (.running, .paused), (.finishing, .paused): changes.append(.state(entry.id, .paused))
-            case (.running, .waiting), (.finishing, .waiting):
-                // A manager that starts nothing leaves the download recorded as running.
-                if isStarting { changes.append(.state(entry.id, .requeued)) }
-            case (.finishing(let path, let stamp), .finished):
-                changes.append(.state(entry.id, .finished(path, stamp)))
-                RecordFile(of: names.partialPath, calls: SharedFileSystem(files)).remove()
-            default: break
+            if let change = entry.state.change(restoredAs: state, isStarting: isStarting) {
+                changes.append(.state(entry.id, change))
+                if case .finished = change {
+                    RecordFile(of: names.partialPath, calls: SharedFileSystem(files)).remove()
+                }
             }
-            if let other = open[names.partialPath], !state.isEnded {
-                // A damaged queue, or one of an earlier release, may have two downloads of one file.
-                let error = DownloadError.sameFile(request.url, as: other)
-                state = .failed(error)
-                changes.append(.state(entry.id, RegistryEntry.State(error)))
-            }
+            // A damaged queue, or one of an earlier release, may have two downloads of one file.
+            if let other = open[names.partialPath], !state.isEnded { state = failed(entry, request.url, like: other) }
             if !state.isEnded { open[names.partialPath] = id }
             members.append(
                 Member(
@@ -89,6 +79,24 @@ struct RestoredQueue: Sendable {
                 )
             )
         }
+    }
+
+    private mutating func leaveOut(_ entry: RegistryEntry) {
+        findings.append(entry.leftOut)
+        leftOut.append(entry)
+    }
+
+    private mutating func failed(_ entry: RegistryEntry, _ url: URL, like other: DownloadID) -> DownloadState {
+        let error = DownloadError(.busy, "The download \(other) has the same file. Remove one of the two.", url: url)
+        changes.append(.state(entry.id, RegistryEntry.State(error)))
+        return .failed(error)
+    }
+}
+
+extension RegistryReport {
+    /// One sentence for each problem, and one for the copy of the damaged file.
+    fileprivate var sentences: [String] {
+        findings.sentences + (unreadCopy.map { ["A copy of the damaged file was saved as \($0)."] } ?? [])
     }
 }
 
@@ -136,6 +144,17 @@ extension RegistryEntry.State {
                 FileStamp(status) == stamp
             else { return (pausing ? .paused : .waiting, nil) }
             return restored(at: path, stamp)
+        }
+    }
+
+    /// Returns the state to record in the journal for a download that was interrupted; `nil` if it was not.
+    fileprivate func change(restoredAs state: DownloadState, isStarting: Bool) -> Self? {
+        switch (self, state) {
+        case (.running, .paused), (.finishing, .paused): .paused
+        // A manager that starts nothing leaves the download recorded as running.
+        case (.running, .waiting), (.finishing, .waiting): isStarting ? .requeued : nil
+        case (.finishing(let path, let stamp), .finished): .finished(path, stamp)
+        default: nil
         }
     }
 
@@ -190,11 +209,5 @@ extension DownloadRecord {
             progress: member.progress,
             observers: observers
         )
-    }
-}
-
-extension DownloadError {
-    fileprivate static func sameFile(_ url: URL, as other: DownloadID) -> DownloadError {
-        DownloadError(.busy, "The download \(other) has the same file. Remove one of the two.", url: url)
     }
 }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The inputs and outputs of the scheduler.
+/// The inputs and outputs of the scheduler, and its state for each download.
 extension Scheduler {
     /// The scheduling state of a download.
     enum Phase: Sendable, Hashable {
@@ -52,6 +52,39 @@ extension Scheduler {
         var need = NetworkRequirement()
         /// The label in an earlier run, reused if greater than all labels in the queue; `nil` for a new download.
         var label: QueueOrder.Label?
+    }
+
+    /// The reason for stopping a running download; decides its phase once its transfer has stopped.
+    ///
+    /// Later cases outrank earlier cases, but `requeue` and `pause` replace each other.
+    enum Intent: Comparable {
+        case requeue
+        case pause
+        case interrupt
+        case cancel
+        case remove(deletingFile: Bool)
+
+        private var rank: Int {
+            switch self {
+            // These replace each other: a user may pause and resume repeatedly.
+            case .requeue, .pause: 0
+            case .interrupt: 1
+            case .cancel: 2
+            case .remove: 3
+            }
+        }
+
+        static func < (lhs: Intent, rhs: Intent) -> Bool { lhs.rank < rhs.rank }
+    }
+
+    struct Entry {
+        var priority: Int
+        var host: QueueHosts.Number
+        var phase = Phase.waiting
+        var intent: Intent?
+        var need: NetworkRequirement
+        /// Whether the download may start: with a journal, not before the journal has it.
+        var isSaved: Bool
     }
 }
 

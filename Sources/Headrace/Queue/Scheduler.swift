@@ -24,25 +24,12 @@ struct Scheduler: Sendable {
     /// Whether several operations are combined into one decision: while this is `true`, no download starts.
     var isGathering = false
     private(set) var entries: [ID: Entry] = [:]
-    /// The start times of waiting downloads; stored separately, since few downloads have one.
-    private(set) var notBefore: [ID: Duration] = [:]
+    private(set) var waiting = WaitingDownloads()
     /// The running downloads, each with a number that increases with every start.
     private(set) var startNumbers: [ID: Int] = [:]
     private var starts = 0
-    private var lastGeneration: UInt64 = 0
-    /// The number of heap insertions since ``removeStaleElements()`` last removed the stale elements.
-    private var insertions = 0
-    /// Downloads that may run as soon as a slot is free.
-    private(set) var ready = Heap<Candidate>()
-    /// For each host at its limit, the downloads that would otherwise have started.
-    private(set) var waitingForHost: [Hosts.Number: Heap<Candidate>] = [:]
-    private var delayed = Heap<Delayed>()
-    private var gate: NetworkAdmission
-    /// The downloads that would have started if the network admitted them.
-    private var waitingForNetwork: [Candidate] = []
-    /// For each download in ``waitingForNetwork``, the reason why the network does not admit it.
-    private(set) var blockers: [ID: NetworkBlocker] = [:]
-    private(set) var hosts = Hosts()
+    private(set) var gate: NetworkAdmission
+    private(set) var hosts = QueueHosts()
     let descriptors: DescriptorShare
 
     init(
@@ -60,23 +47,14 @@ struct Scheduler: Sendable {
     }
 
     var ids: [ID] { order.ids }
-    var running: Set<ID> { Set(startNumbers.keys) }
-
-    /// The number of waiting downloads in the heaps and in ``waitingForNetwork``, including stale elements.
-    var candidateCount: Int {
-        ready.count + delayed.count + waitingForNetwork.count + waitingForHost.values.reduce(0) { $0 + $1.count }
-    }
-
-    /// The number of hosts with downloads in the queue.
-    var hostCount: Int { hosts.count }
 
     func phase(of id: ID) -> Phase? { entries[id]?.phase }
     func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
     /// Whether a running download is being cancelled or removed.
     func isLeaving(_ id: ID) -> Bool { entries[id]?.intent.map { $0 >= .cancel } ?? false }
     func priority(of id: ID) -> Int? { entries[id]?.priority }
-    func networkBlocker(of id: ID) -> NetworkBlocker? { blockers[id] }
-    func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? notBefore[id] : nil }
+    func networkBlocker(of id: ID) -> NetworkBlocker? { waiting.blockers[id] }
+    func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? waiting.startTimes[id] : nil }
 
     // MARK: The queue
 
@@ -90,7 +68,7 @@ struct Scheduler: Sendable {
                 need: item.need,
                 isSaved: isSaved
             )
-            if let time = item.notBefore { notBefore[item.id] = time }
+            if let time = item.notBefore { waiting.startTimes[item.id] = time }
             if order.append(item.id, label: item.label) {
                 relabelled(at: now)
             } else {
@@ -129,7 +107,7 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Puts all waiting downloads into the heaps again, because their labels in ``order`` have changed.
+    /// Inserts all waiting downloads again, because their labels in ``order`` have changed.
     private mutating func relabelled(at now: Duration) {
         relabellings += 1
         for id in order.ids { enqueue(id, at: now) }
@@ -188,6 +166,24 @@ struct Scheduler: Sendable {
         }
     }
 
+    /// Requeues a running download of lower priority, if a waiting download could start but finds no free slot.
+    ///
+    /// Chooses the running download with the lowest priority or, if several have it, the one that started last.
+    mutating func preempt(for id: ID) -> [Action] {
+        guard let entry = entries[id], entry.phase == .waiting, waiting.startTimes[id] == nil,
+            networkBlocker(of: id) == nil
+        else { return [] }
+        let isHostFull = active.count { entries[$0]?.host == entry.host } >= limit(of: entry.host)
+        guard isHostFull || active.count >= limit || descriptors.isFull else { return [] }
+        // If the host is at its limit, only a slot of the same host helps.
+        let victims = active.reversed().filter { id in
+            guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
+            return other.priority < entry.priority
+        }
+        let victim = victims.min { entries[$0]?.priority ?? 0 < entries[$1]?.priority ?? 0 }
+        return victim.map { stop($0, .requeue) } ?? []
+    }
+
     // MARK: Limits, time and the network
 
     /// Changes the limit of running downloads; if it is lowered, the downloads that started last are requeued.
@@ -218,9 +214,7 @@ struct Scheduler: Sendable {
             return gate.blocker(for: need) != nil || needsConnections && !need.isLoopback
         }
         let actions = stopped.flatMap { stop($0, .requeue, because: .networkChanged) }
-        for candidate in waitingForNetwork { ready.insert(candidate) }
-        waitingForNetwork = []
-        blockers = blockers.filter { id, blocker in
+        waiting.networkChanged { [entries, gate] id, blocker in
             entries[id].map { gate.blocker(for: $0.need) } == blocker
         }
         return actions + startNext()
@@ -228,28 +222,12 @@ struct Scheduler: Sendable {
 
     /// Starts the downloads whose start time has been reached, while slots are free.
     mutating func tick(at now: Duration) -> [Action] {
-        admitDelayed(at: now)
+        waiting.admitDelayed(at: now)
         return startNext()
     }
 
-    /// Moves the downloads whose start time has been reached to the heap of ready downloads.
-    private mutating func admitDelayed(at now: Duration) {
-        while let first = delayed.min, first.time <= now {
-            _ = delayed.popMin()
-            guard entries[first.id]?.generation == first.generation else { continue }
-            notBefore[first.id] = nil
-            enqueue(first.id, at: now)
-        }
-    }
-
     /// Returns the time at which ``tick(at:)`` must be called next; `nil` if no download waits for its start time.
-    mutating func nextTick() -> Duration? {
-        while let first = delayed.min {
-            if entries[first.id]?.generation == first.generation { return first.time }
-            _ = delayed.popMin()
-        }
-        return nil
-    }
+    mutating func nextTick() -> Duration? { waiting.nextStartTime() }
 
     // MARK: Transfer outcomes
 
@@ -265,9 +243,12 @@ struct Scheduler: Sendable {
         if entry.intent != nil { entries[id]?.intent = nil }
         descriptors.transferEnded()
         hosts[entry.host] -= 1
-        if let measurement { adapt(to: measurement, of: entry.host, isLimited: isLimited, at: now) }
+        if let measurement {
+            let (host, running) = (hosts.name(entry.host), (startNumbers.count, hosts[entry.host]))
+            concurrency?.ended(measurement, from: host, running: running, isLimited: isLimited, at: now)
+        }
         release(entry.host)
-        admitDelayed(at: now)
+        waiting.admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
     }
 
@@ -306,19 +287,17 @@ struct Scheduler: Sendable {
 
     private mutating func enter(_ phase: Phase, _ id: ID, discardingBytes: Bool = false) -> [Action] {
         setPhase(phase, of: id)
-        notBefore.discard(id)
         return [.enter(id, phase, discardingBytes: discardingBytes)]
     }
 
     private mutating func setPhase(_ phase: Phase, of id: ID) {
-        lastGeneration += 1
-        entries[id]?.enter(phase, generation: lastGeneration)
-        blockers.discard(id)
+        entries[id]?.phase = phase
+        waiting.remove(id)
     }
 
     private mutating func requeue(_ id: ID, notBefore time: Duration? = nil, at now: Duration) -> [Action] {
         let actions = entries[id]?.phase == .waiting ? [] : enter(.waiting, id)
-        notBefore[id] = time
+        waiting.startTimes[id] = time
         enqueue(id, at: now)
         return actions + startNext()
     }
@@ -345,75 +324,45 @@ struct Scheduler: Sendable {
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         // The number of a host without downloads is reused: the next host must not inherit the stale heap elements.
-        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { waitingForHost[entry.host] = nil }
-        notBefore.discard(id)
-        blockers.discard(id)
+        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { waiting.removeHost(entry.host) }
+        waiting.remove(id)
         order.remove(id)
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Puts a waiting download into ``delayed`` until its start time, or into ``ready`` if that has been reached.
-    ///
-    /// An element of the download that is already in a heap becomes stale.
+    /// Makes a download that may start wait for its start time and a slot, at its present priority and position.
     private mutating func enqueue(_ id: ID, at now: Duration) {
-        guard var entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
+        guard let entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
             return
         }
-        lastGeneration += 1
-        entry.generation = lastGeneration
-        if let time = notBefore[id], time > now {
-            delayed.insert(Delayed(time: time, id: id, generation: entry.generation))
-        } else {
-            notBefore.discard(id)
-            ready.insert(Candidate(id, entry, label: label))
-        }
-        entries[id] = entry
-        insertions += 1
-        if insertions > 2 * entries.count + 1000 { removeStaleElements() }
-    }
-
-    private func isCurrent(_ candidate: Candidate) -> Bool {
-        entries[candidate.id]?.generation == candidate.generation
-    }
-
-    /// Removes all stale elements from the heaps; called once many of these have accumulated.
-    private mutating func removeStaleElements() {
-        let entries = entries
-        let isCurrent: (Candidate) -> Bool = { entries[$0.id]?.generation == $0.generation }
-        ready.filter(isCurrent)
-        waitingForNetwork = waitingForNetwork.filter(isCurrent)
-        for host in Array(waitingForHost.keys) {
-            waitingForHost[host]?.filter(isCurrent)
-            release(host)
-        }
-        delayed.filter { entries[$0.id]?.generation == $0.generation }
-        insertions = 0
+        let candidate = WaitingDownloads.Candidate(id, priority: entry.priority, label: label, host: entry.host)
+        waiting.insert(candidate, at: now)
+        guard waiting.isCluttered else { return }
+        waiting.removeStaleElements()
+        releaseHosts()
     }
 
     /// Starts the next downloads while slots are free.
     mutating func startNext() -> [Action] {
         guard !isShutDown, !isGathering else { return [] }
         var actions: [Action] = []
-        while startNumbers.count < limit, let candidate = ready.popMin() {
-            guard let entry = entries[candidate.id], entry.generation == candidate.generation else {
+        while startNumbers.count < limit, let candidate = waiting.popReady() {
+            guard waiting.isCurrent(candidate), let entry = entries[candidate.id] else {
                 // The stale candidate may have been released to use a free slot of its host: release another.
                 release(candidate.host)
                 continue
             }
             if let blocker = gate.blocker(for: entry.need) {
-                waitingForNetwork.append(candidate)
+                if waiting.waitForNetwork(candidate, blocker) { actions.append(.hold(candidate.id, blocker)) }
                 release(candidate.host)
-                if blockers.updateValue(blocker, forKey: candidate.id) != blocker {
-                    actions.append(.hold(candidate.id, blocker))
-                }
                 continue
             }
             guard hosts[entry.host] < limit(of: entry.host) else {
-                waitingForHost[entry.host, default: Heap()].insert(candidate)
+                waiting.waitForHost(candidate)
                 continue
             }
             guard descriptors.admit(isOnly: startNumbers.isEmpty) else {
-                ready.insert(candidate)
+                waiting.waitForSlot(candidate)
                 break
             }
             starts += 1
@@ -426,18 +375,11 @@ struct Scheduler: Sendable {
     }
 
     private mutating func releaseHosts() {
-        for host in Array(waitingForHost.keys) { release(host) }
+        for host in waiting.hosts { release(host) }
     }
 
-    /// Moves downloads of a host from ``waitingForHost`` to ``ready``, as many as the host's limit allows.
-    mutating func release(_ host: Hosts.Number) {
-        guard var waiting = waitingForHost[host] else { return }
-        var room = limit(of: host) - hosts[host]
-        while room > 0, let candidate = waiting.popMin() {
-            guard isCurrent(candidate) else { continue }
-            ready.insert(candidate)
-            room -= 1
-        }
-        waitingForHost[host] = waiting.count == 0 ? nil : waiting
+    /// Makes as many downloads of a host wait for a slot only as the host's limit allows.
+    mutating func release(_ host: QueueHosts.Number) {
+        waiting.release(limit(of: host) - hosts[host], of: host)
     }
 }

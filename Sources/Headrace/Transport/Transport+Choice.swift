@@ -1,4 +1,11 @@
 extension DownloadConfiguration {
+    /// Loads the HTTP library early, so that creating the first manager does not wait for it.
+    package static func loadTransport() async {
+        #if os(Linux)
+        await CurlTransport.load()
+        #endif
+    }
+
     /// Creates the transport that the configuration selects; throws if it is unavailable or does not support a setting.
     func makeTransport() throws(DownloadError) -> any Transport {
         switch transport.kind {

@@ -8,7 +8,8 @@ private let maxAutomaticProbes = 8
 func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
     if options.writesJSON { Console.output.write(JSONLines.head + "\n") }
     let configuration = options.configuration
-    let most = configuration.concurrentDownloads.isAutomatic ? maxAutomaticProbes : configuration.maxConcurrentDownloads
+    let jobs = configuration.maxConcurrentDownloads
+    let most = jobs.isAutomatic ? maxAutomaticProbes : jobs.maximum
     let limit = min(most, configuration.maxConcurrentDownloadsPerHost ?? .max)
     return try await Signals.cancelling {
         try await withDownloadManager(configuration) { manager in

@@ -4,7 +4,7 @@ import HeadracePlatform
 /// Runs `headrace get`: creates the requests, waits for the downloads, and returns the exit status.
 func get(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
-    async let isLoaded: Void = DownloadManager.loadTransport()
+    async let isLoaded: Void = DownloadConfiguration.loadTransport()
     let requests = try await options.readRequests()
     await isLoaded
     guard !arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
@@ -40,7 +40,7 @@ func download(
         _ = Unmanaged.passRetained(manager)
         let run = Run(manager, .alone, options, signals)
         // The first downloads start while the others are added.
-        let limit = options.configuration.maxConcurrentDownloads
+        let limit = options.configuration.maxConcurrentDownloads.maximum
         try await manager.download(Array(requests.prefix(limit)))
         // In batches, because running downloads wait for the queue while a batch is added.
         for start in stride(from: limit, to: requests.count, by: 64) {

@@ -65,7 +65,7 @@ struct GetOptions: Sendable {
     }
 
     private mutating func readLimits(_ arguments: ParsedArguments) throws {
-        configuration.concurrentDownloads = try arguments.value(.jobs, as: Argument.jobs) ?? .automatic
+        configuration.maxConcurrentDownloads = try arguments.value(.jobs, as: Argument.jobs) ?? .automatic
         if let count = try arguments.value(.connections, as: Argument.count) {
             configuration.maxConnectionsPerDownload = count
             configuration.maxConnectionsPerHost = max(configuration.maxConnectionsPerHost, count)

@@ -101,7 +101,7 @@ enum QueueChild {
         let watch = try DescriptorWatch()
         let manager = try await DownloadManager(
             configuration: .init {
-                $0.maxConcurrentDownloads = count
+                $0.maxConcurrentDownloads = .fixed(count)
                 $0.retryPolicy.maxFailures = 0
             }
         )

@@ -13,7 +13,7 @@ struct GetOptionsTests {
     @Test
     func `without options the library's defaults hold`() throws {
         let options = try options("http://h/a")
-        #expect(options.configuration.concurrentDownloads == .automatic)
+        #expect(options.configuration.maxConcurrentDownloads == .automatic)
         #expect(options.configuration.stallTimeout == .seconds(30))
         #expect(options.configuration.connectTimeout == .seconds(15))
         #expect(!options.configuration.allowsInsecureRedirects)
@@ -43,7 +43,7 @@ struct GetOptionsTests {
             "/c.pem",
             "--json"
         )
-        #expect(options.configuration.concurrentDownloads == 8)
+        #expect(options.configuration.maxConcurrentDownloads == 8)
         #expect(options.configuration.stallTimeout == .milliseconds(2500))
         #expect(options.configuration.connectTimeout == .seconds(1))
         #expect(options.configuration.minimumSpeed == 20 << 10)
@@ -208,7 +208,7 @@ struct GetOptionsTests {
         arguments: [("auto", .automatic), ("AUTO", .automatic), ("1", 1), ("64", 64)] as [(String, ConcurrencyLimit)]
     )
     func `--jobs is a number or auto`(_ text: String, _ limit: ConcurrencyLimit) throws {
-        #expect(try options("-j", text).configuration.concurrentDownloads == limit)
+        #expect(try options("-j", text).configuration.maxConcurrentDownloads == limit)
     }
 
     @Test

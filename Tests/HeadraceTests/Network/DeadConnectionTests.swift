@@ -45,7 +45,7 @@ struct DeadConnectionTests {
             $0.retryPolicy.baseDelay = .seconds(300)
             $0.retryPolicy.maxDelay = .seconds(300)
             $0.retryPolicy.maxRetriesPerHostAndMinute = nil
-            $0.maxConcurrentDownloads = concurrent
+            $0.maxConcurrentDownloads = .fixed(concurrent)
             $0.maxConnectionsPerDownload = 1
             $0.stallTimeout = .seconds(1)
         }
@@ -65,7 +65,7 @@ struct DeadConnectionTests {
             )
         }
         for download in first { _ = try await download.value }
-        try await manager.setMaxConcurrentDownloads(concurrent)
+        try await manager.setMaxConcurrentDownloads(.fixed(concurrent))
         var later: [Download] = []
         for number in 0..<pool {
             later.append(

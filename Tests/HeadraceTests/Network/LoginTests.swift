@@ -109,7 +109,7 @@ struct LoginTests {
             try await withTemporaryDirectory { folder in
                 let configuration = NetworkFixture.configuration {
                     $0.credentials = provider.ask
-                    $0.maxConcurrentDownloads = count
+                    $0.maxConcurrentDownloads = .fixed(count)
                 }
                 try await withDownloadManager(configuration) { manager in
                     let requests = (0..<count).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }

@@ -36,7 +36,7 @@ struct SharedConnectionTests {
             }
             return try await withHTTP2Server(settings: settings, script: respond) { server in
                 let configuration = DownloadConfiguration {
-                    $0.concurrentDownloads = .automatic
+                    $0.maxConcurrentDownloads = .automatic
                     $0.certificateAuthorities = authority
                     $0.retryPolicy.maxFailures = 0
                     $0.durability = .none

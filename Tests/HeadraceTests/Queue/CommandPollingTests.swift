@@ -40,7 +40,7 @@ struct CommandPollingTests {
         do {
             var entries = [Fixture.entry(1), Fixture.entry(2)]
             entries[1].request.startsPaused = true
-            if isFirst { try await manager.carryOutAndFlush(.add(entries)) }
+            if isFirst { try await manager.commandServer.carryOutAndFlush(.add(entries), for: manager) }
             try await body(manager)
             await manager.shutdown()
         } catch {
@@ -262,9 +262,9 @@ struct CommandPollingTests {
                 }
                 #expect(try inbox.hasCommands)
                 // Callers that wait until everything is done rely on this.
-                #expect(await manager.commands.needsPoll)
+                #expect(await manager.performer.commands.needsPoll)
                 try await manager.takeCommands()
-                #expect(await !manager.commands.needsPoll)
+                #expect(await !manager.performer.commands.needsPoll)
                 #expect(try !inbox.hasCommands)
             }
         }

@@ -45,7 +45,7 @@ struct DownloadNumberTests {
                 // Adding `d` again returns its download; adding the cancelled `a` again creates a new download.
                 _ = try await manager.download(requests(["d", "a", "e"], in: folder))
                 #expect(await numbers(manager) == ["c3", "a1", "d4", "a5", "e6"])
-                try await manager.flush()
+                try await manager.journalWriter.flush(manager)
                 let saved = numbers(try await registry.downloads())
                 #expect(await saved == numbers(manager))
             }
@@ -128,7 +128,7 @@ struct DownloadNumberTests {
                             case 4: await one?.cancel()
                             case 5:
                                 await one?.setPriority(DownloadPriority(rawValue: .random(in: -9...9, using: &random)))
-                            case 6: try await manager.flush()
+                            case 6: try await manager.journalWriter.flush(manager)
                             default:
                                 await one?.remove()
                                 if let one { known[one.id] = nil }

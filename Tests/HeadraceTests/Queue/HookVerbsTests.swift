@@ -55,7 +55,7 @@ struct HookVerbsTests {
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
                     configuration: DownloadConfiguration {
-                        $0.maxConcurrentDownloads = count
+                        $0.maxConcurrentDownloads = .fixed(count)
                         $0.retryPolicy.decide = decide
                     },
                     transport: FakeTransport { _ in FakeTransport.Reply(404) },

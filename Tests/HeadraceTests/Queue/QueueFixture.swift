@@ -76,7 +76,7 @@ struct QueueFixture {
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
                     configuration: DownloadConfiguration {
-                        $0.maxConcurrentDownloads = limit
+                        $0.maxConcurrentDownloads = .fixed(limit)
                         $0.retryPolicy.baseDelay = .zero
                         $0.retryPolicy.maxRetriesPerHostAndMinute = retriesPerMinute
                     },

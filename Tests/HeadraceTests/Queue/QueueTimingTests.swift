@@ -40,7 +40,7 @@ struct QueueTimingTests {
         try await QueueFixture.with { list in
             let download = try await list.add("silent")
             for await progress in download.progress where progress.bytesReceived > 0 { break }
-            _ = try await list.manager.startPausing(.all)
+            _ = try await list.manager.stop(.all, .pause)
             await list.manager.resumeAll()
             for await event in download.events {
                 try #require(event != .paused)
@@ -54,7 +54,7 @@ struct QueueTimingTests {
             try await list.addSending()
             let waiting = try await list.add("a")
             let paused = try await list.add("b") { $0.startsPaused = true }
-            _ = try await list.manager.startCancelling(.all)
+            _ = try await list.manager.stop(.all, .cancel)
             await list.manager.waitForStop(of: [waiting.record, paused.record])
             #expect(list.states([waiting, paused]) == [.cancelled, .cancelled])
         }
@@ -115,9 +115,7 @@ struct QueueTimingTests {
         try await QueueFixture.with { list in
             let first = try await list.add("silent")
             for await progress in first.progress where progress.bytesReceived > 0 { break }
-            _ = try await list.manager.apply(.all) { queue, id, _ in
-                stop == .cancel ? queue.cancel(id) : queue.remove(id, deletingFile: false)
-            }
+            _ = try await list.manager.stop(.all, stop == .cancel ? .cancel : .remove(deletingFiles: false))
             let second = try await list.add("silent")
             #expect(second.id != first.id)
             for await progress in second.progress where progress.bytesReceived > 0 { break }
@@ -132,7 +130,7 @@ struct QueueTimingTests {
             to: .directory(URL(filePath: "/folder", directoryHint: .isDirectory))
         )
         let added = state.add(
-            [QueueState.Addition(request: request)],
+            [QueueAddition(request: request)],
             skippingInvalid: false,
             observers: QueueObservers(),
             at: .zero
@@ -140,13 +138,13 @@ struct QueueTimingTests {
         return try #require(added.records.first)
     }
 
-    private func removesPartial(of record: DownloadRecord, _ effects: [QueueState.Effect]) -> Bool {
+    private func removesPartial(of record: DownloadRecord, _ effects: [QueueEffect]) -> Bool {
         effects.contains {
             if case .remove(let removal) = $0 { removal.partial && removal.record === record } else { false }
         }
     }
 
-    private func releases(_ effects: [QueueState.Effect]) -> Bool {
+    private func releases(_ effects: [QueueEffect]) -> Bool {
         effects.contains { if case .release = $0 { true } else { false } }
     }
 
@@ -156,7 +154,7 @@ struct QueueTimingTests {
         let first = try added(to: &state)
         _ = state.effects(of: state.scheduler.remove(first.id, deletingFile: false))
         let second = try added(to: &state)
-        #expect(state.isRemoving(second))
+        #expect(state.partialFiles.isRemoving(second))
         return (state, first, second)
     }
 
@@ -165,23 +163,23 @@ struct QueueTimingTests {
         let first = try added(to: &state)
         _ = state.effects(of: state.scheduler.cancel(first.id))
         // The first download's own run may check only now, and must not wait for itself.
-        #expect(!state.isRemoving(first))
+        #expect(!state.partialFiles.isRemoving(first))
         let second = try added(to: &state)
         _ = state.effects(of: state.scheduler.cancel(second.id))
         let third = try added(to: &state)
         #expect(second.id != first.id)
         #expect(third.id != second.id)
-        #expect(state.isRemoving(second))
-        #expect(state.isRemoving(third))
+        #expect(state.partialFiles.isRemoving(second))
+        #expect(state.partialFiles.isRemoving(third))
         let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
         #expect(removesPartial(of: first, effects))
         #expect(!releases(effects))
-        #expect(state.isRemoving(third))
+        #expect(state.partialFiles.isRemoving(third))
         _ = state.removed(first)
-        #expect(!state.isRemoving(third))
+        #expect(!state.partialFiles.isRemoving(third))
         let last = state.ended(second.id, .stopped(keptBytes: true), at: .zero)
         #expect(!removesPartial(of: second, last))
-        #expect(!state.isRemoving(third))
+        #expect(!state.partialFiles.isRemoving(third))
     }
 
     @Test func `a download added while its twin is removed without its file begins once the twin has stopped`() throws {
@@ -190,7 +188,7 @@ struct QueueTimingTests {
         let effects = state.ended(first.id, .stopped(keptBytes: true), at: .zero)
         #expect(!removesPartial(of: first, effects))
         #expect(releases(effects))
-        #expect(!state.isRemoving(second))
+        #expect(!state.partialFiles.isRemoving(second))
     }
 
     @Test func `a partial file removed by two downloads is gone when both removals are done`() throws {
@@ -201,10 +199,10 @@ struct QueueTimingTests {
             _ = state.ended(record.id, .stopped(keptBytes: true), at: .zero)
             return record
         }
-        #expect(state.isRemoving(records[0]))
+        #expect(state.partialFiles.isRemoving(records[0]))
         #expect(state.removed(records[0]).isEmpty)
-        #expect(state.isRemoving(records[1]))
+        #expect(state.partialFiles.isRemoving(records[1]))
         _ = state.removed(records[1])
-        #expect(!state.isRemoving(records[1]))
+        #expect(!state.partialFiles.isRemoving(records[1]))
     }
 }

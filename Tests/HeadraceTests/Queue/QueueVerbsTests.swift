@@ -43,7 +43,7 @@ struct QueueVerbsTests {
         try await withFaultServer(.routes(routes)) { server in
             try await withTemporaryDirectory { folder in
                 let configuration = DownloadConfiguration {
-                    $0.maxConcurrentDownloads = limit
+                    $0.maxConcurrentDownloads = .fixed(limit)
                     $0.stallTimeout = .seconds(3600)
                 }
                 try await withDownloadManager(configuration) { manager in

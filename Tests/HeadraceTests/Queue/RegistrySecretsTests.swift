@@ -206,10 +206,10 @@ struct RegistrySecretsTests {
         var state = QueueState(scheduler: Scheduler(limit: 1), journal: nil)
         let observers = QueueObservers()
         let id = Download.ID(rawValue: 1)
-        let bare = QueueState.Addition(id: id, request: try lists.request("a", in: folder), withoutSecrets: kept)
+        let bare = QueueAddition(id: id, request: try lists.request("a", in: folder), withoutSecrets: kept)
         _ = state.add([bare], skippingInvalid: false, observers: observers, at: .zero)
         let again = state.add(
-            [QueueState.Addition(request: request)],
+            [QueueAddition(request: request)],
             skippingInvalid: false,
             observers: observers,
             at: .zero

@@ -21,7 +21,7 @@ struct RegistryTests {
         _ body: (DownloadManager) async throws -> Void
     ) async throws {
         var configuration = DownloadConfiguration {
-            $0.maxConcurrentDownloads = limit
+            $0.maxConcurrentDownloads = .fixed(limit)
             $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
         }
         configure(&configuration)

@@ -212,7 +212,7 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
-                _ = try await manager.startCancelling(.all)
+                _ = try await manager.stop(.all, .cancel)
                 await manager.shutdown()
                 #expect(download.state == .cancelled)
                 #expect(try FileProbe.names(in: folder) == ["registry"])
@@ -230,9 +230,10 @@ struct RemovalOrderTests {
         try await withTemporaryDirectory { folder in
             try await lists.withManager(folder) { manager in
                 let download = try await download(.running, manager, in: folder)
-                _ = try await manager.apply(.all) { queue, id, _ in
-                    let first = deletesFirst ? queue.remove(id, deletingFile: true) : queue.cancel(id)
-                    return first + queue.remove(id, deletingFile: false)
+                await manager.apply { [id = download.id] queue in
+                    let first =
+                        deletesFirst ? queue.scheduler.remove(id, deletingFile: true) : queue.scheduler.cancel(id)
+                    return queue.effects(of: first + queue.scheduler.remove(id, deletingFile: false))
                 }
                 await manager.shutdown()
                 #expect(download.state == .cancelled)

@@ -137,7 +137,7 @@ struct SchedulerWalkTests {
 
         mutating func checkAll() {
             check(queue.ids == order, "the order is not the user's")
-            check(Set(running) == queue.running, "others run than those that were started")
+            check(Set(running) == Set(queue.startNumbers.keys), "others run than those that were started")
             for id in order { check(queue.phase(of: id) == phases[id], "the phase of \(id)") }
             check(running.filter { !stopping.contains($0) }.count <= queue.limit, "too many run")
             check(queue.isIdle == !phases.values.contains { $0 == .waiting || $0 == .running }, "idle or not")
@@ -170,7 +170,7 @@ struct SchedulerWalkTests {
         let ids = (1...3).map { Download.ID(rawValue: $0) }
         _ = queue.add(ids.map { Scheduler.Item(id: $0, host: "h") }, at: .zero)
         for priority in 0..<5_000 { queue.setPriority(priority, of: ids[2], at: .zero) }
-        #expect(queue.candidateCount < 2_000)
+        #expect(queue.waiting.count < 2_000)
         #expect(queue.ended(ids[0], .finished, at: .zero).last == .start(ids[2]))
     }
 }

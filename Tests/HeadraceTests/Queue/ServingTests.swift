@@ -32,7 +32,7 @@ struct ServingTests {
                 entry.request.startsPaused = !isWaiting
                 return entry
             }
-            try await manager.carryOutAndFlush(.add(entries))
+            try await manager.commandServer.carryOutAndFlush(.add(entries), for: manager)
             try await body(manager, CommandSpool(in: directory.filePath), clock)
             await manager.shutdown()
         }

@@ -36,7 +36,7 @@ struct StalledDiskTests {
             configuration: DownloadConfiguration {
                 $0.registryDirectory = folder.appending(path: "registry", directoryHint: .isDirectory)
                 $0.startsDownloads = limit > 0
-                $0.maxConcurrentDownloads = max(1, limit)
+                $0.maxConcurrentDownloads = .fixed(max(1, limit))
             },
             transport: FakeTransport { request in
                 let isStalled = request.url.path.hasPrefix("/stalled")

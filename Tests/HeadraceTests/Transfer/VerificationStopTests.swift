@@ -55,9 +55,9 @@ struct VerificationStopTests {
             // These calls return at once; those of the download return only when it has stopped, but it is reading.
             let manager = download.manager
             if isPause {
-                _ = try await manager.startPausing(.downloads([download.id]))
+                _ = try await manager.stop(.downloads([download.id]), .pause)
             } else {
-                _ = try await manager.startCancelling(.downloads([download.id]))
+                _ = try await manager.stop(.downloads([download.id]), .cancel)
             }
             stopped.open()
             for await state in download.states where state == .paused || state == .cancelled { break }

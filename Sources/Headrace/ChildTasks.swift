@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// Work that the manager delegates to a child task.
 enum ChildWork: Sendable {
-    case transfer(QueueState.Run)
-    case removals([QueueState.Removal])
+    case transfer(DownloadRun)
+    case removals([FileRemoval])
     /// Start the downloads whose start time is this one or earlier.
     case alarm(Duration)
     /// Write the decisions to the journal.
@@ -31,10 +31,12 @@ final class ManagerReference: Sendable {
 
 /// The child tasks of a manager: one for each running download, for each removal of files, and for each wait.
 struct ChildTasks: Sendable {
+    /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
+    @TaskLocal static var transferring: DownloadRecord?
+
     private let reference: ManagerReference
     private let environment: TransferEnvironment
     private let executor: BlockingExecutor
-    private let queueExecutor: BlockingExecutor
     private let registry: RegistryFiles?
     private let observers: QueueObservers
     /// The network path that the manager's queue knows at first.
@@ -45,8 +47,7 @@ struct ChildTasks: Sendable {
         self.reference = reference
         environment = manager.environment
         executor = manager.executor
-        queueExecutor = manager.queueExecutor
-        registry = manager.registry
+        registry = manager.journalWriter.registry
         observers = manager.observers
     }
 
@@ -57,9 +58,9 @@ struct ChildTasks: Sendable {
             defer { environment.background?.endReports() }
             return await runAll(work)
         }
-        await reference.manager?.flushOrReport()
-        await queueExecutor.run { [registry] in
-            if let registry {
+        await flushOrReport()
+        if let registry {
+            await registry.executor.run {
                 _ = try? lastWrite?.perform(on: registry.file)
                 registry.file.close()
             }
@@ -78,10 +79,10 @@ struct ChildTasks: Sendable {
             for await work in work {
                 switch work {
                 case .transfer(let first): group.addTask(executorPreference: executor) { await transfer(first) }
-                case .removals(let removals): group.addTask { await reference.manager?.carryOut(removals) }
+                case .removals(let removals): group.addTask { await carryOut(removals) }
                 case .alarm(let time): alarm.yield(time)
-                case .flush: group.addTask { await reference.manager?.flushOrReport() }
-                case .carriedOut(let item): group.addTask { await reference.manager?.carriedOut(item) }
+                case .flush: group.addTask { await flushOrReport() }
+                case .carriedOut(let item): group.addTask { await carriedOut(item) }
                 case .lastWrite(let write): lastWrite = write
                 }
             }
@@ -99,17 +100,17 @@ struct ChildTasks: Sendable {
             case .noteChanged(let id): await reference.manager?.change { $0.recordRequest(of: id) }
             case .processed(let completions):
                 // The system may suspend the process as soon as the handlers are called.
-                await reference.manager?.flushOrReport(syncing: false)
+                await flushOrReport(syncing: false)
                 for completion in completions { completion() }
             }
         }
     }
 
     /// Runs a transfer and then, on the same task, the transfers that get its slot, one after the other.
-    private func transfer(_ first: QueueState.Run) async {
-        var next: QueueState.Run? = first
+    private func transfer(_ first: DownloadRun) async {
+        var next: DownloadRun? = first
         while let run = next {
-            let (outcome, measurement): (TransferOutcome, TransferMeasurement?) = await DownloadManager.$transferring
+            let (outcome, measurement): (TransferOutcome, TransferMeasurement?) = await Self.$transferring
                 .withValue(run.record) {
                     await run.stop.cancellingTask {
                         await run.removal?.wait(evenIfCancelled: false)
@@ -123,13 +124,51 @@ struct ChildTasks: Sendable {
                     }
                 }
             environment.background?.runLeft(run.record.id)
-            next = await reference.manager?.ended(run, outcome, measurement, taskIsCancelled: Task.isCancelled)
+            guard let manager = reference.manager else { return }
+            let ended = await manager.ended(run, outcome, measurement, taskIsCancelled: Task.isCancelled)
+            next = ended.next
+            // The shutdown waits for it, as for the transfer.
+            if !ended.removals.isEmpty { await carryOut(ended.removals) }
         }
+    }
+
+    /// Writes the removals to the journal, then deletes the files and publishes the new states.
+    ///
+    /// A crash before the deletion leaves files without a download, but never a download without its bytes. If the
+    /// journal cannot be written, the files are retained, unless they are on the journal's disk and it is full.
+    private func carryOut(_ removals: [FileRemoval]) async {
+        guard let manager = reference.manager else { return }
+        do throws(DownloadError) {
+            try await manager.journalWriter.flush(manager)
+            await executor.run { [environment] in for removal in removals { removal.removeFiles(environment) } }
+        } catch {
+            // Files on the journal's full disk are deleted anyway: nothing else would make room for the journal.
+            let isFull = error.code == .diskFull
+            let hasMadeRoom = await executor.run { [environment] in
+                let filling = isFull ? removals.filter { $0.sharesDisk(environment) } : []
+                for removal in filling { removal.removeFiles(environment) }
+                return !filling.isEmpty
+            }
+            if hasMadeRoom { await flushOrReport() } else { observers.publish(.registryFailed(error)) }
+        }
+        await manager.ended(removals)
+    }
+
+    private func flushOrReport(syncing: Bool = true) async {
+        guard let manager = reference.manager else { return }
+        await manager.journalWriter.flushOrReport(manager, syncing: syncing)
+    }
+
+    private func carriedOut(_ item: CommandSpool.Item) async {
+        guard let manager = reference.manager else { return }
+        await manager.commandServer.carriedOut(item, for: manager)
     }
 
     /// Reports the first response head of a download to the manager.
     private func reportHead(_ id: DownloadID, _ size: Int64?, isMultiplexed: Bool) async {
-        await reference.manager?.received(headOf: size, of: id, isMultiplexed: isMultiplexed)
+        await reference.manager?.apply {
+            $0.effects(of: $0.scheduler.received(headOf: size, of: id, isMultiplexed: isMultiplexed))
+        }
     }
 
     /// Wakes the manager at each time of the clock that the stream yields, until the stream finishes.
@@ -138,7 +177,7 @@ struct ChildTasks: Sendable {
             for await time in alarms {
                 group.addTask {
                     guard (try? await environment.clock.sleep(time)) != nil else { return }
-                    await reference.manager?.tick()
+                    await reference.manager?.apply { $0.tick(at: environment.clock.now()) }
                 }
             }
             group.cancelAll()
@@ -152,7 +191,32 @@ struct ChildTasks: Sendable {
             // Recorded before any transfer starts on the new path.
             environment.recordPathChange()
             if gate.update(path) { environment.transport.dropIdleConnections() }
-            await reference.manager?.setPath(path)
+            await reference.manager?.apply { $0.setPath(path) }
         }
+    }
+}
+
+extension FileRemoval {
+    /// Deletes the files; blocks.
+    fileprivate func removeFiles(_ environment: TransferEnvironment) {
+        if partial {
+            var session = PartialDownload(record, environment)
+            session.removeLeftovers()
+            record.status.forgetBytes()
+        }
+        // A file that existed before the download, or has replaced the downloaded file since, is not deleted.
+        guard let file, !file.wasThere, let status = try? environment.files.status(file.url.filePath),
+            file.stamp == FileStamp(status)
+        else { return }
+        try? environment.files.remove(file.url.filePath)
+    }
+
+    /// Whether the files to delete are on the same file system as the journal; blocks.
+    fileprivate func sharesDisk(_ environment: TransferEnvironment) -> Bool {
+        guard let directory = environment.configuration.registryDirectory else { return false }
+        let path = file?.url.filePath ?? record.names.partialPath
+        let journal = "\(directory.filePath)/\(RegistryStore.fileName)"
+        let files = environment.files
+        return (try? files.status(path))?.device == (try? files.status(journal))?.device
     }
 }

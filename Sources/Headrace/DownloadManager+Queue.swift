@@ -7,6 +7,9 @@ import HeadracePlatform
 /// that the hook started, does not wait for that download; if the operation stops that download, it also stops waiting
 /// for the others.
 extension DownloadManager {
+    /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
+    public var downloads: [Download] { queue.scheduler.ids.compactMap { self[$0] } }
+
     /// Returns the downloads of a selection, in queue order.
     /// - Parameter selection: The downloads to return.
     /// - Returns: A handle on each.
@@ -16,36 +19,34 @@ extension DownloadManager {
     }
 
     /// The download with this identity; `nil` if it is not in the queue.
-    public subscript(id: DownloadID) -> Download? {
-        queue.records[id].map { Download(manager: self, record: $0) }
-    }
+    public subscript(id: DownloadID) -> Download? { queue.records[id].map { Download(manager: self, record: $0) } }
 
     /// Pauses downloads until they are resumed; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to pause; those that are finished, failed or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        await waitForStop(of: try startPausing(selection))
+        await waitForStop(of: try stop(selection, .pause))
     }
 
     /// Queues the paused downloads of a selection again; each still waits for its ``DownloadRequest/earliestBegin``.
     /// - Parameter selection: The downloads to resume; those that are not paused do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func resume(_ selection: DownloadSelection) throws(DownloadError) {
-        try requeue(selection, only: .paused)
+        perform(try queue.requeue(selection, only: .paused, at: clock.now()))
     }
 
     /// Retries the failed downloads of a selection; they retain their positions and their bytes.
     /// - Parameter selection: The downloads to retry; those that have not failed do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func retry(_ selection: DownloadSelection) throws(DownloadError) {
-        try requeue(selection, only: .failed)
+        perform(try queue.requeue(selection, only: .failed, at: clock.now()))
     }
 
     /// Cancels downloads and deletes their partial files; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to cancel; those that are finished or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        await waitForStop(of: try startCancelling(selection))
+        await waitForStop(of: try stop(selection, .cancel))
     }
 
     /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
@@ -54,11 +55,8 @@ extension DownloadManager {
     ///   - deletingFiles: Whether to delete their finished or partial files as well. Files that already existed
     ///     and were therefore not downloaded remain.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
-    public func remove(
-        _ selection: DownloadSelection,
-        deletingFiles: Bool = false
-    ) async throws(DownloadError) {
-        await waitForStop(of: try startRemoving(selection, deletingFiles: deletingFiles))
+    public func remove(_ selection: DownloadSelection, deletingFiles: Bool = false) async throws(DownloadError) {
+        await waitForStop(of: try stop(selection, .remove(deletingFiles: deletingFiles)))
     }
 
     /// Pauses all waiting and running downloads; returns once they have stopped.
@@ -77,7 +75,7 @@ extension DownloadManager {
     public func retryFailed() { try? retry(.all) }
 }
 
-/// Streams of the whole queue; a slow or abandoned reader uses a bounded amount of memory and delays no download.
+/// The state of the queue; a slow or abandoned reader of a stream uses a bounded amount of memory and delays no download.
 extension DownloadManager {
     /// The events of the queue from now on, until the manager is shut down.
     ///
@@ -86,7 +84,7 @@ extension DownloadManager {
     ///     }
     ///
     /// Each access returns a new stream. A reader that is more than a thousand events behind misses the oldest.
-    public nonisolated var events: AsyncStream<Event> { observers.events() }
+    public nonisolated var events: AsyncStream<QueueEvent> { observers.events() }
 
     /// Snapshots of the whole queue in order: one now, then at most ten per second as it changes, until the manager is
     /// shut down.
@@ -105,9 +103,7 @@ extension DownloadManager {
     /// down.
     /// - Parameter group: The name of the group; see ``DownloadRequest/group``.
     /// - Returns: A new sequence.
-    public nonisolated func progress(
-        ofGroup group: String
-    ) -> some AsyncSequence<GroupProgress, Never> & Sendable {
+    public nonisolated func progress(ofGroup group: String) -> some AsyncSequence<GroupProgress, Never> & Sendable {
         ThrottledValues(changes: observers.changes(), clock: clock) { [weak self] in
             guard let self else { return nil }
             let progress = GroupProgress(of: await currentSnapshots(group: group))
@@ -115,44 +111,55 @@ extension DownloadManager {
         }
     }
 
-    func currentSnapshots(group: String? = nil) -> [DownloadSnapshot] {
-        queue.snapshots(group: group, at: clock.now())
+    func currentSnapshots(group: String? = nil) -> [DownloadSnapshot] { queue.snapshots(group: group, at: clock.now()) }
+
+    /// Waits until no download, including those added meanwhile, is waiting or running; returns early if the calling
+    /// task is cancelled.
+    public func waitUntilIdle() async {
+        guard !performer.isIdle(queue) else { return }
+        let (subscriber, stream) = performer.followIdle()
+        for await _ in stream {}
+        performer.endFollowingIdle(subscriber)
+    }
+
+    /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
+    ///
+    /// Call it when the app enters the background, where the system may suspend the process and then terminate it
+    /// without notice. Downloads continue meanwhile. What must survive the end of the process is written first, within
+    /// milliseconds. Then, with ``DownloadConfiguration/Durability/full``, bytes and resume records are synced, so that
+    /// on return they survive a power failure too. If the registry cannot be written, ``QueueEvent/registryFailed(_:)``
+    /// is published; a resume record that cannot be written is retried with the next one.
+    public func prepareForSuspension() async {
+        let records = queue.runningRecords
+        await executor.run { for record in records { record.save(syncing: false) } }
+        await journalWriter.flushOrReport(self)
+        await executor.run { for record in records { record.save(syncing: true) } }
     }
 }
 
-/// Operations whose effects may take a while; each returns the downloads that have not stopped yet.
+/// Other processes that use the registry; see ``DownloadRegistry``.
 extension DownloadManager {
-    /// Whether the transfer of a cancelled or removed download has not stopped, or its files are not deleted yet.
-    private func isStopping(_ record: DownloadRecord) -> Bool {
-        !record.status.state.isEnded || removing[record.id] != nil
-    }
+    /// Carries out the commands that other processes have left in the registry's directory since the last poll.
+    ///
+    /// The manager also does this when it starts, except for commands that wait more than a second for a download to
+    /// stop. Returns once all commands are done, or when the task is cancelled. A command is deleted once its effects survive
+    /// a power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a registry.
+    /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; then the commands
+    ///   remain. `fileSystem` also after the directory was deleted, moved or replaced.
+    public func takeCommands() async throws(DownloadError) { try await commandServer.takeCommands(for: self) }
 
-    func startPausing(
-        _ selection: DownloadSelection,
-        skippingUnknown: Bool = false
-    ) throws(DownloadError) -> [DownloadRecord] {
-        try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.pause(id) }
-            .filter { queue.scheduler.isPausing($0.id) }
-    }
-
-    /// Cancels downloads, which stop once their transfers have stopped and their partial files are deleted.
-    func startCancelling(
-        _ selection: DownloadSelection,
-        skippingUnknown: Bool = false
-    ) throws(DownloadError) -> [DownloadRecord] {
-        try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in queue.cancel(id) }
-            .filter(isStopping)
-    }
-
-    /// Removes downloads, which stop once their transfers have stopped and, with `deletingFiles`, their files are deleted.
-    func startRemoving(
-        _ selection: DownloadSelection,
-        deletingFiles: Bool,
-        skippingUnknown: Bool = false
-    ) throws(DownloadError) -> [DownloadRecord] {
-        try apply(selection, skippingUnknown: skippingUnknown) { queue, id, _ in
-            queue.remove(id, deletingFile: deletingFiles)
-        }
-        .filter(isStopping)
+    /// Carries out the commands of other processes as they arrive, until the manager is shut down or the task is cancelled.
+    ///
+    ///     try await manager.serveCommands(untilIdle: true)
+    ///     await manager.shutdown()
+    ///
+    /// A command is noticed within milliseconds if the file system reports new files, and within half a second otherwise. After a
+    /// failure, the manager polls less often until a poll succeeds; of several failures in a row, only the first is published as
+    /// ``QueueEvent/registryFailed(_:)``. One task serves the commands of a manager.
+    /// - Parameter untilIdle: Whether to return also when nothing is left to do: no download is waiting or running, no download is
+    ///   paused that was paused meanwhile, since it may be resumed, and a last poll has found no commands that change this.
+    /// - Throws: `fileSystem` if the registry is lost for good, because its directory was deleted, moved or replaced.
+    public nonisolated func serveCommands(untilIdle: Bool = false) async throws(DownloadError) {
+        try await commandServer.serve(self, untilIdle: untilIdle)
     }
 }

@@ -1,0 +1,302 @@
+/// Carries out the commands that other processes leave in a registry's directory; see ``DownloadRegistry``.
+///
+/// The state of the commands belongs to the manager, on whose executor the steps run.
+struct CommandServer: Sendable {
+    /// The registry's files; `nil` without a registry, and therefore without commands.
+    let registry: RegistryFiles?
+    let observers: QueueObservers
+    let clock: AnyClock
+
+    /// How long a command may wait for transfers to stop before later commands on other downloads are carried out.
+    private static let timeout = Duration.seconds(1)
+
+    // MARK: Polling
+
+    /// Carries out all commands, as ``DownloadManager/takeCommands()`` does.
+    func takeCommands(for manager: isolated DownloadManager) async throws(DownloadError) {
+        guard registry != nil else {
+            guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
+            return
+        }
+        try await poll(for: manager)
+        while manager.performer.commands.needsPoll {
+            await waitForCommand(of: manager)
+            guard !Task.isCancelled else { return }
+            try await poll(for: manager)
+        }
+    }
+
+    /// Polls the registry's directory; returns once all commands are carried out, except those that must wait for an
+    /// unfinished command on the same downloads.
+    ///
+    /// Does nothing without a registry.
+    func poll(for manager: isolated DownloadManager) async throws(DownloadError) {
+        guard let registry else { return }
+        guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
+        while let other = manager.polls.begin() {
+            for await _ in other { return }
+            guard !Task.isCancelled else { return }
+        }
+        do throws(DownloadError) {
+            repeat {
+                try await carryOutAll(in: registry, for: manager)
+                // A cancelled poll does not wait, so callers that wait for it must take the remaining commands themselves.
+                guard !Task.isCancelled else { return manager.polls.end() }
+            } while !manager.polls.finishUnlessRequested()
+        } catch {
+            manager.polls.end()
+            throw error
+        }
+    }
+
+    private func carryOutAll(
+        in registry: RegistryFiles,
+        for manager: isolated DownloadManager
+    ) async throws(DownloadError) {
+        let contents = try await registry.executor.run { () throws(DownloadError) in try registry.takeCommands() }
+        manager.performer.commands.retain(contents.items)
+        for refusal in contents.refusals { observers.publish(finding: refusal.description) }
+        guard let bases = manager.queue.journal?.bases else { return }
+        var (conflicts, isBehind) = (CommandConflicts(manager.performer.commands.records, bases: bases), false)
+        for item in contents.items where !manager.performer.commands.isApplied(item) {
+            guard !Task.isCancelled else {
+                // The next poll takes the remaining commands.
+                isBehind = true
+                break
+            }
+            guard !conflicts.isTouched(by: item.command) else {
+                conflicts.insert(item.command, in: manager.queue)
+                isBehind = true
+                continue
+            }
+            conflicts.insert(try await carryOut(item, in: registry, for: manager))
+        }
+        manager.performer.commands.isBehind = isBehind
+        // Commands that complete from now on may not be included in this write.
+        let carriedOut = contents.items.filter(manager.performer.commands.isCarriedOut)
+        guard !carriedOut.isEmpty || manager.queue.journal?.isBehind == true else { return }
+        try await remove(carriedOut, from: registry, for: manager)
+    }
+
+    /// Carries out one command, for which it waits at most for ``timeout``; quarantines a command that can never succeed.
+    /// - Returns: The downloads of the command, if it is not carried out yet.
+    private func carryOut(
+        _ item: CommandSpool.Item,
+        in registry: RegistryFiles,
+        for manager: isolated DownloadManager
+    ) async throws(DownloadError) -> [DownloadRecord] {
+        let stopping: [DownloadRecord]
+        do throws(DownloadError) {
+            stopping = try await apply(item.command, skippingInvalid: true, to: manager)
+        } catch  where error.code == .invalidRequest {
+            // It must not block the commands after it.
+            let path = await registry.executor.run { registry.spool.quarantine(item.path) }
+            observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
+            return []
+        }
+        // After a shutdown nothing was done, and the next manager may own the registry.
+        guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
+        // Some downloads of a removal are not in the queue any more.
+        let records = item.command.ids.compactMap { manager.queue.records[DownloadID(rawValue: $0)] } + stopping
+        manager.performer.commands.apply(item, to: records, stopping: Set(stopping.map(\.id)))
+        guard !stopping.isEmpty else { return [] }
+        await waitForEnd(of: item, manager)
+        guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
+        return manager.performer.commands.isCarriedOut(item) ? [] : records
+    }
+
+    /// Syncs the changes of a command that was carried out, then removes the command's file.
+    ///
+    /// The next poll would do the same, but not every program polls after its start, and another process would repeat a
+    /// command whose file remains.
+    func carriedOut(_ item: CommandSpool.Item, for manager: isolated DownloadManager) async {
+        // A running poll syncs the changes of all its commands and removes their files together.
+        guard let registry, manager.performer.commands.isCarriedOut(item), !manager.polls.request() else { return }
+        do throws(DownloadError) {
+            try await remove([item], from: registry, for: manager)
+        } catch {
+            observers.publish(.registryFailed(error))
+        }
+    }
+
+    /// Removes the files of commands, after writing the queue, since a kill in between would lose the commands.
+    private func remove(
+        _ items: [CommandSpool.Item],
+        from registry: RegistryFiles,
+        for manager: isolated DownloadManager
+    ) async throws(DownloadError) {
+        try await manager.journalWriter.flush(manager, always: true)
+        try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
+    }
+
+    /// Waits for a command to complete, up to a time limit: a disk that hangs can keep a transfer from stopping.
+    private func waitForEnd(of item: CommandSpool.Item, _ manager: DownloadManager) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.timeout) }
+            group.addTask { await waitForCommand(item, of: manager) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Waits until the command `item` is carried out or abandoned; if `item` is `nil`, until any pending command is.
+    ///
+    /// Returns at once if no such command is pending, and when the task is cancelled.
+    private func waitForCommand(_ item: CommandSpool.Item? = nil, of manager: isolated DownloadManager) async {
+        repeat {
+            guard let (subscriber, ends) = manager.performer.commands.follow(item) else { return }
+            for await _ in ends {}
+            manager.performer.commands.endFollowing(subscriber)
+        } while item != nil && !Task.isCancelled
+    }
+
+    // MARK: Commands
+
+    /// Carries out a command; returns once its changes are on disk.
+    func carryOutAndFlush(
+        _ command: RegistryCommand,
+        for manager: isolated DownloadManager
+    ) async throws(DownloadError) {
+        await manager.waitForStop(of: try await apply(command, skippingInvalid: false, to: manager))
+        try await manager.journalWriter.flush(manager)
+    }
+
+    /// Applies a command to the queue; with `skippingInvalid`, publishes the errors of invalid additions as events instead
+    /// of throwing them.
+    /// - Returns: The downloads that have not stopped yet.
+    private func apply(
+        _ command: RegistryCommand,
+        skippingInvalid: Bool,
+        to manager: isolated DownloadManager
+    ) async throws(DownloadError) -> [DownloadRecord] {
+        switch command {
+        case .add(let entries):
+            guard let bases = manager.queue.journal?.bases else { break }
+            let additions = entries.compactMap { QueueAddition($0, in: bases) }
+            _ = try await manager.add(additions, skippingInvalid: skippingInvalid)
+        case .pause(let ids): return try manager.stop(selection(ids), .pause, skippingUnknown: true)
+        case .resume(let ids): for id in ids { await manager[DownloadID(rawValue: id)]?.resume() }
+        case .retry(let ids):
+            try manager.apply { [clock] queue throws(DownloadError) in
+                try queue.requeue(selection(ids), only: .failed, skippingUnknown: true, at: clock.now())
+            }
+        case .cancel(let ids): return try manager.stop(selection(ids), .cancel, skippingUnknown: true)
+        case .remove(let ids, let deletingFiles):
+            return try manager.stop(selection(ids), .remove(deletingFiles: deletingFiles), skippingUnknown: true)
+        case .move(let id, let place): try? await manager[DownloadID(rawValue: id)]?.move(to: place)
+        case .priority(let id, let priority):
+            await manager[DownloadID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
+        }
+        return []
+    }
+
+    private func selection(_ ids: [UInt64]) -> DownloadSelection {
+        .downloads(ids.map(DownloadID.init(rawValue:)))
+    }
+
+    // MARK: Serving
+
+    /// Carries out commands as they arrive, as ``DownloadManager/serveCommands(untilIdle:)`` does.
+    func serve(_ manager: DownloadManager, untilIdle: Bool) async throws(DownloadError) {
+        let events = observers.events()
+        let failure = await withTaskGroup(of: DownloadError?.self) { group in
+            group.addTask { await self.failure { () throws(DownloadError) in try await pollRepeatedly(for: manager) } }
+            group.addTask {
+                guard !untilIdle else {
+                    return await self.failure { () throws(DownloadError) in try await waitUntilDone(events, manager) }
+                }
+                // The stream finishes when the manager is shut down.
+                for await _ in events {}
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? nil
+        }
+        if let failure { throw failure }
+    }
+
+    /// Returns the error that the body throws; `nil` if it throws none.
+    private func failure(of body: () async throws(DownloadError) -> Void) async -> DownloadError? {
+        do throws(DownloadError) {
+            try await body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Polls for commands until the manager is shut down or the task is cancelled; throws if the registry is lost.
+    private func pollRepeatedly(for manager: isolated DownloadManager) async throws(DownloadError) {
+        let watch = await registry?.executor.run { [registry] in registry?.spool.watch() } ?? nil
+        var backoff = PollBackoff()
+        repeat {
+            do throws(DownloadError) {
+                try await poll(for: manager)
+                backoff.succeeded()
+            } catch {
+                guard error.code != .shutDown else { return }
+                guard !error.isRegistryLost else { throw error }
+                if !backoff.isFailing { observers.publish(.registryFailed(error)) }
+                backoff.failed()
+            }
+            await waitForChange(watch, until: clock.now() + backoff.delay)
+        } while !Task.isCancelled
+    }
+
+    private func waitForChange(_ watch: FolderWatch?, until end: Duration) async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [clock] in try? await clock.sleep(end) }
+            if let watch { group.addTask { await watch.change() } }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Follows the events of the queue until nothing is left to do; throws if the registry is lost.
+    private func waitUntilDone(
+        _ events: AsyncStream<QueueEvent>,
+        _ manager: DownloadManager
+    ) async throws(DownloadError) {
+        // The downloads that were paused meanwhile.
+        var paused: Set<DownloadID> = []
+        if try await isDone(manager) { return }
+        for await event in events {
+            switch event {
+            case .idle: break
+            case .stateChanged(let id, .paused):
+                paused.insert(id)
+                continue
+            case .stateChanged(let id, _), .removed(let id): guard paused.remove(id) != nil else { continue }
+            default: continue
+            }
+            if paused.isEmpty, try await isDone(manager) { return }
+        }
+    }
+
+    /// Polls a last time, and returns whether no download is waiting or running afterwards.
+    private func isDone(_ manager: isolated DownloadManager) async throws(DownloadError) -> Bool {
+        guard manager.queue.open.isEmpty else { return false }
+        do throws(DownloadError) {
+            try await takeCommands(for: manager)
+        } catch  where error.code == .shutDown {
+            return true
+        } catch  where !error.isRegistryLost {
+            observers.publish(.registryFailed(error))
+        }
+        return manager.queue.open.isEmpty
+    }
+}
+
+extension QueueAddition {
+    /// Creates an addition that another process posted; returns `nil` if its request is invalid here.
+    fileprivate init?(_ entry: RegistryEntry, in bases: RegistryBaseDirectories) {
+        guard let request = entry.request.downloadRequest(in: bases), (try? request.validate()) != nil else {
+            return nil
+        }
+        self.init(
+            id: DownloadID(rawValue: entry.id),
+            request: request,
+            withoutSecrets: entry.request.lacksSecrets ? entry.request : nil
+        )
+    }
+}

@@ -1,0 +1,69 @@
+/// Limits on the number of running downloads, and on their rates in bytes per second.
+///
+/// A rate limit applies to all downloads together, to a group, or to one download, over all of its connections. The lowest limit
+/// that applies to a download is the effective one. The downloads under a limit share it equally, and what one of them does not
+/// use is distributed to the others. Changes take effect within 200 ms. A throttled download also slows down its server, since the
+/// transport reads no more from the network than it can pass on.
+extension DownloadManager {
+    /// Changes how many downloads may run in parallel.
+    ///
+    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue, where
+    /// they retain their positions and their bytes. A manager that chooses the number begins again with a few downloads.
+    /// - Parameter limit: A number of at least 1, or ``ConcurrencyLimit/automatic``.
+    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
+    public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {
+        try limit.validate()
+        let concurrency = DownloadConcurrency(limit, environment.configuration)
+        // A limit of 0 belongs to a manager that starts nothing, and is never raised.
+        setLimits { $0.maximum > 0 ? $0.setLimit(limit.maximum, concurrency) : [] }
+    }
+
+    /// Changes how many downloads from one host may run in parallel.
+    ///
+    /// A host at its limit does not delay other hosts. A lower limit sends the newest running downloads back to the queue.
+    /// - Parameter limit: The maximum number of running downloads per host, at least 1; `nil` for no limit.
+    /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
+    public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {
+        guard limit ?? 1 >= 1 else {
+            throw DownloadError(.invalidRequest, "The limit per host must be at least 1, not \(limit ?? 0).")
+        }
+        setLimits { $0.setHostLimit(limit) }
+    }
+
+    private func setLimits(_ decision: (inout Scheduler) -> [Scheduler.Action]) {
+        perform(queue.effects(of: decision(&queue.scheduler)))
+        observers.publish(.limitsChanged(downloads: queue.scheduler.maximum, perHost: queue.scheduler.hostLimit))
+    }
+
+    /// The rate limit in effect now for all downloads together, the lower of limit and schedule; `nil` for none.
+    public nonisolated var rateLimit: Int64? { environment.rates.limit }
+
+    /// Changes the rate limit for all downloads together; if there is a schedule too, the lower limit applies.
+    /// - Parameter bytesPerSecond: The limit, above zero; `nil` for none.
+    /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
+    public func setRateLimit(_ bytesPerSecond: Int64?) throws(DownloadError) {
+        try bytesPerSecond?.validateAsRate()
+        environment.rates.setLimit(bytesPerSecond)
+        observers.publish(.rateLimitChanged(bytesPerSecond, group: nil))
+    }
+
+    /// Returns the rate limit for the downloads of a group together.
+    /// - Parameter group: The name of the group.
+    /// - Returns: The limit in bytes per second; `nil` for none.
+    public nonisolated func rateLimit(ofGroup group: String) -> Int64? { environment.rates.limit(ofGroup: group) }
+
+    /// Changes the rate limit for the downloads of a group together, including those added later.
+    /// - Parameters:
+    ///   - bytesPerSecond: The limit, above zero; `nil` for none.
+    ///   - group: The name of the group.
+    /// - Throws: `invalidRequest` if the limit is not above zero; nothing changes then.
+    public func setRateLimit(_ bytesPerSecond: Int64?, ofGroup group: String) throws(DownloadError) {
+        try bytesPerSecond?.validateAsRate()
+        environment.rates.setLimit(bytesPerSecond, ofGroup: group)
+        observers.publish(.rateLimitChanged(bytesPerSecond, group: group))
+    }
+
+    /// Changes the schedule of rate limits.
+    /// - Parameter schedule: The schedule, in the system's time zone; `nil` for none.
+    public func setRateSchedule(_ schedule: RateSchedule?) { environment.rates.setSchedule(schedule) }
+}

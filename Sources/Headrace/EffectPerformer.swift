@@ -1,0 +1,144 @@
+/// Performs the effects of the queue's decisions, in the order of the decisions, and resumes what waits for their results.
+///
+/// A value of the manager, which performs the effects of each decision before the next suspension.
+struct EffectPerformer: Sendable {
+    private let environment: TransferEnvironment
+    private let observers: QueueObservers
+    /// Delegates work to a child task.
+    let work: AsyncStream<ChildWork>.Continuation
+    /// The commands of other processes that are being carried out.
+    var commands = PendingCommands()
+    /// The latches of the tasks that wait for a download to stop, by its identity.
+    private var stops: [DownloadID: [Latch]] = [:]
+    /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
+    private var removing: [DownloadID: Int] = [:]
+    /// Whether a download has been waiting or running since the last event ``QueueEvent/idle``.
+    private var isBusy = false
+    private var idleSubscribers = Subscribers<Never>()
+
+    init(_ environment: TransferEnvironment, _ observers: QueueObservers, _ work: AsyncStream<ChildWork>.Continuation) {
+        (self.environment, self.observers, self.work) = (environment, observers, work)
+    }
+
+    /// Performs the effects of a decision about the queue, except for the removals of files, which it returns.
+    mutating func perform(_ effects: [QueueEffect], on queue: inout QueueState) -> [FileRemoval] {
+        var removals: [FileRemoval] = []
+        for effect in effects {
+            switch effect {
+            case .start(let run):
+                begin(run)
+                work.yield(.transfer(run))
+            case .stop(let signal, let reason): signal.stop(reason)
+            case .publish(let record, let change): publish(record, change)
+            case .remove(let removal):
+                removals.append(removal)
+                environment.background?.left(removal.record)
+            case .alarm(let time): work.yield(.alarm(time))
+            case .release(let waiting): for latch in waiting { latch.open() }
+            }
+        }
+        for removal in removals { removing[removal.record.id, default: 0] += 1 }
+        scheduleFlush(of: &queue)
+        publishIdle(queue)
+        return removals
+    }
+
+    /// Schedules the writing of the journal, if it is needed and not scheduled yet.
+    func scheduleFlush(of queue: inout QueueState) {
+        // After the shutdown, closing the registry writes the remaining changes.
+        if queue.journal?.claimFlush() == true { work.yield(.flush) }
+    }
+
+    /// Publishes that downloads were added.
+    func publish(_ added: QueueAdditions) {
+        guard !added.newRecords.isEmpty else { return }
+        if let background = environment.background {
+            for record in added.newRecords { background.entered(record, .waiting) }
+        }
+        observers.publish(.added(added.new))
+    }
+
+    /// Publishes that a run of a download begins.
+    mutating func begin(_ run: DownloadRun) {
+        // A retry is not reported as another start.
+        publish(run.record, DownloadStateChange(.running, run.attempts == nil ? .started : nil))
+    }
+
+    /// Publishes the state that follows a removal of files, which has ended.
+    mutating func ended(_ removal: FileRemoval) {
+        let count = removing[removal.record.id, default: 1] - 1
+        removing[removal.record.id] = count > 0 ? count : nil
+        publish(removal.record, removal.stateChange)
+    }
+
+    /// Publishes a state change, and resumes the tasks that wait for the download to stop.
+    private mutating func publish(_ record: DownloadRecord, _ change: DownloadStateChange) {
+        record.enter(change.state, change.event)
+        environment.background?.entered(record, change.state)
+        switch change.state {
+        case .paused, .failed, .cancelled: environment.claims.release(record)
+        // Only the name of a file that is replaced if the server's version changes stays reserved.
+        case .finished: if record.requested({ $0.refetchPolicy != .ifChanged }) { environment.claims.release(record) }
+        case .waiting, .running, nil: break
+        }
+        if change.event == .removed {
+            environment.claims.release(record)
+            environment.background?.left(record)
+            observers.publish(.removed(record.id))
+        }
+        guard removing[record.id] == nil else { return }
+        for latch in stops.removeValue(forKey: record.id) ?? [] { latch.open() }
+        for item in commands.stopped(record.id) { work.yield(.carriedOut(item)) }
+    }
+
+    /// Publishes that the downloads of a manager that is being released have stopped, and stops the running ones.
+    func performLast(_ effects: [QueueEffect], running: [DownloadRecord]) {
+        for effect in effects {
+            switch effect {
+            case .stop(let signal, let reason): signal.stop(reason)
+            case .publish(let record, let change): record.enter(change.state, change.event)
+            case .start, .remove, .alarm, .release: break
+            }
+        }
+        // Their transfers stop, but nothing can publish it any more.
+        for record in running {
+            let error = DownloadError.shutDown(record.request.url)
+            record.enter(.failed(error), .failed(error))
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Whether the transfer of a cancelled or removed download has not stopped, or its files are not deleted yet.
+    func isStopping(_ record: DownloadRecord) -> Bool { !record.status.state.isEnded || removing[record.id] != nil }
+
+    /// Returns a latch that opens when the download has stopped.
+    mutating func follow(_ id: DownloadID) -> Latch {
+        let latch = Latch()
+        stops[id, default: []].append(latch)
+        return latch
+    }
+
+    /// Forgets a latch, since a download may take long to stop, and many tasks may wait for it and be cancelled.
+    mutating func endFollowing(_ id: DownloadID, _ latch: Latch) { stops[id]?.removeAll { $0 === latch } }
+
+    /// Whether no download is waiting, running or about to have its files deleted.
+    func isIdle(_ queue: QueueState) -> Bool { queue.open.isEmpty && removing.isEmpty }
+
+    /// Returns a stream that finishes when the queue is idle.
+    mutating func followIdle() -> (subscriber: Int, stream: AsyncStream<Never>) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        return (idleSubscribers.add(continuation), stream)
+    }
+
+    mutating func endFollowingIdle(_ subscriber: Int) { idleSubscribers.remove(subscriber) }
+
+    /// Publishes the event ``QueueEvent/idle`` if the queue has become idle.
+    mutating func publishIdle(_ queue: QueueState) {
+        guard isIdle(queue) else { return isBusy = true }
+        guard isBusy else { return }
+        isBusy = false
+        observers.publish(.idle)
+        for continuation in idleSubscribers.removeAll() { continuation.finish() }
+    }
+}

@@ -1,0 +1,114 @@
+/// A download to add.
+struct QueueAddition {
+    /// The identity that another process assigned; `nil` for an addition by this process.
+    var id: DownloadID?
+    var request: DownloadRequest
+    /// The request as another process posted it, while secrets that it had are missing; `nil` otherwise.
+    var withoutSecrets: RegistryRequest?
+}
+
+/// The result of adding downloads to a queue: each is new, or is merged into the existing download of the same file.
+struct QueueAdditions {
+    /// For each addition, the new download or the existing download of the same file.
+    private(set) var records: [DownloadRecord] = []
+    /// The downloads that were newly added.
+    private(set) var newRecords: [DownloadRecord] = []
+    /// The failed downloads that were requeued, because a request supplied what they lacked.
+    private(set) var revived: [DownloadID] = []
+    var effects: [QueueEffect] = []
+    /// An error for each addition that was refused because its expected size or hashes contradict another download.
+    private(set) var refusals: [DownloadError]
+    private let observers: QueueObservers
+    private let now: Duration
+
+    init(refusals: [DownloadError], observers: QueueObservers, at now: Duration) {
+        (self.refusals, self.observers, self.now) = (refusals, observers, now)
+    }
+
+    /// The identities of the downloads that were newly added.
+    var new: [DownloadID] { newRecords.map(\.id) }
+
+    /// Adds a download to the queue, or merges it into the existing download of the same file.
+    mutating func add(_ addition: QueueAddition, to queue: inout QueueState) {
+        records.append(record(of: addition, in: &queue))
+    }
+
+    private mutating func record(of addition: QueueAddition, in queue: inout QueueState) -> DownloadRecord {
+        let known = addition.id.flatMap { queue.records[$0] }
+        if let known {
+            if queue.partialFiles.isActive(known) {
+                join(addition.request, to: known, in: &queue)
+                return known
+            }
+            // The known download has ended and is not verified again: only new expectations need a new download.
+            guard addition.request.expectations.addInformation(than: known.request.expectations) else { return known }
+        }
+        let state: DownloadState = addition.request.startsPaused ? .paused : .waiting
+        let record = DownloadRecord(
+            id: known == nil ? addition.id ?? queue.downloads.newID() : queue.downloads.newID(),
+            number: queue.downloads.nextNumber,
+            request: addition.request,
+            withoutSecrets: addition.withoutSecrets,
+            state: state,
+            observers: observers
+        )
+        if addition.id == nil { reviveTwin(of: record, in: &queue) }
+        if let twin = queue.partialFiles.active(at: record.names.partialPath) {
+            if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
+            twin.takeVolatile(of: addition.request)
+            join(addition.request, to: twin, in: &queue)
+            return twin
+        }
+        queue.insert(record)
+        if state == .waiting { queue.reopen(record) } else { queue.activate(record) }
+        newRecords.append(record)
+        return record
+    }
+
+    /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
+    /// provider and agrees with its expected size and hashes.
+    private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
+        let request = record.request
+        guard let id = queue.partialFiles.failed(likeThat: record), let twin = queue.records[id],
+            twin.canContinue(with: request), (try? twin.expectations(joinedBy: request.expectations)) != nil
+        else { return }
+        revived.append(id)
+        effects += queue.revive(twin, for: request, at: now)
+    }
+
+    /// Adds the expectations of another request to those of a download.
+    private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
+        do throws(DownloadError) {
+            if try twin.takeExpectations(of: request) { queue.recordRequest(of: twin.id) }
+        } catch {
+            // The file was verified after the additions were checked.
+            refusals.append(error)
+        }
+    }
+}
+
+extension [QueueAddition] {
+    /// Returns the additions without contradictions, and an error for each addition whose expected size or hashes
+    /// contradict an earlier addition or an active download.
+    ///
+    /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
+    func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
+        var known: [String: FileExpectations] = [:]
+        var refusals: [DownloadError] = []
+        let possible = filter { addition in
+            let request = addition.request
+            var expectations = request.expectations
+            guard !expectations.isEmpty else { return true }
+            let path = DestinationPaths(request).partialPath
+            do throws(DownloadError) {
+                if let earlier = known[path] { expectations = try earlier.adding(expectations, of: request.url) }
+                known[path] = try twin(path)?.expectations(joinedBy: expectations) ?? expectations
+                return true
+            } catch {
+                refusals.append(error)
+                return false
+            }
+        }
+        return (possible, refusals)
+    }
+}

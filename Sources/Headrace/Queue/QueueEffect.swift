@@ -1,0 +1,59 @@
+import HeadracePlatform
+
+/// An effect of a decision, which the manager performs before it decides anything else.
+enum QueueEffect: Sendable {
+    case start(DownloadRun)
+    case stop(StopSignal, StopSignal.Reason)
+    case publish(DownloadRecord, DownloadStateChange)
+    case remove(FileRemoval)
+    /// Call ``QueueState/tick(at:)`` at this time.
+    case alarm(Duration)
+    /// Open the latches of downloads that waited for an earlier download of the same file to stop.
+    case release([Latch])
+}
+
+extension [QueueEffect] {
+    /// Removes and returns the first start, unless files must be removed first; `nil` if there is none.
+    mutating func takeStart() -> DownloadRun? {
+        let mustRemove = contains { if case .remove = $0 { true } else { false } }
+        guard !mustRemove, let index = firstIndex(where: { if case .start = $0 { true } else { false } }),
+            case .start(let run) = remove(at: index)
+        else { return nil }
+        return run
+    }
+}
+
+/// A started download and the signal that stops its transfer.
+struct DownloadRun: Sendable {
+    let record: DownloadRecord
+    let stop: StopSignal
+    /// The state carried over from earlier attempts; `nil` for the first attempt.
+    let attempts: TransferState?
+    /// A latch that opens when an earlier download of the same file no longer uses the partial file; `nil` if none
+    /// does.
+    let removal: Latch?
+    /// Whether the transfer must report its first response head to the manager.
+    let reportsHead: Bool
+    /// Whether the transfer may share a connection with others.
+    let mayShareConnection: Bool
+}
+
+/// The files of one removed or cancelled download to delete, and the state change to publish afterwards.
+struct FileRemoval: Sendable {
+    let record: DownloadRecord
+    /// Whether the partial file is deleted; `true` only if no other download uses that file.
+    let partial: Bool
+    /// The finished file, if it is deleted too; otherwise `nil`.
+    let file: FinishedFile?
+    let stateChange: DownloadStateChange
+}
+
+/// A new state or event of a download, or both.
+struct DownloadStateChange: Sendable {
+    let state: DownloadState?
+    let event: DownloadEvent?
+
+    init(_ state: DownloadState?, _ event: DownloadEvent?) {
+        (self.state, self.event) = (state, event)
+    }
+}

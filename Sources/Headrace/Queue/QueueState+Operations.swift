@@ -1,0 +1,195 @@
+/// Adds and changes downloads.
+extension QueueState {
+    /// Adds downloads, or merges a request for the file of an active download into that download.
+    ///
+    /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
+    /// them. An addition with the `id` of an active download only merges its expected size and hashes. An addition with
+    /// the `id` of an ended download is ignored unless it adds an expected size or hash.
+    ///
+    /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
+    ///
+    /// With a journal, the new downloads do not start before ``saved(_:at:)``.
+    mutating func add(
+        _ additions: [QueueAddition],
+        skippingInvalid: Bool,
+        observers: QueueObservers,
+        at now: Duration
+    ) -> QueueAdditions {
+        var (additions, refusals) = additions.divided { partialFiles.active(at: $0) }
+        if !skippingInvalid, !refusals.isEmpty { additions = [] }
+        var added = QueueAdditions(refusals: refusals, observers: observers, at: now)
+        scheduler.isGathering = true
+        for addition in additions { added.add(addition, to: &self) }
+        scheduler.isGathering = false
+        let relabellings = scheduler.relabellings
+        let items = added.newRecords.map { Scheduler.Item($0, at: now) }
+        let actions = scheduler.add(items, isSaved: journal == nil, at: now)
+        if scheduler.relabellings != relabellings { recordAllLabels() }
+        if journal != nil, !added.newRecords.isEmpty {
+            let members = added.new.compactMap { member($0) }
+            journal?.note(added: members)
+        }
+        added.effects += effects(of: actions)
+        return added
+    }
+
+    /// Lets added and revived downloads start, because the journal has them now.
+    mutating func saved(_ ids: [DownloadID], at now: Duration) -> [QueueEffect] {
+        effects(of: scheduler.saved(ids, at: now))
+    }
+
+    /// Fails a revived download again, because the journal could not be written.
+    mutating func failed(_ id: DownloadID, _ error: DownloadError) -> [QueueEffect] {
+        effects(of: scheduler.failUnsaved(id), .failed(error))
+    }
+
+    /// Requeues a failed download, or pauses it if the request that revives it starts paused.
+    mutating func revive(_ record: DownloadRecord, for request: DownloadRequest, at now: Duration) -> [QueueEffect] {
+        if journal != nil { scheduler.markUnsaved(record.id) }
+        let begin = record.requested { $0.notBefore(at: now) }
+        let actions = scheduler.resume(record.id, at: now, notBefore: begin)
+        return effects(of: actions + (request.startsPaused ? scheduler.pause(record.id) : []))
+    }
+
+    /// Changes the priority of a download, and records the change in the journal; returns `false` if it is not in the queue.
+    mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) -> Bool {
+        guard let record = records[id] else { return false }
+        record.status.priority = DownloadPriority(rawValue: priority)
+        scheduler.setPriority(priority, of: id, at: now)
+        journal?.note(.priority(id.rawValue, priority))
+        return true
+    }
+
+    /// Removes a download's start time from its request and from the journal.
+    private mutating func removeStartTime(of id: DownloadID) {
+        guard let record = records[id], record.request.earliestBegin != nil else { return }
+        record.removeStartTime()
+        recordRequest(of: id)
+    }
+
+    /// Changes a download's rate limit in bytes per second, if the download is in the queue; `nil` for none.
+    mutating func setRateLimit(_ bytesPerSecond: Int64?, of id: DownloadID) {
+        guard let record = records[id] else { return }
+        record.setRateLimit(bytesPerSecond)
+        recordRequest(of: id)
+    }
+
+    /// Records a changed request in the journal.
+    mutating func recordRequest(of id: DownloadID) {
+        if let member = member(id) { journal?.recordRequest(of: member) }
+    }
+
+    mutating func recordAllLabels() {
+        guard journal != nil else { return }
+        let labels = scheduler.ids.map { ($0.rawValue, scheduler.order.label(of: $0) ?? 0) }
+        journal?.note(.relabelled(Dictionary(uniqueKeysWithValues: labels)))
+    }
+
+    // MARK: Operations on several downloads
+
+    /// An operation that stops downloads.
+    enum Stop: Equatable {
+        case pause
+        case cancel
+        case remove(deletingFiles: Bool)
+    }
+
+    /// Stops the selected downloads, in one step; changes nothing after the shutdown.
+    /// - Returns: The selected downloads, and the effects to perform.
+    mutating func stop(
+        _ selection: DownloadSelection,
+        _ operation: Stop,
+        skippingUnknown: Bool = false
+    ) throws(DownloadError) -> (records: [DownloadRecord], effects: [QueueEffect]) {
+        let ids = try ids(selection, skippingUnknown: skippingUnknown)
+        let records = ids.compactMap { downloads.records[$0] }
+        guard !scheduler.isShutDown else { return (records, []) }
+        let actions = ids.flatMap { id in
+            switch operation {
+            case .pause: scheduler.pause(id)
+            case .cancel: scheduler.cancel(id)
+            case .remove(let deletingFiles): scheduler.remove(id, deletingFile: deletingFiles)
+            }
+        }
+        return (records, effects(of: actions))
+    }
+
+    /// Requeues the selected downloads that are in the given phase, in one step; their start times still apply.
+    ///
+    /// A download whose transfer is stopping for a pause counts as paused.
+    mutating func requeue(
+        _ selection: DownloadSelection,
+        only phase: Scheduler.Phase,
+        skippingUnknown: Bool = false,
+        at now: Duration
+    ) throws(DownloadError) -> [QueueEffect] {
+        requeue(try ids(selection, skippingUnknown: skippingUnknown)) { state, id in
+            let isStopping = phase == .paused && state.scheduler.isPausing(id)
+            guard state.scheduler.phase(of: id) == phase || isStopping else { return [] }
+            let begin = state.records[id]?.requested { $0.notBefore(at: now) }
+            return state.scheduler.resume(id, at: now, notBefore: begin)
+        }
+    }
+
+    /// Requeues a download and removes its start time, so that it may start at once.
+    mutating func start(_ id: DownloadID, at now: Duration) -> [QueueEffect] {
+        requeue([id]) { state, id in
+            state.removeStartTime(of: id)
+            return state.scheduler.resume(id, at: now)
+        }
+    }
+
+    /// Requeues a finished download, so that its file is downloaded again.
+    mutating func restart(_ id: DownloadID, at now: Duration) -> [QueueEffect] {
+        requeue([id]) { $0.scheduler.restart($1, at: now) }
+    }
+
+    /// Requeues the downloads whose files no other download uses, each by a call of `verb`, and then starts downloads in
+    /// free slots; changes nothing after the shutdown.
+    private mutating func requeue(
+        _ ids: [DownloadID],
+        _ verb: (inout QueueState, DownloadID) -> [Scheduler.Action]
+    ) -> [QueueEffect] {
+        guard !scheduler.isShutDown else { return [] }
+        scheduler.isGathering = true
+        var effects: [QueueEffect] = []
+        // One at a time, because two of the downloads may use the same file.
+        for id in ids {
+            guard let record = records[id], partialFiles.mayActivate(record) else { continue }
+            effects += self.effects(of: verb(&self, id))
+        }
+        scheduler.isGathering = false
+        return effects + self.effects(of: scheduler.startNext())
+    }
+
+    /// Moves a download, and records the change in the journal; does nothing if the download is not in the queue.
+    ///
+    /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
+    /// - Returns: Whether the download was moved.
+    mutating func move(
+        _ id: DownloadID,
+        to position: QueuePosition,
+        at now: Duration
+    ) throws(DownloadError) -> Bool {
+        guard records[id] != nil else { return false }
+        switch position {
+        case .before(let other), .after(let other):
+            guard records[other] != nil else { throw .unknown(other) }
+            guard other != id else { return false }
+        case .index(let index):
+            guard records.count > index, index >= 0 else {
+                let message = "The queue has no position \(index): it has \(records.count) downloads, counted from 0."
+                throw DownloadError(.unknownDownload, message)
+            }
+        case .first, .last: break
+        }
+        let relabellings = scheduler.relabellings
+        scheduler.move(id, to: position, at: now)
+        if scheduler.relabellings != relabellings {
+            recordAllLabels()
+        } else if let label = scheduler.order.label(of: id) {
+            journal?.note(.moved(id.rawValue, label: label))
+        }
+        return true
+    }
+}
