@@ -14,8 +14,6 @@ struct DownloadConcurrency: Sendable {
     static let ofLargeBodies = 4
     /// The maximum number of downloads from one host over HTTP/2, in which they share connections.
     static let maxMultiplexed = 64
-    /// The maximum number of downloads from one host over HTTP/1.1, in which each has a connection.
-    static let maxConnectionsPerHost = 16
     /// The number of bytes from which a body is large if it also takes ``largeBodyTime`` and many round trips.
     static let largeBodyBytes: Int64 = 1 << 20
     static let largeBodyTime = Duration.seconds(1)
@@ -103,11 +101,7 @@ struct DownloadConcurrency: Sendable {
     /// Creates the state for a limit of a configuration; returns `nil` if the limit is fixed.
     init?(_ limit: ConcurrencyLimit, _ configuration: DownloadConfiguration) {
         guard limit.isAutomatic else { return nil }
-        // A low limit on connections also limits the downloads, each of which has at least one.
-        let connections = configuration.maxConnectionsPerHost
-        let most =
-            connections < Self.maxConnectionsPerHost / 2 ? connections : max(connections, Self.maxConnectionsPerHost)
-        self.init(maximum: limit.maximum, maxConnectionsPerHost: most)
+        self.init(maximum: limit.maximum, maxConnectionsPerHost: configuration.maxConnectionsPerHost)
     }
 
     /// Whether the next download should report its response head, which allows an early growth.

@@ -1,15 +1,29 @@
 /// Divides the connections that each host allows among the downloads from that host.
 ///
 /// This type performs no I/O. A host's limit is lowered by one when the host refuses a connection, and raised by one
-/// every ``raiseInterval``. While the host requests a delay, no download gets additional connections. Every download
-/// gets at least one connection, so the limit is exceeded if a host has more downloads than connections allowed.
+/// every ``raiseInterval``. While the host requests a delay, no download gets additional connections.
+///
+/// If the limit is reached, a new download waits for its first connection as long as others have more than one: these give
+/// some up, because the waiting download gets its share. If each has only one, the limit is exceeded, unless it is strict.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
         /// The time of the last change of the limit.
         var changed = Duration.zero
         var notBefore: Duration?
-        var downloads: [(id: DownloadID, wanted: Int, granted: Int)] = []
+        /// In the order in which the downloads came.
+        var downloads: [Reservation] = []
+
+        var granted: Int { downloads.reduce(0) { $0 + $1.granted } }
+    }
+
+    /// The connections of one download; none are granted while it waits for its first one.
+    private struct Reservation {
+        let id: DownloadID
+        var wanted = 1
+        var granted = 0
+        /// Whether the first connection is reserved from ``begin(_:on:at:)`` to ``end(_:_:at:)``.
+        var hasBegun = false
     }
 
     /// The time after which a host's lowered limit is raised by one, counted from the last refusal or raise.
@@ -18,10 +32,12 @@ struct HostConnectionLimits: Sendable {
     private static let sweepThreshold = 64
 
     private let maximum: Int
+    /// Whether even first connections never exceed the maximum, because the manager chooses the number of downloads.
+    var isStrict: Bool
     private var hosts: [String: Host] = [:]
 
-    init(maximum: Int) {
-        self.maximum = maximum
+    init(maximum: Int, isStrict: Bool = false) {
+        (self.maximum, self.isStrict) = (maximum, isStrict)
     }
 
     /// Whether no host is tracked; if so, no host has a lowered limit or a requested delay.
@@ -29,6 +45,46 @@ struct HostConnectionLimits: Sendable {
 
     /// Returns the time until which a host has requested a delay; `nil` if it has requested none.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
+
+    /// Reserves the first connection of a download to a host; returns `false` if the download must wait until
+    /// ``admitWaiting(on:at:)`` returns it.
+    mutating func begin(_ id: DownloadID, on host: String, at now: Duration) -> Bool {
+        var state = recovered(host, at: now)
+        defer { hosts[host] = state }
+        if let index = state.downloads.firstIndex(where: { $0.id == id }) {
+            state.downloads[index].hasBegun = true
+            return true
+        }
+        let isWaiting = state.downloads.contains { $0.granted == 0 }
+        let isAdmitted = !isWaiting && mayBegin(in: state)
+        state.downloads.append(Reservation(id: id, granted: isAdmitted ? 1 : 0, hasBegun: true))
+        return isAdmitted
+    }
+
+    /// Reserves the first connections of waiting downloads, as far as connections are free; returns these downloads.
+    mutating func admitWaiting(on host: String, at now: Duration) -> [DownloadID] {
+        guard hosts[host] != nil else { return [] }
+        var state = recovered(host, at: now)
+        defer { hosts[host] = state }
+        var admitted: [DownloadID] = []
+        for index in state.downloads.indices where state.downloads[index].granted == 0 && mayBegin(in: state) {
+            state.downloads[index].granted = 1
+            admitted.append(state.downloads[index].id)
+        }
+        return admitted
+    }
+
+    private func mayBegin(in host: Host) -> Bool {
+        host.granted < host.limit
+            || host.downloads.allSatisfy { $0.granted <= 1 } && !(isStrict && host.granted >= maximum)
+    }
+
+    /// Whether a download may open a connection to a host that it need not use: one is free, and no delay is requested.
+    func mayJoin(_ id: DownloadID, _ host: String, at now: Duration) -> Bool {
+        let state = recovered(host, at: now)
+        let isUsing = state.downloads.contains { $0.id == id && $0.granted > 0 }
+        return state.notBefore == nil && (isUsing || state.granted < state.limit)
+    }
 
     /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have.
     ///
@@ -40,10 +96,10 @@ struct HostConnectionLimits: Sendable {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
         let index = state.downloads.firstIndex { $0.id == id } ?? state.downloads.endIndex
-        if index == state.downloads.endIndex { state.downloads.append((id, wanted, 0)) }
+        if index == state.downloads.endIndex { state.downloads.append(Reservation(id: id)) }
         state.downloads[index].wanted = wanted
         let current = state.downloads[index].granted
-        let free = state.limit - state.downloads.reduce(0) { $0 + $1.granted } + current
+        let free = state.limit - state.granted + current
         let available = now < state.notBefore ?? now ? current : free
         state.downloads[index].granted = max(1, min(Self.fairShare(of: index, in: state), available))
         return state.downloads[index].granted
@@ -53,8 +109,8 @@ struct HostConnectionLimits: Sendable {
     @discardableResult
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)
-        let open = state.downloads.reduce(0) { $0 + $1.granted }
-        // Connections of small downloads are not reserved, so `open` may be zero.
+        let open = state.granted
+        // Requests that share a connection are not counted, so `open` may be zero.
         state.limit = max(1, (open > 0 ? min(state.limit, open) : state.limit) - 1)
         state.changed = now
         if let retryAfter { state.notBefore = max(state.notBefore ?? now, now + retryAfter) }
@@ -65,8 +121,17 @@ struct HostConnectionLimits: Sendable {
         return state.downloads.contains { $0.id != id }
     }
 
-    /// Records that a download has finished or no longer uses the host.
+    /// Releases the connections of a download, except for a first one that it has begun.
     mutating func release(_ id: DownloadID, _ host: String, at now: Duration) {
+        guard let index = hosts[host]?.downloads.firstIndex(where: { $0.id == id && $0.hasBegun }) else {
+            return end(id, host, at: now)
+        }
+        hosts[host]?.downloads[index].wanted = 1
+        hosts[host]?.downloads[index].granted = 1
+    }
+
+    /// Records that a download no longer uses the host.
+    mutating func end(_ id: DownloadID, _ host: String, at now: Duration) {
         hosts[host]?.downloads.removeAll { $0.id == id }
         if isIdle(host, at: now) { hosts[host] = nil }
         if hosts.count > Self.sweepThreshold { hosts = hosts.filter { !isIdle($0.key, at: now) } }

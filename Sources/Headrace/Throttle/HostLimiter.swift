@@ -9,7 +9,15 @@ struct HostExperience: Sendable, Hashable {
 
 /// Limits the connections and retries per host, over all downloads of a manager.
 final class HostLimiter: Sendable {
-    private let limits: Locked<HostConnectionLimits>
+    private struct Connections {
+        var limits: HostConnectionLimits
+        /// The latches of the downloads that wait for their first connection.
+        var waiting: [DownloadID: Latch] = [:]
+        /// The servers whose connections several requests share.
+        var multiplexed: Set<String> = []
+    }
+
+    private let connections: Locked<Connections>
     private let retries: Locked<HostRetryLimits>
     /// The servers that have responded at least once.
     private let responsive = Locked<Set<String>>([])
@@ -18,8 +26,8 @@ final class HostLimiter: Sendable {
     /// The maximum number of servers whose experience is stored.
     private static let maxExperiences = 64
 
-    init(maximum: Int, retriesPerMinute: Int?) {
-        limits = Locked(HostConnectionLimits(maximum: maximum))
+    init(maximum: Int, isStrict: Bool, retriesPerMinute: Int?) {
+        connections = Locked(Connections(limits: HostConnectionLimits(maximum: maximum, isStrict: isStrict)))
         retries = Locked(HostRetryLimits(perMinute: retriesPerMinute))
     }
 
@@ -53,24 +61,79 @@ final class HostLimiter: Sendable {
 
     /// Returns the time until which the host of a URL has requested a delay; `nil` if it has requested none.
     func notBefore(_ url: URL) -> Duration? {
-        limits.withLock { $0.isUntroubled ? nil : $0.notBefore(Self.host(of: url)) }
+        connections.withLock { $0.limits.isUntroubled ? nil : $0.limits.notBefore(Self.host(of: url)) }
+    }
+
+    /// Sets whether even the first connections of downloads never exceed the maximum.
+    func setStrict(_ isStrict: Bool) { connections.withLock { $0.limits.isStrict = isStrict } }
+
+    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; waits for other downloads to give
+    /// up a connection if the host has too many.
+    ///
+    /// With `mayShare`, reserves nothing if the server is known to let requests share a connection. Throws
+    /// `CancellationError`, and reserves nothing, if the task is cancelled.
+    func begin(_ id: DownloadID, _ url: URL, mayShare: Bool, clock: AnyClock) async throws(CancellationError) {
+        let latch: Latch? = connections.withLock { connections in
+            if mayShare, connections.multiplexed.contains(url.server) { return nil }
+            guard !connections.limits.begin(id, on: Self.host(of: url), at: clock.now()) else { return nil }
+            let latch = Latch()
+            connections.waiting[id] = latch
+            return latch
+        }
+        await latch?.wait(evenIfCancelled: false)
+        guard latch != nil, Task.isCancelled else { return }
+        end(id, url, at: clock.now())
+        throw CancellationError()
+    }
+
+    /// Records that the server of a URL lets requests share a connection, which is not counted for each of them.
+    func shared(_ id: DownloadID, _ url: URL, at now: Duration) {
+        connections.withLock { _ = $0.multiplexed.insert(url.server) }
+        end(id, url, at: now)
+    }
+
+    /// Lets waiting downloads use the connections to the host of a URL that other downloads have given up and closed.
+    func admitWaiting(_ url: URL, at now: Duration) {
+        let latches: [Latch] = connections.withLock { connections in
+            guard !connections.waiting.isEmpty else { return [] }
+            return connections.limits.admitWaiting(on: Self.host(of: url), at: now)
+                .compactMap { connections.waiting.removeValue(forKey: $0) }
+        }
+        for latch in latches { latch.open() }
+    }
+
+    /// Whether a download may open a connection to the host of a mirror's URL.
+    func mayJoin(_ id: DownloadID, _ url: URL, at now: Duration) -> Bool {
+        connections.withLock { $0.limits.mayJoin(id, Self.host(of: url), at: now) }
     }
 
     /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have.
     ///
-    /// The connections stay reserved until the next call for this download.
+    /// The connections stay reserved until the next call for this download. After it has closed surplus ones, the download
+    /// calls ``admitWaiting(_:at:)``.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
-        limits.withLock { $0.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
+        connections.withLock { $0.limits.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
     /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether other downloads use the host.
     @discardableResult
     func refused(_ id: DownloadID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
-        limits.withLock { $0.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
+        connections.withLock { $0.limits.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
+    /// Releases the connections of a download to the host of a URL, except for a first one that it has begun.
     func release(_ id: DownloadID, _ url: URL, at now: Duration) {
-        limits.withLock { $0.release(id, Self.host(of: url), at: now) }
+        connections.withLock { $0.limits.release(id, Self.host(of: url), at: now) }
+        admitWaiting(url, at: now)
+    }
+
+    /// Releases all connections of a download to the host of a URL, which are closed or idle.
+    func end(_ id: DownloadID, _ url: URL, at now: Duration) {
+        connections.withLock { connections in
+            connections.waiting.discard(id)
+            connections.limits.end(id, Self.host(of: url), at: now)
+        }
+        admitWaiting(url, at: now)
     }
 
     static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }

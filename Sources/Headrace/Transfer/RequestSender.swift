@@ -33,6 +33,8 @@ struct RequestSender: Sendable {
     var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
+    /// Whether the connection was reserved by the caller, as one of the connections of a segmented download.
+    var hasConnection = false
 
     init(
         _ request: RangeRequest,
@@ -59,16 +61,20 @@ struct RequestSender: Sendable {
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
             sent.mayShareConnection =
                 mayShareConnection && !avoidsHTTP2 && !prefersHTTP1 && sent.bufferBytes == nil
-            let start = environment.clock.now()
+            let (hosts, clock, id, url) = (environment.hosts, environment.clock, record.id, sent.url)
+            if !hasConnection { try await hosts.begin(id, url, mayShare: sent.mayShareConnection, clock: clock) }
+            defer { if !hasConnection { hosts.end(id, url, at: clock.now()) } }
+            let start = clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
+                if head.isMultiplexed, !hasConnection { hosts.shared(id, url, at: clock.now()) }
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
-                    environment.hosts.responded(head.url)
+                    hosts.responded(head.url)
                 }
                 if let target = try chain.policy.target(of: head, after: chain.count) {
                     await body.drain(of: head)
                     return .redirected(target, head)
                 }
-                let latency = environment.clock.now() - start
+                let latency = clock.now() - start
                 let response = Response(head: head, request: request, chain: chain, latency: latency)
                 return .done(try await receive(response, &body))
             }

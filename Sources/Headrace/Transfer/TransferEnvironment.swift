@@ -67,6 +67,7 @@ final class TransferEnvironment: Sendable {
         self.network = network
         hosts = HostLimiter(
             maximum: configuration.maxConnectionsPerHost,
+            isStrict: configuration.maxConcurrentDownloads.isAutomatic,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
         self.descriptors = descriptors

@@ -100,7 +100,7 @@ struct DownloadConcurrencyTests {
     }
 
     @Test(arguments: [
-        (ConcurrencyLimit.fixed(4), 8, nil), (.automatic, 8, 16), (.automatic, 3, 3), (.automatic, 32, 32),
+        (ConcurrencyLimit.fixed(4), 8, nil), (.automatic, 8, 8), (.automatic, 3, 3), (.automatic, 32, 32),
     ])
     func `a low limit on connections holds for downloads too`(
         _ limit: ConcurrencyLimit,

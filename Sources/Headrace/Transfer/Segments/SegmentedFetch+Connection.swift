@@ -48,6 +48,7 @@ extension SegmentedFetch {
         else { return .unusable(DownloadError(.protocolViolation, "The part has no bytes to request.")) }
         var sender = RequestSender(request, along: source.chain, for: record, environment)
         sender.prefersHTTP1 = true
+        sender.hasConnection = true
         if state.withLock({ $0.sourcesWithoutIfRange.contains(connection.source) }) {
             sender.request = request.withoutIfRange
         }

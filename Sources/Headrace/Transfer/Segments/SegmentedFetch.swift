@@ -259,6 +259,8 @@ final class SegmentedFetch: Sendable {
             return effects
         }
         for effect in effects { perform(effect) }
+        // Only now, when surplus connections are being closed.
+        for source in sources { hosts.admitWaiting(source.url, at: now) }
     }
 
     /// Returns the number of connections that the host of each source allows for this download.
@@ -266,8 +268,8 @@ final class SegmentedFetch: Sendable {
         let planner = state.planner
         return sources.enumerated().map { index, source in
             let host = planner.sources[index].host
-            // While a mirror requires a delay, it gets no new connections: other sources can deliver the bytes.
-            if host > 0, let time = hosts.notBefore(source.url), time > now {
+            // While a mirror requires a delay, or has no free connection, other sources can deliver the bytes.
+            if host > 0, !hosts.mayJoin(record.id, source.url, at: now) {
                 return planner.segments.count { planner.sources[$0.source].host == host }
             }
             let wanted = planner.wantedConnections

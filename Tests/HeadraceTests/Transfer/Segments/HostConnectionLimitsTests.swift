@@ -30,7 +30,11 @@ struct HostConnectionLimitsTests {
     }
 
     /// A function, because the macro cannot take a mutating call.
-    private func expect(_ value: Int, _ expected: Int, _ location: SourceLocation = #_sourceLocation) {
+    private func expect<Value: Equatable>(
+        _ value: Value,
+        _ expected: Value,
+        _ location: SourceLocation = #_sourceLocation
+    ) {
         #expect(value == expected, sourceLocation: location)
     }
 
@@ -43,6 +47,44 @@ struct HostConnectionLimitsTests {
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 4)
         limits.release(ids[0], "a", at: .zero)
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 8)
+    }
+
+    @Test func `a new download waits until another one has given up a connection`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        expect(limits.begin(ids[0], on: "a", at: .zero), true)
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 8)
+        expect(limits.begin(ids[1], on: "a", at: .zero), false)
+        expect(limits.begin(ids[2], on: "a", at: .zero), false)
+        expect(limits.begin(ids[3], on: "b", at: .zero), true)
+        expect(limits.admitWaiting(on: "a", at: .zero), [])
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 6)
+        expect(limits.admitWaiting(on: "a", at: .zero), [ids[1], ids[2]])
+        // The connections of its segments are closed, but its first one is not.
+        limits.release(ids[0], "a", at: .zero)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 6)
+        limits.end(ids[0], "a", at: .zero)
+        expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .zero), 7)
+        limits.end(ids[1], "a", at: .zero)
+        limits.end(ids[2], "a", at: .zero)
+        limits.end(ids[3], "b", at: .zero)
+        #expect(limits.isUntroubled)
+    }
+
+    @Test(arguments: [false, true])
+    func `only a strict limit makes downloads with one connection each wait`(_ isStrict: Bool) {
+        var limits = HostConnectionLimits(maximum: 8, isStrict: isStrict)
+        for id in ids[..<8] { expect(limits.begin(id, on: "a", at: .zero), true) }
+        expect(limits.begin(ids[8], on: "a", at: .zero), !isStrict)
+        limits.end(ids[0], "a", at: .zero)
+        expect(limits.admitWaiting(on: "a", at: .zero), isStrict ? [ids[8]] : [])
+    }
+
+    @Test func `a mirror is used only if a connection to it is free`() {
+        var limits = HostConnectionLimits(maximum: 2)
+        expect(limits.begin(ids[0], on: "a", at: .zero), true)
+        #expect(limits.mayJoin(ids[1], "a", at: .zero))
+        expect(limits.share(of: ids[1], on: "a", wanting: 1, at: .zero), 1)
+        #expect(limits.mayJoin(ids[1], "a", at: .zero) && !limits.mayJoin(ids[2], "a", at: .zero))
     }
 
     @Test func `each refusal lowers the limit by one, each half minute raises it again`() {
@@ -98,6 +140,33 @@ struct HostConnectionLimitsTests {
         limits.release(ids[2], "a", at: .seconds(119))
         expect(limits.share(of: ids[1], on: "a", wanting: 8, at: .seconds(120)), 3)
         #expect(limits.notBefore("a") == nil)
+    }
+
+    @Test(arguments: 0..<20)
+    func `C01 in a random walk begun downloads exceed the limit only with one connection each`(_ seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let maximum = Int.random(in: 1...10, using: &random)
+        let isStrict = Bool.random(using: &random)
+        var limits = HostConnectionLimits(maximum: maximum, isStrict: isStrict)
+        var granted: [Int: Int] = [:]
+        for _ in 0..<1_000 {
+            let index = Int.random(in: 0..<12, using: &random)
+            switch (Int.random(in: 0..<4, using: &random), granted[index]) {
+            case (0, _):
+                limits.end(ids[index], "a", at: .zero)
+                granted[index] = nil
+            case (_, nil): granted[index] = limits.begin(ids[index], on: "a", at: .zero) ? 1 : 0
+            case (_, 0): break
+            default:
+                let wanted = Int.random(in: 1...12, using: &random)
+                granted[index] = limits.share(of: ids[index], on: "a", wanting: wanted, at: .zero)
+            }
+            for id in limits.admitWaiting(on: "a", at: .zero) { granted[Int(id.rawValue)] = 1 }
+            let sum = granted.values.reduce(0, +)
+            #expect(sum <= maximum || !isStrict && granted.values.allSatisfy { $0 <= 1 }, "\(granted)")
+            // With free connections, none waits.
+            #expect(sum >= maximum || !granted.values.contains(0), "\(granted)")
+        }
     }
 
     @Test(arguments: 0..<20)
