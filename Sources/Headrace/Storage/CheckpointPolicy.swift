@@ -99,6 +99,14 @@ struct CheckpointPolicy: Sendable {
         for range in ranges.intersection(written).ranges { durable.insert(range) }
     }
 
+    /// Withdraws the written ranges that are not durable, after a failed sync; later writes are ignored.
+    mutating func syncFailed() {
+        // The kernel now considers the lost pages clean: a later sync or a read would not detect the loss.
+        hasSyncFailed = true
+        isRecordOutdated = isRecordOutdated || written != durable
+        written = durable
+    }
+
     /// Records the result of a sync, and returns the actions that are due; ignored if no sync is running.
     mutating func syncEnded(success: Bool, at now: Duration) -> [Action] {
         guard let covered = claim else { return [] }
@@ -109,10 +117,7 @@ struct CheckpointPolicy: Sendable {
             synced(covered)
             isRecordOutdated = isRecordOutdated || earlier != durable
         } else {
-            // The kernel now considers the lost pages clean: a later sync or a read would not detect the loss.
-            hasSyncFailed = true
-            isRecordOutdated = isRecordOutdated || written != durable
-            written = durable
+            syncFailed()
         }
         switch phase {
         case .running where hasSyncFailed: return hasRecord ? writeRecord(at: now) : []

@@ -71,6 +71,12 @@ struct RecordFile: Sendable {
         try? shared.calls.remove(path + Self.newSuffix)
     }
 
+    /// Removes the record unless all bytes that it claims are in the given ranges.
+    func remove(unlessWithin ranges: ByteRangeSet) {
+        if case .record(let record)? = try? read(), record.written.intersection(ranges) == record.written { return }
+        remove()
+    }
+
     func removeIfPresent() throws(SystemError) {
         guard let status = try shared.calls.status(path), try !shared.calls.belongsToAnotherUser(status, at: path)
         else {

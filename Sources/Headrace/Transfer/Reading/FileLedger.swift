@@ -165,22 +165,26 @@ final class FileLedger: Sendable {
                 return
             }
             state.actions += state.contents.policy.syncEnded(success: isSynced, at: now)
-            guard !isSynced else { return }
-            state.target = nil
-            state.syncFailure = target.file.syncError
+            if !isSynced { state.syncFailed(target.file) }
         }
     }
 
     /// Writes a record of the present state; called with `disk` locked.
     ///
-    /// If that fails while bytes are received, the download continues, and the record is written again later.
+    /// If that fails while bytes are received, the download continues, and the record is written again later. But after
+    /// a failed sync, the old record is removed if it claims bytes that may be lost.
     private func write(to target: Target, syncing: Bool) {
         let contents = contents
         do throws(SystemError) {
             let bootID = try target.environment.files.bootID()
             try target.write(contents.record(of: target, bootID: bootID), syncing: syncing)
         } catch {
-            return state.withLock { $0.recordFailure = error }
+            let hasSyncFailed = state.withLock { state in
+                state.recordFailure = error
+                return state.syncFailure != nil
+            }
+            if hasSyncFailed { target.recordFile.remove(unlessWithin: contents.policy.durable) }
+            return
         }
         state.withLock { $0.recordFailure = nil }
     }
@@ -201,8 +205,13 @@ final class FileLedger: Sendable {
                     state.target.map { ($0, state.contents.policy.written) }
                 }), !written.isEmpty
             else { return }
-            if syncing, target.syncsData, target.file.syncOnce() {
-                state.withLock { $0.contents.policy.synced(written) }
+            if syncing, target.syncsData {
+                let isSynced = target.file.syncOnce()
+                state.withLock { state in
+                    guard !isSynced else { return state.contents.policy.synced(written) }
+                    state.contents.policy.syncFailed()
+                    state.syncFailed(target.file)
+                }
             }
             write(to: target, syncing: syncing)
             state.withLock { state in
@@ -222,6 +231,12 @@ final class FileLedger: Sendable {
 }
 
 extension FileLedger.State {
+    /// Prevents other threads from writing the record, and stores the error for the transfer.
+    fileprivate mutating func syncFailed(_ file: PartialFile) {
+        target = nil
+        syncFailure = file.syncError
+    }
+
     /// Removes and returns the latches of the waiting readers that can continue.
     mutating func takeReady() -> [Latch] {
         guard !waiting.isEmpty else { return [] }
@@ -265,9 +280,11 @@ extension FileLedger.Contents {
 }
 
 extension FileLedger.Target {
+    var recordFile: RecordFile { RecordFile(of: names.partialPath, calls: environment.sharedFiles) }
+
     func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
         let directory = syncing && syncsData ? names.directory : nil
-        try RecordFile(of: names.partialPath, calls: environment.sharedFiles).write(record, syncing: directory)
+        try recordFile.write(record, syncing: directory)
     }
 }
 
