@@ -293,13 +293,13 @@ struct PartialDownload {
             return try await finish(as: name, from: source, willRename: willRename)
         }
         if let version { environment.versions?.keep(version, of: name, inode: stamp.inode) }
-        // The record is removed only after the folder is synced, since a power cut may restore the old name.
-        let sync = Result { () throws(SystemError) in try syncFolder() }
-        if ledger.read({ $0.policy.hasRecord }) { recordFile.remove() }
         ledger.change { $1.named(name) }
         do throws(SystemError) {
-            try sync.get()
+            try syncFolder()
+            if ledger.read({ $0.policy.hasRecord }) { recordFile.remove() }
         } catch {
+            // With the record, the next run recognizes the file, under this name or, after a power cut, under the old one.
+            if !ledger.read({ $0.policy.hasRecord }) { ledger.writeRecord(to: target) }
             // The file belongs to the user now: this download must not write to it again.
             file = nil
             target.file.close()
