@@ -15,7 +15,8 @@ extension PartialDownload {
     /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
     /// file with attributes.
     /// - Returns: The validator to store in the registry if the file system has no extended attributes; else `nil`.
-    func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) -> [UInt8]? {
+    /// - Throws: The error of a sync after which bytes may be lost.
+    func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) throws(SystemError) -> [UInt8]? {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in
             let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
@@ -28,7 +29,7 @@ extension PartialDownload {
         if configuration.durability != .full {
             // A power cut must not leave a validator on a file without its bytes.
             if isForGood {
-                guard (try? partial.sync()) != nil else { return nil }
+                do throws(SystemError) { try partial.sync() } catch  where error.isSyncUnsupported { return nil }
             } else {
                 bootID = try? environment.files.bootID()
                 guard bootID?.isEmpty == false else { return nil }

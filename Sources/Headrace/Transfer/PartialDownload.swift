@@ -283,7 +283,14 @@ struct PartialDownload {
         ledger.end()
         try ledger.stop(.finishing, on: target)
         let stamp = try completeStamp(of: target.file)
-        let version = setVersion(source, on: target.file, stamp)
+        let version: [UInt8]?
+        do throws(SystemError) {
+            version = try setVersion(source, on: target.file, stamp)
+        } catch {
+            // The kernel may have lost any of the bytes.
+            try discard()
+            throw target.file.syncError
+        }
         var name = finalPath
         let isRenamed = try await rename(target, to: &name) { name throws(DownloadError) in
             try await willRename(name, stamp)
