@@ -130,7 +130,8 @@ struct FaultCase {
         }
         let events = ToolEvents(log: log)
         let isSaid = events.failure != nil || !events.remarks.isEmpty
-        if !wasInjected || exit.status & 0x7f != 0 || exit.code == 2 || exit.code > 7 || !isSaid {
+        if !wasInjected || kind == .interrupted || exit.status & 0x7f != 0 || exit.code == 2 || exit.code > 7 || !isSaid
+        {
             complain("\(exit.failure ?? ""): \(events.failure ?? FileSystem.text(of: log))")
         }
     }
@@ -174,6 +175,7 @@ extension FaultKind {
         case .kill: 0
         case .inputOutput: EIO
         case .diskFull: ENOSPC
+        case .interrupted: EINTR
         }
     }
 }

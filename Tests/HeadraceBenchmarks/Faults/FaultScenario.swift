@@ -34,4 +34,6 @@ enum FaultKind: String, Sendable, CaseIterable {
     case kill = "SIGKILL"
     case inputOutput = "EIO"
     case diskFull = "ENOSPC"
+    /// A signal interrupts the call, which must be repeated.
+    case interrupted = "EINTR"
 }

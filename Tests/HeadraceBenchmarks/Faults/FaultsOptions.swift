@@ -1,6 +1,6 @@
 /// The options of the verb `faults`.
 struct FaultsOptions: VerbOptions {
-    /// Runs every n-th pair of a call and a kind of fault; with 3, each call gets one of the three kinds.
+    /// Runs every n-th pair of a call and a kind of fault; with 4, each call gets one of the four kinds.
     var every = 1
     var jobs = 4
     var only: String?
@@ -17,13 +17,13 @@ struct FaultsOptions: VerbOptions {
 
         Runs downloads with a fault at one file call each: the first, the second, and so on to the last. The call fails
         with EIO or ENOSPC, or the process is killed (SIGKILL) instead. Checks that no file with the final name is
-        wrong, and that the next run, without a fault, leaves exactly the right file. The faults come from a preloaded
-        library, which exists for Linux only.
+        wrong, and that the next run, without a fault, leaves exactly the right file. After EINTR, the first run must
+        succeed. The faults come from a preloaded library, which exists for Linux only.
         """
 
     static var table: [OptionRow<Self>] {
         [
-            .count("--every", "run only every N-th pair of a call and a kind of fault (1); 3 for a short run", \.every),
+            .count("--every", "run only every N-th pair of a call and a kind of fault (1); 4 for a short run", \.every),
             .count("--jobs", "downloads at once (4)", \.jobs),
             .text("--scenario", "NAME", FaultScenario.names + " (all)", \.only),
             .subject("break", \.subject),
