@@ -55,11 +55,29 @@ package final class FileSystemRecorder: Sendable {
         case checkDirectory
         /// The free space was read.
         case freeSpace
+        /// An existing file was opened for reading.
+        case openForReading
+        /// The data of a file was searched for holes.
+        case dataRange
+        /// The group was set.
+        case setGroup
+        /// The identifier of the boot was read.
+        case bootID
+
+        /// Whether the call is only passed to the closure of the recorder, and not listed in ``calls``.
+        var isUnlisted: Bool {
+            switch self {
+            case .openForReading, .dataRange, .setGroup, .bootID: true
+            default: false
+            }
+        }
     }
 
     private let system: FileSystem
     private let log = Locked<[Call]>([])
-    private let intercept: @Sendable (Call) throws(SystemError) -> Void
+    /// The paths of the open files.
+    private let paths = Locked<[Int32: String]>([:])
+    private let intercept: @Sendable (Call, _ path: String) throws(SystemError) -> Void
 
     /// All calls so far, including those that failed.
     package var calls: [Call] { log.withLock { $0 } }
@@ -74,6 +92,16 @@ package final class FileSystemRecorder: Sendable {
     package init(
         to system: FileSystem = .system,
         _ intercept: @escaping @Sendable (Call) throws(SystemError) -> Void = { _ throws(SystemError) in }
+    ) {
+        self.system = system
+        self.intercept = { call, _ throws(SystemError) in try intercept(call) }
+    }
+
+    /// Creates a recorder whose closure also receives the path of each call, for an open file the path at which it was
+    /// opened.
+    package init(
+        to system: FileSystem,
+        withPaths intercept: @escaping @Sendable (Call, _ path: String) throws(SystemError) -> Void
     ) {
         self.system = system
         self.intercept = intercept
@@ -95,8 +123,8 @@ package final class FileSystemRecorder: Sendable {
         let system = system
         var calls = system
         calls.create = { path throws(SystemError) in
-            try self.note(.create)
-            return try system.create(path)
+            try self.note(.create, path)
+            return self.opened(try system.create(path), path)
         }
         calls.createUnnamed = { directory throws(SystemError) in
             try self.note(.createUnnamed)
@@ -107,99 +135,129 @@ package final class FileSystemRecorder: Sendable {
             try system.linkOpen(file, path)
         }
         calls.write = { file, bytes, offset throws(SystemError) in
-            try self.note(.write(offset: offset, count: bytes.count))
+            try self.note(.write(offset: offset, count: bytes.count), self.path(of: file))
             return try system.write(file, bytes, offset)
         }
         calls.setMode = { file, mode throws(SystemError) in
-            try self.note(.setMode(mode))
+            try self.note(.setMode(mode), self.path(of: file))
             try system.setMode(file, mode)
         }
         calls.setModified = { file, seconds throws(SystemError) in
-            try self.note(.setModified(seconds))
+            try self.note(.setModified(seconds), self.path(of: file))
             try system.setModified(file, seconds)
         }
         calls.setAttribute = { file, name, bytes throws(SystemError) in
-            try self.note(.setAttribute(name))
+            try self.note(.setAttribute(name), self.path(of: file))
             try system.setAttribute(file, name, bytes)
         }
         calls.attribute = { path, name, maxBytes throws(SystemError) in
-            try self.note(.attribute(name))
+            try self.note(.attribute(name), path)
             return try system.attribute(path, name, maxBytes)
         }
         calls.close = { file throws(SystemError) in
-            try self.note(.close)
+            let path = self.paths.withLock { $0.removeValue(forKey: file) ?? "" }
+            do throws(SystemError) {
+                try self.note(.close, path)
+            } catch {
+                // The descriptor is closed whatever `close` returns.
+                try? system.close(file)
+                throw error
+            }
             try system.close(file)
         }
         calls.replace = { path, newPath throws(SystemError) in
-            try self.note(.replace)
+            try self.note(.replace, path)
             try system.replace(path, newPath)
         }
         calls.move = { path, newPath throws(SystemError) in
-            try self.note(.move)
+            try self.note(.move, path)
             try system.move(path, newPath)
         }
         calls.remove = { path throws(SystemError) in
-            try self.note(.remove)
+            try self.note(.remove, path)
             try system.remove(path)
         }
         calls.open = { path throws(SystemError) in
-            try self.note(.open)
-            return try system.open(path)
+            try self.note(.open, path)
+            return self.opened(try system.open(path), path)
         }
         calls.lock = { file throws(SystemError) in
-            try self.note(.lock)
+            try self.note(.lock, self.path(of: file))
             return try system.lock(file)
         }
         calls.read = { path, maxBytes throws(SystemError) in
-            try self.note(.read)
+            try self.note(.read, path)
             return try system.read(path, maxBytes)
         }
         calls.readAt = { file, offset, maxBytes throws(SystemError) in
-            try self.note(.readAt(offset: offset, count: maxBytes))
+            try self.note(.readAt(offset: offset, count: maxBytes), self.path(of: file))
             return try system.readAt(file, offset, maxBytes)
         }
         calls.truncate = { file, size throws(SystemError) in
-            try self.note(.truncate(size))
+            try self.note(.truncate(size), self.path(of: file))
             try system.truncate(file, size)
         }
         calls.sync = { file throws(SystemError) in
-            try self.note(.sync)
+            try self.note(.sync, self.path(of: file))
             try system.sync(file)
         }
         calls.syncDirectory = { path throws(SystemError) in
-            try self.note(.syncDirectory)
+            try self.note(.syncDirectory, path)
             try system.syncDirectory(path)
         }
         calls.status = { path throws(SystemError) in
-            try self.note(.status)
+            try self.note(.status, path)
             return try system.status(path)
         }
         calls.openStatus = { file throws(SystemError) in
-            try self.note(.openStatus)
+            try self.note(.openStatus, self.path(of: file))
             return try system.openStatus(file)
         }
         calls.names = { path throws(SystemError) in
-            try self.note(.names)
+            try self.note(.names, path)
             return try system.names(path)
         }
         calls.createDirectory = { path, mode throws(SystemError) in
-            try self.note(.createDirectory)
+            try self.note(.createDirectory, path)
             try system.createDirectory(path, mode)
         }
         calls.checkDirectory = { path throws(SystemError) in
-            try self.note(.checkDirectory)
+            try self.note(.checkDirectory, path)
             try system.checkDirectory(path)
         }
         calls.freeSpace = { file throws(SystemError) in
-            try self.note(.freeSpace)
+            try self.note(.freeSpace, self.path(of: file))
             return try system.freeSpace(file)
+        }
+        calls.openForReading = { path throws(SystemError) in
+            try self.note(.openForReading, path)
+            return self.opened(try system.openForReading(path), path)
+        }
+        calls.dataRange = { file, offset throws(SystemError) in
+            try self.note(.dataRange, self.path(of: file))
+            return try system.dataRange(file, offset)
+        }
+        calls.setGroup = { file, group throws(SystemError) in
+            try self.note(.setGroup, self.path(of: file))
+            try system.setGroup(file, group)
+        }
+        calls.bootID = { () throws(SystemError) in
+            try self.note(.bootID, "")
+            return try system.bootID()
         }
         return calls
     }
 
-    private func note(_ call: Call) throws(SystemError) {
-        log.withLock { $0.append(call) }
-        try intercept(call)
+    private func opened(_ file: Int32, _ path: String) -> Int32 {
+        paths.withLock { $0[file] = path }
+        return file
+    }
+
+    private func path(of file: Int32) -> String { paths.withLock { $0[file] ?? "" } }
+
+    private func note(_ call: Call, _ path: String) throws(SystemError) {
+        if !call.isUnlisted { log.withLock { $0.append(call) } }
+        try intercept(call, path)
     }
 }
 

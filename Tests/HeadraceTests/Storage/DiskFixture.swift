@@ -42,7 +42,7 @@ enum DiskFixture {
     }
 
     /// The end of the requested range, exclusive; `nil` if it is open.
-    private static func end(of request: TransportRequest) -> Int? {
+    static func end(of request: TransportRequest) -> Int? {
         let range = request.fields.first { $0.name == "Range" }?.value
         return range?.split(separator: "-").dropFirst().first.flatMap { Int($0) }.map { $0 + 1 }
     }
