@@ -39,9 +39,9 @@ extension FileSystem {
     /// The system's implementation of ``dataRange``; it moves the file offset, which no other call here uses.
     static func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
         try nextData(from: offset, size: system.openStatus(file).size) { offset throws(SystemError) in
-            try position(seekData(file, offset))
+            try position { seekData(file, offset) }
         } hole: { offset throws(SystemError) in
-            try position(seekHole(file, offset))
+            try position { seekHole(file, offset) }
         }
     }
 
@@ -91,11 +91,13 @@ extension ByteRangeSet {
     }
 }
 
-/// Returns the offset that a seek call returned; `nil` if the call found no data or hole (`ENXIO`).
-private func position(_ result: Int64) throws(SystemError) -> Int64? {
-    guard result < 0 else { return result }
-    guard errno == ENXIO else { throw SystemError(errno: errno) }
-    return nil
+/// Performs a seek call, and returns its offset; `nil` if the call found no data or hole (`ENXIO`).
+private func position(_ seek: () -> Int64) throws(SystemError) -> Int64? {
+    do throws(SystemError) {
+        return try checked(seek)
+    } catch  where error.errno == ENXIO {
+        return nil
+    }
 }
 
 #if canImport(Darwin)
