@@ -35,6 +35,11 @@ struct CurlFailure {
                 "No connection to \(server) was made: its address \(refusedAddress) is not allowed."
             )
         }
+        return connectionError(server, request) ?? tlsError(server) ?? responseError(server)
+    }
+
+    /// Returns the error if no connection was made, or libcurl did not try to make one; `nil` otherwise.
+    private func connectionError(_ server: String, _ request: TransportRequest) -> DownloadError? {
         switch code {
         case HR_E_COULDNT_RESOLVE_HOST:
             return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found.")
@@ -47,29 +52,42 @@ struct CurlFailure {
                 .connection,
                 "No connection to \(server) was made within \(request.connectTimeout.inSeconds)."
             )
+        case HR_E_URL_MALFORMAT:
+            return DownloadError(.invalidRequest, "libcurl does not accept the URL: \(detail).")
+        default: return nil
+        }
+    }
+
+    /// Returns the error if TLS failed; `nil` otherwise.
+    private func tlsError(_ server: String) -> DownloadError? {
+        switch code {
         case HR_E_SSL_CONNECT_ERROR where isPlain:
-            return DownloadError(.tls, "The server \(server) does not speak TLS at this port: is it http://?")
+            DownloadError(.tls, "The server \(server) does not speak TLS at this port: is it http://?")
         case HR_E_SSL_CONNECT_ERROR where isInterrupted:
-            return DownloadError(.connection, "The connection to \(server) ended during the TLS handshake: \(detail).")
-        case HR_E_SSL_PINNEDPUBKEYNOTMATCH:
-            return .unpinned(server)
+            DownloadError(.connection, "The connection to \(server) ended during the TLS handshake: \(detail).")
+        case HR_E_SSL_PINNEDPUBKEYNOTMATCH: .unpinned(server)
         case HR_E_SSL_CERTPROBLEM:
-            return DownloadError(
+            DownloadError(
                 .tls,
                 "The client certificate could not be used: \(detail). Use a PEM file and its private key, "
                     + "without a passphrase."
             )
         case HR_E_SSL_CLIENTCERT,
             _ where requiresCertificate:
-            return DownloadError(.tls, "The server \(server) requires a client certificate: \(detail).")
+            DownloadError(.tls, "The server \(server) requires a client certificate: \(detail).")
         case HR_E_SSL_CONNECT_ERROR, HR_E_SSL_CIPHER, HR_E_PEER_FAILED_VERIFICATION,
             HR_E_SSL_CRL_BADFILE, HR_E_SSL_ISSUER_ERROR, HR_E_SSL_INVALIDCERTSTATUS:
-            return DownloadError(.tls, "The secure connection to \(server) failed: \(detail).")
+            DownloadError(.tls, "The secure connection to \(server) failed: \(detail).")
                 .remedied(by: hasUnknownAuthority ? .certificateAuthorities : nil)
         case HR_E_SSL_CACERT_BADFILE:
-            return DownloadError(.tls, "The certificate authorities could not be read: \(detail).")
-        case HR_E_URL_MALFORMAT:
-            return DownloadError(.invalidRequest, "libcurl does not accept the URL: \(detail).")
+            DownloadError(.tls, "The certificate authorities could not be read: \(detail).")
+        default: nil
+        }
+    }
+
+    /// Returns the error if the response was invalid or incomplete.
+    private func responseError(_ server: String) -> DownloadError {
+        switch code {
         case HR_E_OUT_OF_MEMORY where !hasHead,
             HR_E_TOO_LARGE:
             return DownloadError(.protocolViolation, "The response has a header line that is too long.")

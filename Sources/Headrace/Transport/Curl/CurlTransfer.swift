@@ -84,104 +84,35 @@ final class CurlTransfer {
         _ reuse: ConnectionReuse.Rule,
         isFresh: Bool
     ) throws(DownloadError) {
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        try require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
-        try require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
-        try require(hr_easy_set_pointer(handle, HR_OPT_HEADERDATA, context))
-        try require(hr_easy_set_data_callback(handle, HR_OPT_HEADERFUNCTION, receiveHeader))
-        try require(hr_easy_set_pointer(handle, HR_OPT_WRITEDATA, context))
-        try require(hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody))
-        try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
-        try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, configuration.userAgent))
-        try configureTLS(configuration)
-        try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
-        try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
+        let options = CurlOptions(handle: handle, request: request)
+        try setCallbacks(options)
         allowsAddress = configuration.allowsAddress
-        try require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
-        try require(hr_easy_set_open_socket_callback(handle, openSocket))
-        try configureProxy(configuration)
-        let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
-        guard let headers = CurlHeaderList(fields) else { throw Self.rejected(HR_E_OUT_OF_MEMORY) }
-        self.headers = headers
-        try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
+        headers = try options.setRequest(configuration)
         // The remaining options are not essential: libcurl may have been built without them. Without
         // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
-        set(HR_OPT_HTTP_VERSION, offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1)
-        set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
-        set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
-        // curl stores the time in an int.
-        set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
-        set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, max(Self.minBufferBytes, request.bufferBytes ?? .max)))
-        set(HR_OPT_NOSIGNAL, 1)
+        options.set(HR_OPT_HTTP_VERSION, offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1)
+        let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
+        options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
+        options.setCommon()
         // Some libcurl releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
-        if isFresh || request.avoidsHTTP2 || reuse == .none { set(HR_OPT_FRESH_CONNECT, 1) }
-        if case .idle(let seconds) = reuse { set(HR_OPT_MAXAGE_CONN, seconds) }
-        if isFresh {
-            set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
-        }
-        set(HR_OPT_TCP_KEEPALIVE, 1)
+        if isFresh || request.avoidsHTTP2 || reuse == .none { options.set(HR_OPT_FRESH_CONNECT, 1) }
+        if case .idle(let seconds) = reuse { options.set(HR_OPT_MAXAGE_CONN, seconds) }
+        if isFresh { options.set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
-        if lane?.isShared == true { set(HR_OPT_PIPEWAIT, 1) }
-        set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
-        set(HR_OPT_HTTP09_ALLOWED, 0)
-        // Without this option, which libcurl has since 7.87, removing a handle waits for its name lookup.
-        set(HR_OPT_QUICK_EXIT, 1)
+        if lane?.isShared == true { options.set(HR_OPT_PIPEWAIT, 1) }
     }
 
-    private func configureTLS(_ configuration: DownloadConfiguration) throws(DownloadError) {
-        guard request.url.isHTTPS else { return }
-        hr_easy_configure_tls(handle)
-        if let file = configuration.certificateAuthorities?.filePath {
-            try trustOnly(file, HR_OPT_CAINFO, HR_OPT_CAPATH)
-        }
-        if !configuration.pinnedPublicKeys.isEmpty {
-            let keys = configuration.pinnedPublicKeys.joined(separator: ";")
-            try require(hr_easy_set_string(handle, HR_OPT_PINNEDPUBLICKEY, keys))
-        }
-        if let certificate = configuration.clientCertificate {
-            try require(hr_easy_set_string(handle, HR_OPT_SSLCERT, certificate.file.filePath))
-            try require(hr_easy_set_string(handle, HR_OPT_SSLKEY, certificate.key.filePath))
-            // Without this, OpenSSL would prompt on the terminal and block the network thread.
-            try require(hr_easy_set_string(handle, HR_OPT_KEYPASSWD, ""))
-        }
-    }
-
-    /// Makes libcurl trust only the authorities in a file, and not those in the system's directory.
-    private func trustOnly(
-        _ file: String,
-        _ fileOption: hr_easy_option,
-        _ folderOption: hr_easy_option
-    ) throws(DownloadError) {
-        try require(hr_easy_set_string(handle, fileOption, file))
-        let code = hr_easy_set_string(handle, folderOption, "/dev/null")
-        // A libcurl whose TLS library does not support directories uses none.
-        if code != HR_E_NOT_BUILT_IN, code != HR_E_UNKNOWN_OPTION { try require(code) }
-    }
-
-    /// Sets the proxy or, if the request has none, prevents libcurl from using a proxy from the environment.
-    private func configureProxy(_ configuration: DownloadConfiguration) throws(DownloadError) {
-        try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
-        try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
-        guard let proxy = request.proxy else { return }
-        if let user = proxy.user {
-            try require(hr_easy_set_string(handle, HR_OPT_PROXYUSERNAME, user))
-            try require(hr_easy_set_string(handle, HR_OPT_PROXYPASSWORD, proxy.password ?? ""))
-        }
-        if proxy.speaksTLS, let file = configuration.certificateAuthorities?.filePath {
-            try trustOnly(file, HR_OPT_PROXY_CAINFO, HR_OPT_PROXY_CAPATH)
-        }
-    }
-
-    private func require(_ code: hr_code) throws(DownloadError) {
-        guard code == HR_E_OK else { throw Self.rejected(code) }
-    }
-
-    /// Returns the error for an option or field that libcurl rejected; the request must not be sent without it.
-    private static func rejected(_ code: hr_code) -> DownloadError {
-        DownloadError(
-            .transportUnavailable,
-            "libcurl rejected the request, which was not sent: \(String(cString: hr_easy_strerror(code)))."
-        )
+    /// Makes libcurl call this transfer, and write its error messages here.
+    private func setCallbacks(_ options: CurlOptions) throws(DownloadError) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try options.require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
+        try options.require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
+        try options.require(hr_easy_set_pointer(handle, HR_OPT_HEADERDATA, context))
+        try options.require(hr_easy_set_data_callback(handle, HR_OPT_HEADERFUNCTION, receiveHeader))
+        try options.require(hr_easy_set_pointer(handle, HR_OPT_WRITEDATA, context))
+        try options.require(hr_easy_set_data_callback(handle, HR_OPT_WRITEFUNCTION, receiveBody))
+        try options.require(hr_easy_set_pointer(handle, HR_OPT_OPENSOCKETDATA, context))
+        try options.require(hr_easy_set_open_socket_callback(handle, openSocket))
     }
 
     /// Resumes the transfer after a pause; may call ``receive(body:)`` before it returns.
@@ -318,7 +249,7 @@ final class CurlTransfer {
 
     /// Makes libcurl close the connection when the transfer is removed.
     func forbidReuse() {
-        set(HR_OPT_FORBID_REUSE, 1)
+        _ = hr_easy_set_long(handle, HR_OPT_FORBID_REUSE, 1)
     }
 
     func failStalled() {
@@ -420,10 +351,6 @@ final class CurlTransfer {
         guard !isDelivered else { return }
         isDelivered = true
         onDelivery(self)
-    }
-
-    private func set(_ option: hr_easy_option, _ value: Int) {
-        _ = hr_easy_set_long(handle, option, value)
     }
 }
 

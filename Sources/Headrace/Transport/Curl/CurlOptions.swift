@@ -1,0 +1,100 @@
+#if os(Linux)
+import CHeadrace
+import HeadracePlatform
+
+/// Sets the options of an easy handle that follow from the request and the configuration.
+struct CurlOptions {
+    let handle: hr_easy
+    let request: TransportRequest
+
+    /// Throws if libcurl rejected an option that the request depends on.
+    func require(_ code: hr_code) throws(DownloadError) {
+        guard code == HR_E_OK else { throw rejected(code) }
+    }
+
+    /// Sets an option that is not essential.
+    func set(_ option: hr_easy_option, _ value: Int) {
+        _ = hr_easy_set_long(handle, option, value)
+    }
+
+    /// Sets the URL, the header fields, the proxy and TLS; returns the list of fields, which the handle does not retain.
+    func setRequest(_ configuration: DownloadConfiguration) throws(DownloadError) -> CurlHeaderList {
+        try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
+        try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, configuration.userAgent))
+        try setTLS(configuration)
+        try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
+        try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
+        try setProxy(configuration)
+        let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
+        guard let headers = CurlHeaderList(fields) else { throw rejected(HR_E_OUT_OF_MEMORY) }
+        try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
+        return headers
+    }
+
+    /// Sets the options that are the same for all connections; none of them is essential.
+    func setCommon() {
+        set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
+        set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
+        // curl stores the time in an int.
+        set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
+        set(HR_OPT_NOSIGNAL, 1)
+        set(HR_OPT_TCP_KEEPALIVE, 1)
+        set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
+        set(HR_OPT_HTTP09_ALLOWED, 0)
+        // Without this option, which libcurl has since 7.87, removing a handle waits for its name lookup.
+        set(HR_OPT_QUICK_EXIT, 1)
+    }
+
+    private func setTLS(_ configuration: DownloadConfiguration) throws(DownloadError) {
+        guard request.url.isHTTPS else { return }
+        hr_easy_configure_tls(handle)
+        if let file = configuration.certificateAuthorities?.filePath {
+            try trustOnly(file, HR_OPT_CAINFO, HR_OPT_CAPATH)
+        }
+        if !configuration.pinnedPublicKeys.isEmpty {
+            let keys = configuration.pinnedPublicKeys.joined(separator: ";")
+            try require(hr_easy_set_string(handle, HR_OPT_PINNEDPUBLICKEY, keys))
+        }
+        if let certificate = configuration.clientCertificate {
+            try require(hr_easy_set_string(handle, HR_OPT_SSLCERT, certificate.file.filePath))
+            try require(hr_easy_set_string(handle, HR_OPT_SSLKEY, certificate.key.filePath))
+            // Without this, OpenSSL would prompt on the terminal and block the network thread.
+            try require(hr_easy_set_string(handle, HR_OPT_KEYPASSWD, ""))
+        }
+    }
+
+    /// Makes libcurl trust only the authorities in a file, and not those in the system's directory.
+    private func trustOnly(
+        _ file: String,
+        _ fileOption: hr_easy_option,
+        _ folderOption: hr_easy_option
+    ) throws(DownloadError) {
+        try require(hr_easy_set_string(handle, fileOption, file))
+        let code = hr_easy_set_string(handle, folderOption, "/dev/null")
+        // A libcurl whose TLS library does not support directories uses none.
+        if code != HR_E_NOT_BUILT_IN, code != HR_E_UNKNOWN_OPTION { try require(code) }
+    }
+
+    /// Sets the proxy or, if the request has none, prevents libcurl from using a proxy from the environment.
+    private func setProxy(_ configuration: DownloadConfiguration) throws(DownloadError) {
+        try require(hr_easy_set_string(handle, HR_OPT_PROXY, request.proxy?.address ?? ""))
+        try require(hr_easy_set_string(handle, HR_OPT_NOPROXY, ""))
+        guard let proxy = request.proxy else { return }
+        if let user = proxy.user {
+            try require(hr_easy_set_string(handle, HR_OPT_PROXYUSERNAME, user))
+            try require(hr_easy_set_string(handle, HR_OPT_PROXYPASSWORD, proxy.password ?? ""))
+        }
+        if proxy.speaksTLS, let file = configuration.certificateAuthorities?.filePath {
+            try trustOnly(file, HR_OPT_PROXY_CAINFO, HR_OPT_PROXY_CAPATH)
+        }
+    }
+
+    /// Returns the error for an option or field that libcurl rejected; the request must not be sent without it.
+    private func rejected(_ code: hr_code) -> DownloadError {
+        DownloadError(
+            .transportUnavailable,
+            "libcurl rejected the request, which was not sent: \(String(cString: hr_easy_strerror(code)))."
+        )
+    }
+}
+#endif
