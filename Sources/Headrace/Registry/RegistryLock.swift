@@ -4,10 +4,31 @@ import HeadracePlatform
 struct RegistryOwner: Error, Hashable {
     /// The ID of the process; `nil` if the ID has not been written yet, or was removed.
     let processID: Int32?
+
+    fileprivate func error(in directory: String) -> DownloadError {
+        let process = processID.map { $0 == getpid() ? "another manager of this process" : "process \($0)" }
+        return DownloadError(
+            .busy,
+            "The download queue in \(directory) is in use by \(process ?? "another process"). "
+                + "Wait until it finishes, or choose another folder.",
+            cause: self
+        )
+    }
 }
 
 /// The cause of a manager's errors after the directory of its registry was replaced.
-struct RegistryLoss: Error, Hashable {}
+struct RegistryLoss: Error, Hashable {
+    /// Returns the error; `lock` is the path of the lock file.
+    fileprivate func error(of lock: String) -> DownloadError {
+        DownloadError(
+            .fileSystem,
+            "The download queue in \(FileSystem.parent(of: lock)) is gone: its folder was "
+                + "removed, moved or replaced while it was in use. Start again with the queue that is there now. Partial "
+                + "files are kept, and a download that is added again resumes from its own.",
+            cause: self
+        )
+    }
+}
 
 /// A registry's lock: a file that is locked through one open descriptor, so that it is released even if the process is
 /// killed.
@@ -40,7 +61,7 @@ struct RegistryLock: Sendable {
         for _ in 0..<maxRounds {
             switch try attempt(path, isRun, calls) {
             case .taken(let lock): return lock
-            case .refused(let holder): throw .registryHeld(directory, by: holder)
+            case .refused(let holder): throw holder.error(in: directory)
             case .removed: continue
             case .impossible(let error):
                 let advice = " A queue needs a file system that supports locks: choose another folder."
@@ -52,7 +73,7 @@ struct RegistryLock: Sendable {
 
     /// Throws if the locked file was removed or renamed: another process may own the registry of that path now.
     func check() throws(DownloadError) {
-        if calls.hasLostName(path, file) { throw .registryLost(path) }
+        if calls.hasLostName(path, file) { throw RegistryLoss().error(of: path) }
     }
 
     /// Releases the lock.
@@ -159,24 +180,4 @@ extension DownloadError {
 
     /// Whether the cause is that the manager lost its registry for good, because the registry's directory was replaced.
     package var isRegistryLost: Bool { cause is RegistryLoss }
-
-    fileprivate static func registryLost(_ lock: String) -> DownloadError {
-        DownloadError(
-            .fileSystem,
-            "The download queue in \(lock.dropLast(RegistryLock.fileName.utf8.count + 1)) is gone: its folder was "
-                + "removed, moved or replaced while it was in use. Start again with the queue that is there now. Partial "
-                + "files are kept, and a download that is added again resumes from its own.",
-            cause: RegistryLoss()
-        )
-    }
-
-    fileprivate static func registryHeld(_ directory: String, by holder: RegistryOwner) -> DownloadError {
-        let process = holder.processID.map { $0 == getpid() ? "another manager of this process" : "process \($0)" }
-        return DownloadError(
-            .busy,
-            "The download queue in \(directory) is in use by \(process ?? "another process"). "
-                + "Wait until it finishes, or choose another folder.",
-            cause: holder
-        )
-    }
 }

@@ -51,16 +51,15 @@ extension RegistryCommand {
         guard bytes.last == RegistryJournal.newline,
             let payload = RegistryJournal.payload(of: bytes.dropLast(), maxBytes: Self.maxBytes)
         else { throw .damaged }
-        var line = RegistryScanner(payload)
-        var unknown: [String] = []
+        var decoder = RegistryDecoder(payload)
         let command: RegistryCommand?
         do throws(RegistryScanner.Failure) {
-            command = try line.command(&unknown)
+            command = try decoder.command()
         } catch {
             throw .damaged
         }
-        guard line.isAtEnd else { throw .damaged }
-        if let first = unknown.first { throw .unknown(first) }
+        guard decoder.line.isAtEnd else { throw .damaged }
+        if let first = decoder.unknown.first { throw .unknown(first) }
         guard let command else { throw .damaged }
         self = command
     }
@@ -161,66 +160,53 @@ extension RegistryWriter {
     }
 }
 
-extension RegistryScanner {
-    /// Reads a command.
-    ///
-    /// Appends a description of each unknown part to `unknown`; the command must not be executed if it has any.
-    fileprivate mutating func command(_ unknown: inout [String]) throws(Failure) -> RegistryCommand? {
-        try beginList()
-        let word = try text()
-        var command: RegistryCommand?
-        if let kind = CommandKind(rawValue: word) {
-            command = try self.command(kind, &unknown)
-            if unknown.isEmpty, !isAtListEnd { unknown.append("more values of a command \"\(word)\"") }
-        } else {
+extension RegistryDecoder {
+    /// Reads a command, which must not be executed if any part of it is unknown.
+    fileprivate mutating func command() throws(Failure) -> RegistryCommand? {
+        try line.beginList()
+        let word = try line.text()
+        guard let kind = CommandKind(rawValue: word) else {
             unknown.append("the command \"\(word)\"")
+            try skipRest()
+            return nil
         }
-        while !isAtListEnd { try skip() }
-        try endList()
+        let command = try command(kind)
+        try skipRest(of: "a command \"\(word)\"")
         return command
     }
 
-    private mutating func command(
-        _ kind: CommandKind,
-        _ unknown: inout [String]
-    ) throws(Failure) -> RegistryCommand? {
+    private mutating func command(_ kind: CommandKind) throws(Failure) -> RegistryCommand? {
         switch kind {
         case .add:
             var entries: [RegistryEntry] = []
-            while !isAtListEnd { entries.append(try entry(&unknown)) }
+            while !line.isAtListEnd { entries.append(try entry()) }
             return .add(entries)
         case .pause: return .pause(try ids())
         case .resume: return .resume(try ids())
         case .cancel: return .cancel(try ids())
         case .retry: return .retry(try ids())
         case .remove:
-            let word = try text()
+            let word = try line.text()
             guard let files = FilesKind(rawValue: word) else {
                 unknown.append("the file option \"\(word)\"")
                 return nil
             }
             return .remove(try ids(), deletingFiles: files == .delete)
         case .move:
-            let id = try id()
-            return try place(&unknown).map { .move(id, $0) }
-        case .priority: return .priority(try id(), try integer())
+            let id = try line.id()
+            return try place().map { .move(id, $0) }
+        case .priority: return .priority(try line.id(), try line.integer())
         }
     }
 
-    private mutating func ids() throws(Failure) -> [UInt64] {
-        var ids: [UInt64] = []
-        while !isAtListEnd { ids.append(try id()) }
-        return ids
-    }
-
-    private mutating func place(_ unknown: inout [String]) throws(Failure) -> QueuePosition? {
-        let word = try text()
+    private mutating func place() throws(Failure) -> QueuePosition? {
+        let word = try line.text()
         switch PositionKind(rawValue: word) {
         case .first: return .first
         case .last: return .last
-        case .before: return .before(DownloadID(rawValue: try id()))
-        case .after: return .after(DownloadID(rawValue: try id()))
-        case .index: return .index(try integer())
+        case .before: return .before(DownloadID(rawValue: try line.id()))
+        case .after: return .after(DownloadID(rawValue: try line.id()))
+        case .index: return .index(try line.integer())
         case nil:
             unknown.append("the position \"\(word)\"")
             return nil
