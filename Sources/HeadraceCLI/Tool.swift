@@ -50,7 +50,7 @@ struct Tool {
         // Only commands that save files to a relative path need the current directory.
         if verb.options.contains(where: { $0.option == .directory }), !places.contains(where: { $0.hasPrefix("/") }) {
             do {
-                try FileSystem.checkCurrentDirectory()
+                try GivenFile.checkCurrentDirectory()
             } catch {
                 throw DownloadError(
                     .fileSystem,

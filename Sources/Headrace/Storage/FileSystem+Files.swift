@@ -98,6 +98,19 @@ extension FileSystem {
         try makeDirectory(path, mode: 0o777, syncs: syncs)
     }
 
+    /// Creates a directory and its missing parents; `mode`, subject to the umask, does not apply to the parents.
+    ///
+    /// Throws `ENOTDIR` if a file that is not a directory has the path.
+    package func makeDirectories(given path: String, mode: UInt32 = 0o777) throws(SystemError) {
+        let last = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
+        let path = last.map { String(path[...$0]) } ?? "/"
+        let parent = Self.parent(of: path)
+        if try status(parent + "/") == nil { try makeDirectories(parent, syncs: false) }
+        try makeDirectory(path, mode: mode, syncs: false)
+        // The slash makes this fail for anything but a directory.
+        _ = try status(path + "/")
+    }
+
     /// Creates a directory, unless it already exists.
     func makeDirectory(_ path: String, mode: UInt32, syncs: Bool) throws(SystemError) {
         do {

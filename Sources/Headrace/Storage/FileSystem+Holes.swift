@@ -35,35 +35,6 @@ extension FileSystem {
         found.truncate(to: size)
         return found
     }
-
-    /// The system's implementation of ``dataRange``; it moves the file offset, which no other call here uses.
-    static func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
-        try nextData(from: offset, size: system.openStatus(file).size) { offset throws(SystemError) in
-            try position { seekData(file, offset) }
-        } hole: { offset throws(SystemError) in
-            try position { seekHole(file, offset) }
-        }
-    }
-
-    /// Returns the first range of data at or after an offset; `nil` if there is none.
-    ///
-    /// `data` and `hole` seek to the next data or hole at or after an offset, and return `nil` if there is none. `data`
-    /// is called only within holes, because on APFS a call within data skips that data.
-    static func nextData(
-        from offset: Int64,
-        size: Int64,
-        data: (_ offset: Int64) throws(SystemError) -> Int64?,
-        hole: (_ offset: Int64) throws(SystemError) -> Int64?
-    ) throws(SystemError) -> Range<Int64>? {
-        var start = offset
-        var end = try hole(start) ?? size
-        if end <= start {
-            guard let next = try data(start) else { return nil }
-            start = next
-            end = try hole(start) ?? size
-        }
-        return start..<max(start, end)
-    }
 }
 
 extension ByteRangeSet {
@@ -89,6 +60,35 @@ extension ByteRangeSet {
         }
         return intact
     }
+}
+
+/// The system's implementation of ``FileSystem/dataRange``; it moves the file offset, which no other call here uses.
+func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
+    try nextData(from: offset, size: FileSystem.system.openStatus(file).size) { offset throws(SystemError) in
+        try position { seekData(file, offset) }
+    } hole: { offset throws(SystemError) in
+        try position { seekHole(file, offset) }
+    }
+}
+
+/// Returns the first range of data at or after an offset; `nil` if there is none.
+///
+/// `data` and `hole` seek to the next data or hole at or after an offset, and return `nil` if there is none. `data`
+/// is called only within holes, because on APFS a call within data skips that data.
+func nextData(
+    from offset: Int64,
+    size: Int64,
+    data: (_ offset: Int64) throws(SystemError) -> Int64?,
+    hole: (_ offset: Int64) throws(SystemError) -> Int64?
+) throws(SystemError) -> Range<Int64>? {
+    var start = offset
+    var end = try hole(start) ?? size
+    if end <= start {
+        guard let next = try data(start) else { return nil }
+        start = next
+        end = try hole(start) ?? size
+    }
+    return start..<max(start, end)
 }
 
 /// Performs a seek call, and returns its offset; `nil` if the call found no data or hole (`ENXIO`).

@@ -207,27 +207,7 @@ extension FileSystem {
             _ = try checked { fstat(file, &status) }
             return FileStatus(status)
         },
-        names: { path throws(SystemError) in
-            let file = try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
-            guard let directory = fdopendir(file) else {
-                let error = SystemError(errno: errno)
-                _ = libraryClose(file)
-                throw error
-            }
-            defer { closedir(directory) }
-            var names: [String] = []
-            while true {
-                errno = 0
-                guard let entry = readdir(directory) else {
-                    guard errno == 0 else { throw SystemError(errno: errno) }
-                    return names
-                }
-                let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                    String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                if let name, name != ".", name != ".." { names.append(name) }
-            }
-        },
+        names: { path throws(SystemError) in try listNames(path) },
         createDirectory: { path, mode throws(SystemError) in
             _ = try checked { mkdir(path, mode_t(mode)) }
         },
@@ -290,6 +270,28 @@ func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
 
 func libraryClose(_ file: Int32) -> Int32 {
     close(file)
+}
+
+private func listNames(_ path: String) throws(SystemError) -> [String] {
+    let file = try checked { libraryOpen(path, O_NOFOLLOW | O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    guard let directory = fdopendir(file) else {
+        let error = SystemError(errno: errno)
+        _ = libraryClose(file)
+        throw error
+    }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while true {
+        errno = 0
+        guard let entry = readdir(directory) else {
+            guard errno == 0 else { throw SystemError(errno: errno) }
+            return names
+        }
+        let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+            String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+        }
+        if let name, name != ".", name != ".." { names.append(name) }
+    }
 }
 
 /// Reads until `maxBytes` bytes or the end of the file.

@@ -34,7 +34,7 @@ struct SavedValidator: Sendable, Hashable {
         _ stamp: FileStamp,
         bootID: String?
     ) {
-        hash = Self.hash(of: source, variant, size: stamp.size, modified: stamp.modified, bootID)
+        hash = Self.hash(of: source, variant, stamp, bootID)
         isBootSpecific = bootID != nil
         self.requester = requester
         self.condition = condition
@@ -99,21 +99,21 @@ struct SavedValidator: Sendable, Hashable {
     ) -> Bool {
         let boot = isBootSpecific ? try? bootID() : nil
         return status.kind == .regular && status.isOwn && (boot != nil) == isBootSpecific
-            && hash == Self.hash(of: source, variant, size: status.size, modified: status.modified, boot)
+            && hash == Self.hash(of: source, variant, FileStamp(status), boot)
     }
 
-    /// Returns a hash of the complete URL, whose query may select the content, and of all other parameters.
+    /// Returns a hash of the complete URL, whose query may select the content, of the file's size and time, and of the
+    /// other parameters.
     private static func hash(
         of source: URL,
         _ variant: String,
-        size: Int64,
-        modified: Int64,
+        _ stamp: FileStamp,
         _ bootID: String?
     ) -> String {
         Fingerprint(url: source) { hash in
-            hash.add("\(size)")
+            hash.add("\(stamp.size)")
             hash.add(" ")
-            hash.add("\(modified)")
+            hash.add("\(stamp.modified)")
             hash.add(" ")
             hash.add(bootID ?? "")
             hash.add("\n")

@@ -48,7 +48,7 @@ extension GetOptions {
         ] {
             guard let path = file?.plainPath else { continue }
             do {
-                try FileSystem.checkReadable(path)
+                try GivenFile.checkReadable(path)
             } catch {
                 throw UsageError(option, "\(path): \(error)")
             }

@@ -8,7 +8,7 @@ func repair(_ arguments: ParsedArguments) async throws -> ExitCode {
     options.urls.removeFirst()
     options.refetchPolicy = .ifChanged
     do {
-        guard try FileSystem.status(ofGiven: file) != nil else {
+        guard try GivenFile.status(of: file) != nil else {
             throw UsageError("\(file): no such file or directory; use headrace get to download it")
         }
     } catch let error as SystemError {

@@ -6,15 +6,15 @@ enum Files {
     /// Reads the file, or standard input for `-`; stops after reading more than `maxBytes` bytes.
     static func read(_ path: String, maxBytes: Int = .max) throws(SystemError) -> [UInt8] {
         path == "-"
-            ? try FileSystem.contents(ofOpen: STDIN_FILENO, maxBytes: maxBytes)
-            : try FileSystem.contents(ofGiven: path, maxBytes: maxBytes)
+            ? try GivenFile.contents(ofOpen: STDIN_FILENO, maxBytes: maxBytes)
+            : try GivenFile.contents(of: path, maxBytes: maxBytes)
     }
 
     /// Returns the status of the file at the path, following links; `nil` if there is none or it cannot be determined.
-    static func status(_ path: String) -> FileStatus? { try? FileSystem.status(ofGiven: path) }
+    static func status(_ path: String) -> FileStatus? { try? GivenFile.status(of: path) }
 
     static func exists(_ path: String) -> Bool { status(path) != nil }
 
     /// Returns whether the path does not exist; `false` if that cannot be determined.
-    static func isMissing(_ path: String) -> Bool { (try? FileSystem.status(ofGiven: path) == nil) ?? false }
+    static func isMissing(_ path: String) -> Bool { (try? GivenFile.status(of: path) == nil) ?? false }
 }

@@ -269,7 +269,7 @@ struct HolesTests {
         let file = SparseFile(data: data, isOnAPFS: isOnAPFS)
         var calls = FileSystem.system
         calls.dataRange = { _, offset throws(SystemError) in
-            try FileSystem.nextData(from: offset, size: file.size, data: file.seekData, hole: file.seekHole)
+            try nextData(from: offset, size: file.size, data: file.seekData, hole: file.seekHole)
         }
         #expect(try calls.dataRanges(-1, size: file.size).ranges == data)
     }

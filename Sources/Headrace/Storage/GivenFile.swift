@@ -1,9 +1,9 @@
 import HeadracePlatform
 
 /// Calls for paths that the user of a program gave: links are followed, and a file may be a pipe or a device.
-extension FileSystem {
+package enum GivenFile {
     /// Reads a file to its end, or until more than `maxBytes` bytes were read; blocks while a pipe is empty.
-    package static func contents(ofGiven path: String, maxBytes: Int = .max) throws(SystemError) -> [UInt8] {
+    package static func contents(of path: String, maxBytes: Int = .max) throws(SystemError) -> [UInt8] {
         let file = try checked { libraryOpen(path, O_RDONLY | O_CLOEXEC) }
         defer { _ = libraryClose(file) }
         return try contents(ofOpen: file, maxBytes: maxBytes)
@@ -14,7 +14,7 @@ extension FileSystem {
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while all.count <= maxBytes {
-            let count = try checked { libraryRead(file, &buffer) }
+            let count = try checked { read(file, &buffer, buffer.count) }
             guard count > 0 else { break }
             all += buffer[..<count]
         }
@@ -22,7 +22,7 @@ extension FileSystem {
     }
 
     /// Returns the status of the file at a path; `nil` if nothing exists there.
-    package static func status(ofGiven path: String) throws(SystemError) -> FileStatus? {
+    package static func status(of path: String) throws(SystemError) -> FileStatus? {
         var status = stat()
         do throws(SystemError) {
             _ = try checked { path.withCString { stat($0, &status) } }
@@ -42,22 +42,4 @@ extension FileSystem {
         guard let path = getcwd(nil, 0) else { throw SystemError(errno: errno) }
         free(path)
     }
-
-    /// Creates a directory and its missing parents; `mode`, subject to the umask, does not apply to the parents.
-    ///
-    /// Throws `ENOTDIR` if a file that is not a directory has the path.
-    package func makeDirectories(given path: String, mode: UInt32 = 0o777) throws(SystemError) {
-        let last = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
-        let path = last.map { String(path[...$0]) } ?? "/"
-        let parent = Self.parent(of: path)
-        if try status(parent + "/") == nil { try makeDirectories(parent, syncs: false) }
-        try makeDirectory(path, mode: mode, syncs: false)
-        // The slash makes this fail for anything but a directory.
-        _ = try status(path + "/")
-    }
-}
-
-/// Calls the C library's `read`, which the closure of the same name hides in an extension.
-private func libraryRead(_ file: Int32, _ buffer: inout [UInt8]) -> Int {
-    read(file, &buffer, buffer.count)
 }
