@@ -44,7 +44,7 @@ struct RedirectPolicy: Sendable {
                 statusCode: head.status
             )
         }
-        guard (try? DownloadRequest.validateURL(target)) != nil else {
+        guard (try? target.validate()) != nil else {
             throw DownloadError(
                 .redirect,
                 "The server redirected to \(target.withoutQuery), whose host or port is not valid in a URL.",

@@ -18,7 +18,7 @@ struct MirrorLink: Sendable, Hashable {
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
             let target = URL(string: link.target, relativeTo: url)?.absoluteURL,
-            target.user == nil, target.password == nil, (try? DownloadRequest.validateURL(target)) != nil
+            target.user == nil, target.password == nil, (try? target.validate()) != nil
         else { return nil }
         self.url = target
         let number = link.value("pri").flatMap { Int64(digits: $0) } ?? 0

@@ -154,7 +154,7 @@ struct MetalinkReader {
     /// Parses a URL; returns `nil` if the library cannot download from it.
     private static func url(_ text: String) -> URL? {
         guard let url = URL(string: text), url.user == nil, url.password == nil,
-            (try? DownloadRequest.validateURL(url)) != nil
+            (try? url.validate()) != nil
         else { return nil }
         return url
     }

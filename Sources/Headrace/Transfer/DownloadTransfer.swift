@@ -292,7 +292,7 @@ struct DownloadTransfer: Sendable {
         guard let provider = record.requested({ $0.linkProvider }) else { return nil }
         do {
             let link = try await provider.link()
-            try DownloadRequest.validateURL(link.url)
+            try link.url.validate()
             return .success(link)
         } catch {
             guard stop.reason == nil, !Task.isCancelled else { throw CancellationError() }
