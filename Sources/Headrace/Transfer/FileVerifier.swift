@@ -29,7 +29,7 @@ struct FileVerifier {
         if let expected = expectedSize, size != expected {
             // A body of unknown length is not read beyond the expected size.
             let isWhole = size < expected || partial.representation?.totalBytes == size
-            return Mismatch(error: .wrongSize(of: path, size, expected: expected), isWhole: isWhole)
+            return Mismatch(error: Mismatch.wrongSize(of: path, size, expected: expected), isWhole: isWhole)
         }
         guard verification.isNeeded else { return nil }
         let mismatch: Mismatch
@@ -42,7 +42,7 @@ struct FileVerifier {
                 return nil
             }
             let isFromServer = verification.isFromServer
-            let error = DownloadError.checksum(of: path, expected, found: found, isFromServer: isFromServer)
+            let error = Mismatch.wrongChecksum(of: path, expected, found: found, isFromServer: isFromServer)
             mismatch = Mismatch(error: error, found: found)
         } else {
             let what = "\(path) is wrong: some of its pieces do not match their checksums."

@@ -26,9 +26,8 @@ struct Mismatch {
         mismatch.isDiskFailure = isDiskFailure
         return mismatch
     }
-}
 
-extension DownloadError {
+    /// Returns the error for a file of the wrong size.
     static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
         let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
         return DownloadError(
@@ -37,7 +36,8 @@ extension DownloadError {
         )
     }
 
-    static func checksum(
+    /// Returns the error for a file with a wrong checksum.
+    static func wrongChecksum(
         of path: String,
         _ expected: Checksum,
         found: Checksum,
@@ -49,7 +49,9 @@ extension DownloadError {
                 + "\(expected.hexadecimal) \(isFromServer ? "is what the server sent" : "is expected")."
         )
     }
+}
 
+extension DownloadError {
     /// Returns the error with `sentence` appended to its message.
     func followed(by sentence: String) -> DownloadError {
         var error = self
