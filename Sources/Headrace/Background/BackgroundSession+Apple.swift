@@ -175,9 +175,7 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         let resumeData = failure?.userInfo[NSURLSessionDownloadTaskResumeData] as? Data
         transfers?.completed(
             ended,
-            domain: failure?.domain,
-            code: failure?.code ?? 0,
-            text: failure?.localizedDescription ?? "",
+            failure.map { BackgroundFailure(domain: $0.domain, code: $0.code, text: $0.localizedDescription) },
             resumeData: resumeData.map { [UInt8]($0) },
             receivedBytes: task.countOfBytesReceived
         )

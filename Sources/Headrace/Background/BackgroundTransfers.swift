@@ -190,19 +190,17 @@ final class BackgroundTransfers: BackgroundFetcher {
         }
     }
 
-    /// Handles the completion of a task; `domain` is the domain of its error, `nil` if the task succeeded.
+    /// Handles the completion of a task; `failure` is `nil` if the task succeeded.
     func completed(
         _ task: BackgroundTask,
-        domain: String?,
-        code: Int,
-        text: String,
+        _ failure: BackgroundFailure?,
         resumeData: [UInt8]?,
         receivedBytes: Int64
     ) {
         change { state in
             let now = Self.now()
             let end = BackgroundMachine.End(
-                failure: domain.map { BackgroundFailure(domain: $0, code: code, text: text) },
+                failure: failure,
                 resumeData: resumeData.map { ResumeData(bytes: $0, time: now) },
                 receivedBytes: receivedBytes
             )

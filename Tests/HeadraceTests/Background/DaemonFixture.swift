@@ -90,14 +90,7 @@ final class Daemon: BackgroundSystem {
         state.withLock { _ = $0.alive.remove(number) }
         transfers?.finished(try task(number), file: file.path, head: head)
         try? FileManager.default.removeItem(at: file)
-        transfers?.completed(
-            try task(number),
-            domain: nil,
-            code: 0,
-            text: "",
-            resumeData: nil,
-            receivedBytes: Int64(bytes.count)
-        )
+        transfers?.completed(try task(number), nil, resumeData: nil, receivedBytes: Int64(bytes.count))
     }
 
     /// Ends a task with an error from the system.
@@ -105,9 +98,7 @@ final class Daemon: BackgroundSystem {
         state.withLock { _ = $0.alive.remove(number) }
         transfers?.completed(
             try task(number),
-            domain: "NSURLErrorDomain",
-            code: code,
-            text: "The network connection was lost.",
+            BackgroundFailure(domain: "NSURLErrorDomain", code: code, text: "The network connection was lost."),
             resumeData: resumeData,
             receivedBytes: receivedBytes
         )
