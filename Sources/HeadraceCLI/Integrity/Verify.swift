@@ -44,16 +44,18 @@ func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
         if status != .success { failures.append(status) }
     }
     if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
-        let wrong = failures.count { $0 == .checksum }
-        let others = failures.count - wrong
-        Console.error.write(
-            "\(expected.count - failures.count) of \(expected.count) verified"
-                + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "")
-                + (expected.count < all.count ? ", \(all.count - expected.count) missing" : "") + "\n"
-        )
+        Console.error.write(summary(of: expected.count, failures, missing: all.count - expected.count) + "\n")
     }
     if arguments.has(.strict), malformed > 0 { failures.append(.checksum) }
     return options.status(after: ExitCode(of: failures))
+}
+
+private func summary(of count: Int, _ failures: [ExitCode], missing: Int) -> String {
+    let wrong = failures.count { $0 == .checksum }
+    let others = failures.count - wrong
+    return "\(count - failures.count) of \(count) verified"
+        + (wrong > 0 ? ", \(wrong) wrong" : "") + (others > 0 ? ", \(others) could not be read" : "")
+        + (missing > 0 ? ", \(missing) missing" : "")
 }
 
 /// Prints the progress and the result of verifying one file.

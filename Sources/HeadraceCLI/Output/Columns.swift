@@ -36,15 +36,24 @@ struct Columns: Sendable, Equatable {
         self.name = name
     }
 
+    /// The contents of a line.
+    struct Cells {
+        var name: String
+        var fraction: Double?
+        var size: String
+        var speed: String
+        var time: String
+    }
+
     /// Formats the progress line of a file, or the line of the totals.
-    func line(name: String, fraction: Double?, size: String, speed: String, time: String) -> String {
-        var parts = [name.fitted(to: self.name)]
-        if bar > 0 { parts.append(glyphs.bar(fraction, width: bar)) }
-        let percent = fraction.map(Format.percent) ?? ""
+    func line(_ cells: Cells) -> String {
+        var parts = [cells.name.fitted(to: name)]
+        if bar > 0 { parts.append(glyphs.bar(cells.fraction, width: bar)) }
+        let percent = cells.fraction.map(Format.percent) ?? ""
         if showsPercent { parts.append(percent.fitted(to: Self.percent, alignment: .trailing)) }
-        if showsSize { parts.append(size.fitted(to: Self.size, alignment: .trailing)) }
-        if showsSpeed { parts.append(speed.fitted(to: Format.speedWidth, alignment: .trailing)) }
-        if showsTime { parts.append(time.fitted(to: Format.durationWidth, alignment: .trailing)) }
+        if showsSize { parts.append(cells.size.fitted(to: Self.size, alignment: .trailing)) }
+        if showsSpeed { parts.append(cells.speed.fitted(to: Format.speedWidth, alignment: .trailing)) }
+        if showsTime { parts.append(cells.time.fitted(to: Format.durationWidth, alignment: .trailing)) }
         var line = parts.joined(separator: String(repeating: " ", count: Self.gap))
         while line.last == " " { line.removeLast() }
         return glyphs.fit(line)

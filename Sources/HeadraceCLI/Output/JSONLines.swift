@@ -21,88 +21,95 @@ enum JSONLines {
     }
 
     static func line(for event: DownloadEvent, of item: DisplayedDownload) -> String {
+        let (name, members) = contents(of: event, item)
+        return object(name, item, members).text
+    }
+
+    private typealias Members = KeyValuePairs<String, JSONObject.Value>
+
+    /// Returns the name of an event, and the members that follow those of all events.
+    private static func contents(of event: DownloadEvent, _ item: DisplayedDownload) -> (String, Members) {
         switch event {
-        case .started: return object("started", item).text
-        case .redirected(let status, let from, let to):
-            return object(
-                "redirected",
-                item,
-                [
-                    "status": .integer(Int64(status)), "from": .string(from.withoutCredentials.absoluteString),
-                    "to": .string(to.withoutCredentials.absoluteString),
-                ]
-            ).text
+        case .started: ("started", [:])
+        case .redirected(let status, let from, let to): ("redirected", redirect(status, from, to))
         case .responded(let status, let totalBytes, let file):
-            return object(
+            (
                 "responded",
-                item,
                 ["status": .integer(Int64(status)), "totalBytes": .optional(totalBytes), "file": path(file)]
-            ).text
+            )
         case .resumed(let offset, let kept, let proof):
-            return object(
-                "resumed",
-                item,
-                ["offset": .integer(offset), "bytesKept": .integer(kept), "proof": .string("\(proof)")]
-            ).text
-        case .waitingForNetwork(let blocker):
-            return object("waitingForNetwork", item, ["reason": .string(blocker.rawValue)]).text
-        case .networkChanged: return object("networkChanged", item).text
-        case .restarted(let reason, let bytes):
-            return wasted("restarted", item, "\(reason)", bytes)
-        case .retrying(let error, let attempt, let delay):
-            return object(
-                "retrying",
-                item,
-                [
-                    "code": .string("\(error.code)"), "message": .string(error.message),
-                    "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
-                ]
-            ).text
-        case .connectionOpened(let range, let url, let count):
-            return object(
-                "connectionOpened",
-                item,
-                [
-                    "offset": .integer(range.lowerBound), "end": .integer(range.upperBound),
-                    "from": .string(url.absoluteString), "connections": .integer(Int64(count)),
-                ]
-            ).text
-        case .connectionClosed(let reason, let bytes):
-            return wasted("connectionClosed", item, "\(reason)", bytes)
+            ("resumed", ["offset": .integer(offset), "bytesKept": .integer(kept), "proof": .string("\(proof)")])
+        case .waitingForNetwork(let blocker): ("waitingForNetwork", ["reason": .string(blocker.rawValue)])
+        case .networkChanged: ("networkChanged", [:])
+        case .restarted(let reason, let bytes): ("restarted", wasted(bytes, "\(reason)"))
+        case .retrying(let error, let attempt, let delay): ("retrying", retry(error, attempt, delay))
+        case .connectionOpened(let range, let url, let count): ("connectionOpened", connection(range, url, count))
+        case .connectionClosed(let reason, let bytes): ("connectionClosed", wasted(bytes, "\(reason)"))
         case .fellBackToOneConnection(let reason, let bytes):
-            return wasted("fellBackToOneConnection", item, "\(reason)", bytes)
-        case .sourceFailed(let error, let next):
-            return object(
-                "sourceFailed",
-                item,
-                [
-                    "code": .string("\(error.code)"), "message": .string(error.message),
-                    "source": .optional(error.url?.absoluteString), "next": .string(next.absoluteString),
-                ]
-            ).text
-        case .verifying: return object("verifying", item).text
-        case .verified(let checksum): return object("verified", item, ["checksum": .string("\(checksum)")]).text
-        case .piecesVerified(let count): return object("piecesVerified", item, ["pieces": .integer(Int64(count))]).text
+            ("fellBackToOneConnection", wasted(bytes, "\(reason)"))
+        case .sourceFailed(let error, let next): ("sourceFailed", failure(error, next: next))
+        case .verifying: ("verifying", [:])
+        case .verified(let checksum): ("verified", ["checksum": .string("\(checksum)")])
+        case .piecesVerified(let count): ("piecesVerified", ["pieces": .integer(Int64(count))])
         case .repairing(let pieces, let bytes):
-            return object("repairing", item, ["pieces": .integer(Int64(pieces)), "bytesWasted": .integer(bytes)]).text
-        case .notice(let notice): return object("fellBack", item, ["message": .string("\(notice)")]).text
-        case .skipped(let file): return object("skipped", item, ["file": path(file)]).text
-        case .unchanged(let file): return object("unchanged", item, ["file": path(file)]).text
-        case .finished(let summary): return finished(summary, item)
-        case .failed(let error):
-            return object(
-                "failed",
-                item,
-                [
-                    "code": .string("\(error.code)"), "message": .string(error.advisedMessage),
-                    "statusCode": .optional(error.statusCode.map { Int64($0) }),
-                    "exitStatus": .integer(Int64(ExitCode(error.code).code)),
-                ]
-            ).text
-        case .paused: return object("paused", item).text
-        case .cancelled: return object("cancelled", item).text
-        case .removed: return object("removed", item).text
+            ("repairing", ["pieces": .integer(Int64(pieces)), "bytesWasted": .integer(bytes)])
+        case .notice(let notice): ("fellBack", ["message": .string("\(notice)")])
+        case .skipped(let file): ("skipped", ["file": path(file)])
+        case .unchanged(let file): ("unchanged", ["file": path(file)])
+        case .finished(let summary): ("finished", result(summary, item))
+        case .failed(let error): ("failed", failure(error))
+        case .paused: ("paused", [:])
+        case .cancelled: ("cancelled", [:])
+        case .removed: ("removed", [:])
         }
+    }
+
+    private static func redirect(_ status: Int, _ from: URL, _ to: URL) -> Members {
+        [
+            "status": .integer(Int64(status)), "from": .string(from.withoutCredentials.absoluteString),
+            "to": .string(to.withoutCredentials.absoluteString),
+        ]
+    }
+
+    private static func wasted(_ bytes: Int64, _ reason: String) -> Members {
+        ["reason": .string(reason), "bytesWasted": .integer(bytes)]
+    }
+
+    private static func retry(_ error: DownloadError, _ attempt: Int, _ delay: Duration) -> Members {
+        [
+            "code": .string("\(error.code)"), "message": .string(error.message),
+            "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
+        ]
+    }
+
+    private static func connection(_ range: Range<Int64>, _ url: URL, _ count: Int) -> Members {
+        [
+            "offset": .integer(range.lowerBound), "end": .integer(range.upperBound),
+            "from": .string(url.absoluteString), "connections": .integer(Int64(count)),
+        ]
+    }
+
+    private static func failure(_ error: DownloadError, next: URL) -> Members {
+        [
+            "code": .string("\(error.code)"), "message": .string(error.message),
+            "source": .optional(error.url?.absoluteString), "next": .string(next.absoluteString),
+        ]
+    }
+
+    private static func failure(_ error: DownloadError) -> Members {
+        [
+            "code": .string("\(error.code)"), "message": .string(error.advisedMessage),
+            "statusCode": .optional(error.statusCode.map { Int64($0) }),
+            "exitStatus": .integer(Int64(ExitCode(error.code).code)),
+        ]
+    }
+
+    private static func result(_ summary: DownloadSummary, _ item: DisplayedDownload) -> Members {
+        [
+            "file": path(summary.file), "fileSize": .integer(summary.fileSize),
+            "bytesFetched": .integer(summary.bytesFetched), "seconds": .number(summary.duration / .seconds(1)),
+            "isLengthVerified": .bool(summary.isLengthVerified), "checksum": .optional(item.checksum?.description),
+        ]
     }
 
     static func progressLine(of item: DisplayedDownload) -> String {
@@ -120,27 +127,10 @@ enum JSONLines {
         return line.text
     }
 
-    private static func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
-        object(
-            "finished",
-            item,
-            [
-                "file": path(summary.file), "fileSize": .integer(summary.fileSize),
-                "bytesFetched": .integer(summary.bytesFetched), "seconds": .number(summary.duration / .seconds(1)),
-                "isLengthVerified": .bool(summary.isLengthVerified),
-                "checksum": .optional(item.checksum?.description),
-            ]
-        ).text
-    }
-
-    private static func wasted(_ event: String, _ item: DisplayedDownload, _ reason: String, _ bytes: Int64) -> String {
-        object(event, item, ["reason": .string(reason), "bytesWasted": .integer(bytes)]).text
-    }
-
     private static func object(
         _ event: String,
         _ item: DisplayedDownload,
-        _ members: KeyValuePairs<String, JSONObject.Value> = [:]
+        _ members: Members
     ) -> JSONObject {
         var object = JSONObject(["event": .string(event), "id": .string(item.id), "url": .string(item.url)])
         for (name, value) in members { object.append(name, value) }

@@ -32,13 +32,14 @@ struct LiveProgress: Sendable, Equatable {
         if let verified = progress.bytesVerified {
             return columns.line(name: name, verified: verified, of: progress.totalBytes)
         }
-        return columns.line(
+        let cells = Columns.Cells(
             name: name,
             fraction: progress.fractionCompleted,
             size: hasResponse ? Self.size(progress.bytesReceived, progress.totalBytes) : "connecting",
             speed: hasResponse ? Format.speed(progress.bytesPerSecond) : "",
             time: progress.timeRemaining.map(Format.duration) ?? ""
         )
+        return columns.line(cells)
     }
 
     private func draw(total label: String, _ columns: Columns) -> String {
@@ -48,13 +49,14 @@ struct LiveProgress: Sendable, Equatable {
         let rest = total.map { max(0, Double($0 - received)) }
         // There is no estimate if a size is unknown.
         let time = rest.flatMap { speed >= 1 ? Duration.seconds(min($0 / speed, 1e9)) : nil }
-        return columns.line(
+        let cells = Columns.Cells(
             name: label,
             fraction: fraction(received, total),
             size: Self.size(received, total),
             speed: Format.speed(speed),
             time: time.map(Format.duration) ?? ""
         )
+        return columns.line(cells)
     }
 
     /// The total bytes of all downloads; `nil` unless all sizes are known.
@@ -84,6 +86,6 @@ extension Columns {
     /// Formats the progress line of a file that is being verified.
     func line(name: String, verified: Int64, of total: Int64?) -> String {
         let fraction = total.map { $0 == 0 ? 1 : Double(verified) / Double($0) }
-        return line(name: name, fraction: fraction, size: Format.size(verified), speed: "verifying", time: "")
+        return line(Cells(name: name, fraction: fraction, size: Format.size(verified), speed: "verifying", time: ""))
     }
 }

@@ -40,11 +40,11 @@ extension Verb {
                 options: .entries(of: Option.queueRunOptions.union([.background])),
                 run: queueRun
             ),
-            command(
+            CommandVerb(
                 "pause",
                 "pause downloads; they keep their positions and their partial files"
-            ) { ids, _ in .pause(ids) },
-            command(
+            ) { ids, _ in .pause(ids) }.verb,
+            CommandVerb(
                 "resume",
                 "resume paused, failed and cancelled downloads, and finished ones whose file is missing",
                 notes: [
@@ -53,10 +53,10 @@ extension Verb {
                     missing, and makes a download ignore its --begin time. --state paused resumes only paused downloads.
                     """
                 ]
-            ) { ids, _ in .resume(ids) },
-            command("retry", "retry failed downloads") { ids, _ in .retry(ids) },
-            command("cancel", "cancel downloads and delete their partial files") { ids, _ in .cancel(ids) },
-            command("remove", "remove downloads in any state from the queue", [.files]) {
+            ) { ids, _ in .resume(ids) }.verb,
+            CommandVerb("retry", "retry failed downloads") { ids, _ in .retry(ids) }.verb,
+            CommandVerb("cancel", "cancel downloads and delete their partial files") { ids, _ in .cancel(ids) }.verb,
+            CommandVerb("remove", "remove downloads in any state from the queue", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
             } then: { removed, arguments in
                 for path in removed.map({ $0.partialFile.plainPath }) where Files.exists(path) {
@@ -66,7 +66,7 @@ extension Verb {
                         : "kept \(path): adding the URL again resumes it; use --files to delete such files"
                     Console.error.note(message)
                 }
-            },
+            }.verb,
             Verb(
                 name: "queue move",
                 operands: "ID first|last|before ID|after ID|POSITION",
@@ -76,39 +76,6 @@ extension Verb {
                 run: queueMove
             ),
         ] + queueProcess
-
-    /// Creates a verb for `command`, which changes downloads in the queue; `then` reports the results.
-    private static func command(
-        _ name: String,
-        _ summary: String,
-        _ options: Set<Option> = [],
-        notes: [String] = [],
-        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
-        then report: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
-    ) -> Verb {
-        Verb(
-            name: "queue \(name)",
-            operands: "ID...",
-            summary: summary,
-            options: .entries(of: options.union([.state, .group, .registry, .quiet, .help])),
-            notes: [QueueSelector.notes] + notes,
-            run: { arguments in
-                let selector = try QueueSelector(arguments.operands, arguments)
-                let registry = try DownloadRegistry(arguments)
-                let queue = try await registry.presentDownloads()
-                let ids = try selector.resolve(in: queue)
-                try await registry.carryOut(
-                    command(ids, arguments),
-                    on: ids,
-                    of: queue,
-                    areNamed: selector.namesEach,
-                    arguments,
-                    then: report
-                )
-                return .success
-            }
-        )
-    }
 }
 
 private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
@@ -212,8 +179,69 @@ private func queueMove(_ arguments: ParsedArguments) async throws -> ExitCode {
     let queue = try await registry.presentDownloads()
     let id = try QueueSelector.find(term, in: queue).id
     let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
-    try await registry.carryOut(.move(id, to: position), on: [id], of: queue, areNamed: true, arguments)
+    let targets = CommandTargets(ids: [id], areNamed: true, queue: queue)
+    try await registry.carryOut(.move(id, to: position), on: targets, arguments)
     return .success
+}
+
+/// A verb that changes downloads in the queue.
+private struct CommandVerb: Sendable {
+    private let name: String
+    private let summary: String
+    private let options: Set<Option>
+    private let notes: [String]
+    private let command: @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command
+    private let report: @Sendable ([DownloadSnapshot], ParsedArguments) -> Void
+
+    /// Creates a verb that carries out `command` and then calls `report` with the chosen downloads.
+    init(
+        _ name: String,
+        _ summary: String,
+        _ options: Set<Option> = [],
+        notes: [String] = [],
+        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
+        then report: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
+    ) {
+        self.name = name
+        self.summary = summary
+        self.options = options
+        self.notes = notes
+        self.command = command
+        self.report = report
+    }
+
+    var verb: Verb {
+        Verb(
+            name: "queue \(name)",
+            operands: "ID...",
+            summary: summary,
+            options: .entries(of: options.union([.state, .group, .registry, .quiet, .help])),
+            notes: [QueueSelector.notes] + notes,
+            run: run
+        )
+    }
+
+    private func run(_ arguments: ParsedArguments) async throws -> ExitCode {
+        let selector = try QueueSelector(arguments.operands, arguments)
+        let registry = try DownloadRegistry(arguments)
+        let queue = try await registry.presentDownloads()
+        let targets = CommandTargets(
+            ids: try selector.resolve(in: queue),
+            areNamed: selector.namesEach,
+            queue: queue
+        )
+        try await registry.carryOut(command(targets.ids, arguments), on: targets, arguments, then: report)
+        return .success
+    }
+}
+
+/// The downloads that a command is carried out on.
+private struct CommandTargets {
+    let ids: [Download.ID]
+    /// Whether the user named each of them.
+    let areNamed: Bool
+    /// The queue before the command.
+    let queue: [DownloadSnapshot]
 }
 
 extension ParsedArguments {
@@ -239,16 +267,15 @@ extension DownloadRegistry {
     /// Carries out a command on downloads of the queue and prints its effect; throws if it is still to be carried out.
     fileprivate func carryOut(
         _ command: Command,
-        on ids: [Download.ID],
-        of queue: [DownloadSnapshot],
-        areNamed: Bool,
+        on targets: CommandTargets,
         _ arguments: ParsedArguments,
         then report: ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
     ) async throws {
+        let (ids, queue) = (targets.ids, targets.queue)
         let isDone = ids.isEmpty ? true : try await perform(command)
         let isQuiet = arguments.has(.quiet)
         if !isQuiet {
-            for line in QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: areNamed) {
+            for line in QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: targets.areNamed) {
                 Console.error.write(line + "\n")
             }
         }
