@@ -127,11 +127,11 @@ package final class FileSystemRecorder: Sendable {
             return self.opened(try system.create(path), path)
         }
         calls.createUnnamed = { directory throws(SystemError) in
-            try self.note(.createUnnamed)
-            return try system.createUnnamed(directory)
+            try self.note(.createUnnamed, directory)
+            return self.opened(try system.createUnnamed(directory), directory)
         }
         calls.linkOpen = { file, path throws(SystemError) in
-            try self.note(.linkOpen)
+            try self.note(.linkOpen, path)
             try system.linkOpen(file, path)
         }
         calls.write = { file, bytes, offset throws(SystemError) in

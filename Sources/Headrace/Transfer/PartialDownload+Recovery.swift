@@ -79,6 +79,14 @@ extension PartialDownload {
         return .bytes(lost: written.count - found.count)
     }
 
+    private func bootID() throws(DownloadError) -> String {
+        do {
+            return try environment.files.bootID()
+        } catch {
+            throw .storage("The boot of this machine could not be identified", error)
+        }
+    }
+
     private func policy(written: ByteRangeSet, durable: ByteRangeSet) -> CheckpointPolicy {
         let durability = environment.configuration.durability
         return CheckpointPolicy(durability, written: written, durable: durable, at: environment.clock.now())

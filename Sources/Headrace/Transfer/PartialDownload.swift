@@ -391,12 +391,4 @@ struct PartialDownload {
         if hasStaleRecord { recordFile.remove() }
         return FileLedger.Target(file: created, url: url, names: names, environment: environment)
     }
-
-    func bootID() throws(DownloadError) -> String {
-        do {
-            return try environment.files.bootID()
-        } catch {
-            throw .storage("The boot of this machine could not be identified", error)
-        }
-    }
 }
