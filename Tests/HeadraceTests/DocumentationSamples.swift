@@ -41,6 +41,12 @@ private func manyFiles(_ urls: [URL], _ folder: URL) async throws {
     }
 }
 
+private func bottlenecks(of download: Download) async {
+    for await event in download.events {
+        if case .limited(by: let bottleneck?) = event { print("The speed is limited by: \(bottleneck)") }
+    }
+}
+
 private func stopAndGoOn(_ download: Download) async {
     await download.pause()
     await download.resume()

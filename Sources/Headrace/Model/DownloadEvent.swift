@@ -35,6 +35,10 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionClosed(reason: ConnectionEndReason, bytesWasted: Int64)
     /// The download no longer opens several connections at once; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: ConnectionEndReason, bytesWasted: Int64)
+    /// The reason why the download is not faster has changed, and lasted for two seconds; `nil` if it is no longer known.
+    ///
+    /// Reported only for a reason that the measurements show clearly, and for bodies of at least 1 MiB.
+    case limited(by: Bottleneck?)
     /// A source of the file failed, is too slow or requires a delay, and `next` is used instead; the error contains the
     /// URL of the source that is no longer used.
     ///

@@ -121,6 +121,9 @@ struct HostConnectionLimits: Sendable {
         return state.downloads.contains { $0.id != id }
     }
 
+    /// Whether a host's limit is lowered, because it refused connections.
+    func isLowered(_ host: String, at now: Duration) -> Bool { recovered(host, at: now).limit < maximum }
+
     /// Releases the connections of a download, except for a first one that it has begun.
     mutating func release(_ id: DownloadID, _ host: String, at now: Duration) {
         guard let index = hosts[host]?.downloads.firstIndex(where: { $0.id == id && $0.hasBegun }) else {

@@ -121,6 +121,11 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
+    /// Whether the host of a URL recently refused a connection, so that its limit is still lower than the configured one.
+    func hasRefused(_ url: URL, at now: Duration) -> Bool {
+        connections.withLock { $0.limits.isLowered(Self.host(of: url), at: now) }
+    }
+
     /// Releases the connections of a download to the host of a URL, except for a first one that it has begun.
     func release(_ id: DownloadID, _ url: URL, at now: Duration) {
         connections.withLock { $0.limits.release(id, Self.host(of: url), at: now) }

@@ -11,13 +11,17 @@ struct BodyPump: Sendable {
     private var floor: MinimumSpeedMonitor?
     private let record: DownloadRecord
     private let environment: TransferEnvironment
+    /// Measures what this connection waits for; `nil` for a small file.
+    private let monitor: BottleneckMonitor?
+    private var phase: BottleneckDetector.Phase?
 
     init(
         _ body: ResponseBody,
         _ placement: BodyPlacement,
         _ floor: MinimumSpeedMonitor?,
         for record: DownloadRecord,
-        in environment: TransferEnvironment
+        in environment: TransferEnvironment,
+        _ monitor: BottleneckMonitor?
     ) {
         self.body = body
         self.placement = placement
@@ -25,6 +29,7 @@ struct BodyPump: Sendable {
         self.floor = floor
         self.record = record
         self.environment = environment
+        self.monitor = monitor
     }
 
     /// Whether all bytes to compare have been read.
@@ -42,7 +47,9 @@ struct BodyPump: Sendable {
     ///
     /// Throws `stalled` if the server was below the minimum speed for too long, and the errors of `take`.
     mutating func run(_ take: (UnsafeRawBufferPointer, BodySlicer.Piece, Bool) throws -> Bool) async throws {
+        defer { enter(nil) }
         while !slicer.isDone, let chunk = try await next() {
+            enter(.handling)
             let piece = slicer.slice(chunk.count)
             let isWriting = slicer.isWriting
             let continues = try chunk.withBytes { try take($0, piece, isWriting) }
@@ -51,12 +58,19 @@ struct BodyPump: Sendable {
         }
     }
 
+    private mutating func enter(_ new: BottleneckDetector.Phase?) {
+        guard let monitor, new != phase else { return }
+        monitor.moved(from: phase, to: new)
+        phase = new
+    }
+
     /// Returns the next chunk of the body, within the rate limits; `nil` at the end.
     private mutating func next() async throws -> Chunk? {
         if body.lane == nil, environment.rates.hasLimit(for: record) {
             body.lane = ThrottleHandle(record, environment.rates, environment.clock)
         }
         try floor?.check()
+        enter(.receiving)
         let start = floor == nil ? .zero : environment.clock.now()
         guard let lane = body.lane, let buffer = lane.bufferBytes else {
             if body.isHeldBack { _ = try await body.arrived(buffering: nil) }
@@ -67,6 +81,7 @@ struct BodyPump: Sendable {
         let arrived = try await body.arrived(buffering: buffer)
         let wait = floor == nil ? .zero : environment.clock.now() - start
         guard arrived > 0 else { return nil }
+        enter(.throttled)
         // While this waits, arriving bytes stay buffered, and a full buffer pauses the connection.
         let chunk = try await body.next(atMost: try await lane.allowance(of: arrived))
         floor?.received(chunk?.count ?? 0, after: wait)

@@ -30,7 +30,9 @@ extension DownloadTransfer {
         let isCounted = accepted.totalBytes ?? .max >= Self.minConcurrentBytes
         if isCounted { _ = hosts.share(of: record.id, url, wanting: 1, at: environment.clock.now()) }
         defer { if isCounted { hosts.release(record.id, url, at: environment.clock.now()) } }
-        var pump = BodyPump(body, accepted, environment.configuration.speedFloor, for: record, in: environment)
+        if isCounted, monitor == nil { monitor = BottleneckMonitor(record, environment.clock) }
+        let floor = environment.configuration.speedFloor
+        var pump = BodyPump(body, accepted, floor, for: record, in: environment, isCounted ? monitor : nil)
         // Checked before the state is copied for the segmented fetch.
         if SegmentedFetch.isPossible(for: self, after: response, accepted),
             let segments = SegmentedFetch(of: self, response, accepted)
@@ -175,7 +177,9 @@ extension DownloadTransfer {
         let end: BodyEnd
         do {
             end = try await withThrowingDiscardingTaskGroup { group in
-                group.addTask { [record, clock = environment.clock] in await meter.reportSilence(to: record, clock) }
+                group.addTask { [record, monitor, clock = environment.clock] in
+                    await meter.reportSilence(to: record, monitor, clock)
+                }
                 defer { group.cancelAll() }
                 return try await copy(&pump, for: path, mayStop: mayStop) { transfer, count, isCheckpointDue in
                     if isCheckpointDue, let target = transfer.partial.target {
@@ -212,7 +216,7 @@ extension DownloadTransfer {
                 return false
             }
             let new = UnsafeRawBufferPointer(rebasing: bytes[piece.written])
-            let isCheckpointDue = try partial.append(new, at: offset)
+            let isCheckpointDue = try partial.append(new, at: offset, monitor)
             state.verification.update(new, at: offset)
             try wrote(&self, new.count, isCheckpointDue)
             // A file that is already too long need not be received to its end.
@@ -244,9 +248,14 @@ extension DownloadTransfer {
 
 extension SharedMeter {
     /// Publishes the progress at intervals even if no bytes arrive, so that the shown speed falls.
-    fileprivate func reportSilence(to record: DownloadRecord, _ clock: AnyClock) async {
+    fileprivate func reportSilence(
+        to record: DownloadRecord,
+        _ monitor: BottleneckMonitor?,
+        _ clock: AnyClock
+    ) async {
         while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
             if let progress = received(0, at: clock.now()) { record.status.publish(progress) }
+            monitor?.update(nil, at: clock.now())
         }
     }
 }

@@ -23,6 +23,8 @@ struct DownloadTransfer: Sendable {
     private var measured: TransferMeasurement
     /// The number of bytes that earlier runs received.
     private let earlierBytes: Int64
+    /// Publishes what limits the speed; `nil` before the first body of at least 1 MiB.
+    var monitor: BottleneckMonitor?
     /// Called with the length of the body when the first response head arrives; `nil` if no caller needs it.
     var onHead: (@Sendable (DownloadID, Int64?, _ isMultiplexed: Bool) async -> Void)?
     /// Whether the first request may share a connection with other downloads.

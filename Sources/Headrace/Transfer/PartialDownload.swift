@@ -199,9 +199,13 @@ struct PartialDownload {
     }
 
     /// Writes bytes at an offset, the first missing position; returns `true` if ``FileLedger/work(on:)`` must be called.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
+    mutating func append(
+        _ bytes: UnsafeRawBufferPointer,
+        at offset: Int64,
+        _ monitor: BottleneckMonitor? = nil
+    ) throws(DownloadError) -> Bool {
         let file = if let file { file } else { try create(for: bytes.count) }
-        try file.write(bytes, at: offset)
+        try monitor.write { () throws(DownloadError) in try file.write(bytes, at: offset) }
         let whole = pieceDigester?.update(bytes, at: offset) ?? []
         let range = offset..<offset + Int64(bytes.count)
         return try ledger.wrote(range, completing: whole, at: environment.clock.now())

@@ -181,7 +181,7 @@ private let tableText = """
     Output
         --json                   print one JSON object per line to standard output
     -q, --quiet                  print errors only
-    -v, --verbose                also print redirects, responses and other details
+    -v, --verbose                also print redirects, responses, what limits the speed, ...
         --version                print the version
     -h, --help                   print this help
     """

@@ -18,6 +18,8 @@ struct DisplayedDownload: Sendable, Equatable {
     var proof: String?
     /// The verified checksum.
     var checksum: Checksum?
+    /// What limited the speed so far, each once, in order.
+    var bottlenecks: [DownloadEvent.Bottleneck] = []
     /// Whether the download is running; `false` while it waits for a retry.
     var isRunning = true
 
@@ -41,6 +43,8 @@ struct DisplayedDownload: Sendable, Equatable {
             progress.totalBytes = totalBytes
             bytesKept = nil
         case .resumed(_, let kept, _): bytesKept = kept
+        case .limited(let bottleneck?):
+            if !bottlenecks.contains(bottleneck) { bottlenecks.append(bottleneck) }
         case .verified(let checksum):
             self.checksum = checksum
             proof = "\(checksum.algorithm) verified"

@@ -47,6 +47,7 @@ enum JSONLines {
         case .connectionClosed(let reason, let bytes): ("connectionClosed", wasted(bytes, "\(reason)"))
         case .fellBackToOneConnection(let reason, let bytes):
             ("fellBackToOneConnection", wasted(bytes, "\(reason)"))
+        case .limited(let bottleneck): ("limited", ["reason": .optional(bottleneck?.rawValue)])
         case .sourceFailed(let error, let next): ("sourceFailed", failure(error, next: next))
         case .verifying: ("verifying", [:])
         case .verified(let checksum): ("verified", ["checksum": .string("\(checksum)")])

@@ -76,6 +76,7 @@ struct MessageFormatter: Sendable {
             "\(item.name): closed a connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
             "\(item.name): using a single connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+        case .limited(let bottleneck?) where verbosity == .verbose: "\(item.name): limited by \(bottleneck.phrase)"
         case .sourceFailed(let error, let next):
             "\(item.name): continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
         case .verifying where verbosity == .verbose: "\(item.name): verifying the checksum"
@@ -99,9 +100,11 @@ struct MessageFormatter: Sendable {
     private func finished(_ summary: DownloadSummary, _ item: DisplayedDownload) -> String {
         let name = summary.file.lastPathComponent
         let proof = item.proof.map { ", \($0)" } ?? ""
+        let limits = item.bottlenecks.map(\.phrase).joined(separator: ", then by ")
+        let limited = verbosity == .verbose && !limits.isEmpty ? ", limited by \(limits)" : ""
         let warning = summary.isLengthVerified ? "" : "; the server did not send its length, so it may be incomplete"
         return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
-            + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + warning
+            + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + limited + warning
     }
 
     /// Returns the size, the time and the speed; for a resumed file, the speed of the bytes downloaded in this run.
@@ -111,6 +114,21 @@ struct MessageFormatter: Sendable {
         let useful = Double(min(fetched, bytes))
         let speed = duration > .zero ? ", " + Format.speed(useful / (duration / .seconds(1))) : ""
         return "\(Format.size(bytes))\(part) in \(Format.elapsed(duration))\(speed)"
+    }
+}
+
+extension DownloadEvent.Bottleneck {
+    /// What limits the speed, as a phrase for messages, such as "the disk".
+    var phrase: String {
+        switch self {
+        case .line: "the line; more connections are no faster"
+        case .connectionRate: "the server's rate per connection"
+        case .congestionWindow: "lost packets and the round trip to the server"
+        case .disk: "the disk"
+        case .rateLimit: "the rate limit"
+        case .connectionLimit: "the limit on connections to the host"
+        case .refusedConnections: "the server, which refuses more connections"
+        }
     }
 }
 

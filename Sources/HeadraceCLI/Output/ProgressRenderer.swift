@@ -70,8 +70,8 @@ struct ProgressRenderer: Sendable {
         switch event {
         case .started: totals.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
-            .connectionOpened, .connectionClosed, .fellBackToOneConnection, .sourceFailed, .verifying, .verified,
-            .piecesVerified, .repairing, .notice:
+            .connectionOpened, .connectionClosed, .fellBackToOneConnection, .limited, .sourceFailed, .verifying,
+            .verified, .piecesVerified, .repairing, .notice:
             break
         case .skipped, .unchanged:
             close(id)

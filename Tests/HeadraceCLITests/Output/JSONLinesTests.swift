@@ -29,6 +29,8 @@ struct JSONLinesTests {
             .responded(status: 200, totalBytes: nil, file: file),
             #""responded","id":"00ff","url":"http://h/x","status":200,"totalBytes":null,"file":"/d/a \"b\".bin"}"#
         ),
+        (.limited(by: .connectionRate), #""limited","id":"00ff","url":"http://h/x","reason":"connectionRate"}"#),
+        (.limited(by: nil), #""limited","id":"00ff","url":"http://h/x","reason":null}"#),
         (.skipped(file), #""skipped","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin"}"#),
         (.unchanged(file), #""unchanged","id":"00ff","url":"http://h/x","file":"/d/a \"b\".bin"}"#),
         (

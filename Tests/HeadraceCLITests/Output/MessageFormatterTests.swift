@@ -62,6 +62,24 @@ struct MessageFormatterTests {
     }
 
     @Test
+    func `what limits the speed is printed with --verbose, and again in the final line`() {
+        #expect(line(.limited(by: .disk), .verbose) == "a.bin: limited by the disk")
+        #expect(line(.limited(by: .disk)) == nil)
+        #expect(line(.limited(by: nil), .verbose) == nil)
+        var item = DisplayedDownload.connecting("a (1).bin")
+        for bottleneck in [.disk, nil, .rateLimit, .disk] as [DownloadEvent.Bottleneck?] {
+            item.apply(.limited(by: bottleneck))
+        }
+        #expect(
+            line(finished(), .verbose, item: item)
+                == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s, limited by the disk, then by the rate limit"
+        )
+        #expect(line(finished(), item: item) == "a (1).bin: finished, 3.00 MiB in 2.0 s, 1.50 MiB/s")
+        let phrases = DownloadEvent.Bottleneck.allCases.map(\.phrase)
+        #expect(Set(phrases).count == phrases.count)
+    }
+
+    @Test
     func `a resumed download prints its offset, and the speed of the new bytes`() {
         var item = DisplayedDownload.connecting("a (1).bin")
         item.apply(.resumed(from: 1 << 20, bytesKept: 2 << 20, proof: .entityTag))

@@ -17,6 +17,16 @@ struct ConcurrencyController: Sendable {
         case automatic(max: Int)
     }
 
+    /// The effect of a change of the number of connections on the speed.
+    struct Scaling: Sendable, Hashable {
+        /// Whether the speed grew with the number of connections; otherwise it stayed the same.
+        var isClear: Bool
+        /// The smaller number of connections.
+        var connections: Int
+        /// The speed of the smaller number of connections together, in bytes per second.
+        var rate: Double
+    }
+
     /// The number of connections to use; surplus connections are dropped.
     private(set) var count: Int
 
@@ -24,12 +34,14 @@ struct ConcurrencyController: Sendable {
     private(set) var maximum: Int
     /// The time until the network has delivered a packet and its acknowledgment.
     private(set) var roundTrip = Duration.zero
+    /// The effect of the latest change of the number of connections; `nil` before one was measured, and if it was unclear.
+    private(set) var scaling: Scaling?
     /// The number of connections that the download has settled on, and their speed; `nil` before.
     private(set) var experience: HostExperience?
     private let mode: Mode
     private var phase = Phase.settling(until: nil)
     /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
-    private var previous: (count: Int, rate: Double)?
+    private var previous: (count: Int, rate: Double, isSettled: Bool)?
     private var hold = ConcurrencyController.firstHold
     /// Whether the measurements are to find out if fewer connections are as fast.
     private var isReducing = false
@@ -138,13 +150,13 @@ struct ConcurrencyController: Sendable {
             if now - start >= roundTrip * Self.growingRoundTrips {
                 phase = .measuring(since: now, bytes: bytes)
             } else if let rate = rate(of: bytes - first, since: start, at: now), isClear(rate) {
-                decide(rate, at: now)
+                decide(rate, isSettled: false, at: now)
             }
         case .measuring(let start, let first):
             guard let rate = rate(of: bytes - first, since: start, at: now) else { return }
             let isLong = now - start >= max(Self.measuring, roundTrip * Self.measuringRoundTrips)
             guard isLong || !isReducing && isClear(rate) else { return }
-            if isReducing { reduce(rate, at: now) } else { decide(rate, at: now) }
+            if isReducing { reduce(rate, at: now) } else { decide(rate, isSettled: true, at: now) }
         }
     }
 
@@ -162,18 +174,25 @@ struct ConcurrencyController: Sendable {
     /// The relative gain in speed over an earlier number of connections, if all connections were equally fast.
     private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
-    private mutating func decide(_ rate: Double, at now: Duration) {
+    /// Decides after a measurement; `isSettled` is `false` if the connections may have become faster meanwhile.
+    private mutating func decide(_ rate: Double, isSettled: Bool, at now: Duration) {
         if let previous, rate < previous.rate * (1 + idealGain(since: previous.count) * Self.minGain) {
             // As many connections stay as the gain needs.
             let gain = rate / previous.rate
-            let useful = gain < 1 + Self.noise ? previous.count : Int((Double(previous.count) * gain).rounded(.up)) + 1
+            let isFull = gain < 1 + Self.noise
+            scaling = isFull ? Scaling(isClear: false, connections: previous.count, rate: previous.rate) : nil
+            let useful = isFull ? previous.count : Int((Double(previous.count) * gain).rounded(.up)) + 1
             count = max(1, min(count, useful))
             experience = HostExperience(connections: count, rate: max(rate, previous.rate))
             phase = .holding(until: now + hold)
             hold = min(hold * 2, Self.maxHold)
             return
         }
-        previous = (count, rate)
+        if let previous {
+            let isKnown = previous.isSettled && isClear(rate)
+            scaling = isKnown ? Scaling(isClear: true, connections: previous.count, rate: previous.rate) : nil
+        }
+        previous = (count, rate, isSettled)
         guard count < maximum else {
             experience = HostExperience(connections: count, rate: rate)
             return phase = .holding(until: now + hold)
@@ -185,14 +204,24 @@ struct ConcurrencyController: Sendable {
     /// Halves the number of connections as long as the speed stays the same.
     private mutating func reduce(_ rate: Double, at now: Duration) {
         let isSlower = previous.map { rate < $0.rate * Self.minRemainingSpeed } ?? false
-        if isSlower, let previous { count = min(maximum, previous.count) }
+        if let previous {
+            let gain = (previous.rate / rate - 1) / (Double(previous.count) / Double(count) - 1)
+            if !isSlower {
+                scaling = Scaling(isClear: false, connections: count, rate: rate)
+            } else if scaling.map({ $0.isClear || $0.connections != previous.count }) ?? true {
+                // Otherwise, more connections than these were just found to be no faster.
+                let isClear = gain >= Self.clearGain
+                scaling = isClear ? Scaling(isClear: true, connections: count, rate: rate) : nil
+            }
+            if isSlower { count = min(maximum, previous.count) }
+        }
         guard !isSlower, count > 1 else {
             isReducing = false
             experience = HostExperience(connections: count, rate: max(rate, previous?.rate ?? rate))
             phase = .holding(until: now + hold)
             return hold = min(hold * 2, Self.maxHold)
         }
-        previous = (count, max(rate, previous?.rate ?? rate))
+        previous = (count, max(rate, previous?.rate ?? rate), true)
         count /= 2
         phase = .settling(until: now + Self.settling)
     }

@@ -79,7 +79,7 @@ extension SegmentedFetch {
                 state.withLock { $0.planner.measured(roundTrip: roundTrip) }
             }
             // Not limited: the minimum speed applies to all connections together, and ``tick()`` checks it.
-            return await read(BodyPump(body, accepted, nil, for: record, in: environment), connection)
+            return await read(BodyPump(body, accepted, nil, for: record, in: environment, monitor), connection)
         case .retryWithoutIfRange: return nil
         case .unusable(let reason):
             let status = response.head.status

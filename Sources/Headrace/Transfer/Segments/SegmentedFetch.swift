@@ -73,6 +73,7 @@ final class SegmentedFetch: Sendable {
     let sources: [DownloadSource]
     private let target: FileLedger.Target
     let ledger: FileLedger
+    let monitor: BottleneckMonitor?
     let state: Locked<State>
     /// The accepted body of the first response.
     private let accepted: BodyPlacement
@@ -99,6 +100,7 @@ final class SegmentedFetch: Sendable {
             case (_, nil): .automatic(max: Self.maxAutomatic)
             }
         ledger = transfer.partial.ledger
+        monitor = transfer.monitor
         guard transfer.partial.hasGaps || mode != .fixed(1) || ledger.isRead else { return nil }
         // If only a checksum verifies the first response, its entity tag may differ from that of the received bytes.
         let isVerifiedAtEnd = EntityValidator(of: known) == nil || accepted.proof == .checksum
@@ -164,7 +166,7 @@ final class SegmentedFetch: Sendable {
     }
 
     /// The maximum number of connections if the configuration sets none.
-    private static let maxAutomatic = 16
+    static let maxAutomatic = 16
     /// The maximum round-trip time that is assumed if the transport does not know it.
     private static let maxAssumedRoundTrip = Duration.milliseconds(200)
 
@@ -230,6 +232,7 @@ final class SegmentedFetch: Sendable {
                     _ = refused(source, retryAfter: nil, in: state, at: now)
                 }
                 limitConnections(in: &state)
+                monitor?.update(connections(in: state, at: now), at: now)
                 return state.planner.tick(at: now)
             }
         }
@@ -366,7 +369,7 @@ final class SegmentedFetch: Sendable {
         guard let range = acceptance.range else { return acceptance.isDone }
         let start = piece.lowerBound + Int(range.lowerBound - position)
         let new = UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(range.upperBound - range.lowerBound)])
-        try target.file.write(new, at: range.lowerBound)
+        try monitor.write { () throws(DownloadError) in try target.file.write(new, at: range.lowerBound) }
         let whole = cursor.digester?.update(new, at: range.lowerBound) ?? []
         try wrote(range, of: cursor.connection, completing: whole)
         return acceptance.isDone

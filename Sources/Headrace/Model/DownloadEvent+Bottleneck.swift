@@ -1,0 +1,24 @@
+extension DownloadEvent {
+    /// What keeps a download from being faster; see ``DownloadEvent/limited(by:)``.
+    ///
+    ///     for await event in download.events {
+    ///         if case .limited(by: .disk) = event { print("The disk is slower than the network.") }
+    ///     }
+    public enum Bottleneck: String, Sendable, Hashable, CaseIterable {
+        /// The line, or the server as a whole: more connections do not increase the speed.
+        case line
+        /// The server's rate for each connection: the speed grew with the number of connections, up to the maximum of
+        /// the automatic choice.
+        case connectionRate
+        /// The congestion window of each connection: packets are lost, and the round trip is long (RFC 5681).
+        case congestionWindow
+        /// The disk: bytes arrive faster than they can be written, so that the server is slowed down.
+        case disk
+        /// A rate limit of the manager, the group or the request.
+        case rateLimit
+        /// ``DownloadConfiguration/maxConnectionsPerHost``: the speed grew with the number of connections.
+        case connectionLimit
+        /// The server refuses further connections, although the speed grew with their number.
+        case refusedConnections
+    }
+}

@@ -1,0 +1,208 @@
+/// Decides what limits the speed of a download.
+///
+/// Performs no I/O. The connections report when they begin to wait for bytes, to wait for a rate limit, and to write;
+/// the sums of these times tell the network, a rate limit and the disk apart. If the network is the limit, the effect of
+/// further connections on the speed tells the line and the server apart. Whatever does not fit clearly is `nil`.
+struct BottleneckDetector: Sendable {
+    typealias Bottleneck = DownloadEvent.Bottleneck
+
+    /// What a connection does.
+    enum Phase: Int, Sendable, CaseIterable {
+        case receiving
+        case throttled
+        /// Hashing, writing, or waiting for a thread.
+        case handling
+    }
+
+    /// The connections of a download to one host.
+    struct Connections: Sendable, Hashable {
+        /// The reason why no more connections are opened.
+        enum Cap: Sendable, Hashable {
+            case refused
+            case limit
+            /// The maximum of the automatic choice is reached.
+            case maximum
+        }
+
+        /// The effect of the latest change of the number of connections.
+        var scaling: ConcurrencyController.Scaling?
+        /// `nil` if more connections may still be opened, or if none would be useful.
+        var cap: Cap?
+        var roundTrip: Duration
+        /// The speed of each connection that receives bytes, in bytes per second.
+        var rates: [Double]
+        /// Whether all of them have received bytes for long enough to compare their speeds.
+        var isSettled: Bool
+    }
+
+    /// The interval at which ``evaluate(_:at:)`` decides.
+    static let interval = Duration.seconds(1)
+    /// The time for which a bottleneck must have lasted before it is reported.
+    static let minLasting = Duration.seconds(2)
+
+    /// The minimum share of the connections' time that the bottleneck takes.
+    private static let minShare = 0.8
+    private static let minThrottledShare = 0.5
+    /// The maximum share of the connections' time that anything else may take.
+    private static let maxOtherShare = 0.2
+    private static let maxThrottledShare = 0.1
+    /// The factors within which the speed must have stayed since more connections were found to be no faster.
+    private static let sameSpeed = 0.7...1.3
+    /// The factors within which the speed of each connection must have stayed when others were added.
+    private static let sameShare = 0.9...1.3
+    /// The number of bytes in transit that TCP allows a connection even without acknowledgments: ten packets (RFC 6928).
+    private static let initialWindow = 14_600.0
+    /// The number of bytes in transit that a connection without losses soon exceeds.
+    private static let smallWindow = 262_144.0
+    /// The round trip below which losses are repaired too soon to limit the speed.
+    private static let longRoundTrip = Duration.milliseconds(20)
+    /// The maximum ratio of the quartiles of the connections' speeds that a server's rate leads to.
+    private static let evenRates = 1.25
+    /// The minimum ratio of the quartiles of the connections' speeds that losses lead to.
+    private static let unevenRates = 1.5
+
+    /// The number of connections in each phase, and of writes.
+    private var active = [Int](repeating: 0, count: Phase.allCases.count)
+    private var writers = 0
+    /// The time that all connections together spent in each phase since ``start``, and in writes.
+    private var times = [Duration](repeating: .zero, count: Phase.allCases.count)
+    private var writing = Duration.zero
+    private var start: Duration
+    private var last: Duration
+    private var reported: Bottleneck?
+    /// What was found last, and since when.
+    private var found: (bottleneck: Bottleneck?, since: Duration)
+
+    init(at now: Duration) {
+        (start, last) = (now, now)
+        found = (nil, now)
+    }
+
+    /// Records that a connection changes its phase; `nil` before its first and after its last one.
+    mutating func moved(from old: Phase?, to new: Phase?, at now: Duration) {
+        advance(to: now)
+        if let old { active[old.rawValue] -= 1 }
+        if let new { active[new.rawValue] += 1 }
+    }
+
+    /// Records that a write begins.
+    mutating func beginWrite(at now: Duration) {
+        advance(to: now)
+        writers += 1
+    }
+
+    /// Records that a write has returned.
+    mutating func endWrite(at now: Duration) {
+        advance(to: now)
+        writers -= 1
+    }
+
+    private mutating func advance(to now: Duration) {
+        let elapsed = max(.zero, now - last)
+        last = max(last, now)
+        for index in active.indices { times[index] += elapsed * active[index] }
+        if writers > 0 { writing += elapsed }
+    }
+
+    /// Whether it is time for ``evaluate(_:at:)``.
+    func isDue(at now: Duration) -> Bool { now - start >= Self.interval }
+
+    /// Returns what limits the speed, if that has changed and lasted; otherwise returns `nil`.
+    ///
+    /// An element `nil` of the result means that it is no longer known. `connections` is `nil` if there is only one, or
+    /// if they belong to several hosts.
+    mutating func evaluate(_ connections: Connections?, at now: Duration) -> Bottleneck?? {
+        advance(to: now)
+        let bottleneck = bottleneck(connections, over: now - start)
+        if bottleneck != found.bottleneck { found = (bottleneck, start) }
+        start = now
+        for index in times.indices { times[index] = .zero }
+        writing = .zero
+        guard bottleneck != reported, now - found.since >= Self.minLasting else { return nil }
+        reported = bottleneck
+        return .some(bottleneck)
+    }
+
+    private func bottleneck(_ connections: Connections?, over elapsed: Duration) -> Bottleneck? {
+        let all = times.reduce(.zero, +)
+        // With hardly a connection open, the times say nothing.
+        guard elapsed > .zero, all * 2 >= elapsed else { return nil }
+        let (receiving, throttled) = (times[Phase.receiving.rawValue] / all, times[Phase.throttled.rawValue] / all)
+        if throttled >= Self.minThrottledShare { return .rateLimit }
+        guard throttled <= Self.maxThrottledShare else { return nil }
+        if receiving >= Self.minShare { return connections.flatMap(Self.networkBottleneck) }
+        return receiving <= Self.maxOtherShare && writing / elapsed >= Self.minShare ? .disk : nil
+    }
+
+    private static func networkBottleneck(_ connections: Connections) -> Bottleneck? {
+        let rate = connections.rates.reduce(0, +)
+        guard let scaling = connections.scaling, rate > 0, scaling.rate > 0 else { return nil }
+        guard scaling.isClear else { return sameSpeed.contains(rate / scaling.rate) ? .line : nil }
+        let each = rate / Double(connections.rates.count)
+        guard connections.rates.count > scaling.connections,
+            sameShare.contains(each / (scaling.rate / Double(scaling.connections)))
+        else { return nil }
+        return switch connections.cap {
+        case .refused: .refusedConnections
+        case .limit: .connectionLimit
+        case .maximum: connectionBottleneck(connections, each)
+        case nil: nil
+        }
+    }
+
+    /// Returns what limits each of the connections, which receive `rate` bytes per second on average.
+    private static func connectionBottleneck(_ connections: Connections, _ rate: Double) -> Bottleneck? {
+        let window = rate * (connections.roundTrip / .seconds(1))
+        if window < initialWindow { return .connectionRate }
+        guard connections.isSettled, let low = connections.rates.quantile(0.25),
+            let high = connections.rates.quantile(0.75), low > 0
+        else { return nil }
+        if high / low <= evenRates, window < smallWindow { return .connectionRate }
+        return high / low >= unevenRates && connections.roundTrip >= longRoundTrip ? .congestionWindow : nil
+    }
+}
+
+/// Observes the connections of a download of at least 1 MiB, and publishes what limits its speed.
+final class BottleneckMonitor: Sendable {
+    private let record: DownloadRecord
+    private let clock: AnyClock
+    private let detector: Locked<BottleneckDetector>
+
+    init(_ record: DownloadRecord, _ clock: AnyClock) {
+        self.record = record
+        self.clock = clock
+        detector = Locked(BottleneckDetector(at: clock.now()))
+    }
+
+    func moved(from old: BottleneckDetector.Phase?, to new: BottleneckDetector.Phase?) {
+        let now = clock.now()
+        detector.withLock { $0.moved(from: old, to: new, at: now) }
+    }
+
+    fileprivate func beginWrite() {
+        let now = clock.now()
+        detector.withLock { $0.beginWrite(at: now) }
+    }
+
+    fileprivate func endWrite() {
+        let now = clock.now()
+        detector.withLock { $0.endWrite(at: now) }
+    }
+
+    /// Publishes what limits the speed, if it is time to decide and the result has changed and lasted.
+    func update(_ connections: @autoclosure () -> BottleneckDetector.Connections?, at now: Duration) {
+        guard detector.withLock({ $0.isDue(at: now) }) else { return }
+        let connections = connections()
+        let change = detector.withLock { $0.evaluate(connections, at: now) }
+        if case .some(let bottleneck) = change { record.status.publish(.limited(by: bottleneck)) }
+    }
+}
+
+extension BottleneckMonitor? {
+    /// Performs a write, and measures its time if there is a monitor.
+    func write<Failure>(_ body: () throws(Failure) -> Void) throws(Failure) {
+        self?.beginWrite()
+        defer { self?.endWrite() }
+        try body()
+    }
+}
