@@ -23,7 +23,8 @@ public struct RetryPolicy: Sendable {
 
     /// The maximum number of failures in a row, without a byte of progress, that are retried; 0 for no retries.
     ///
-    /// A 429 or 503 from a host that is currently serving another download does not count as a failure.
+    /// A 429 or 503 from a host that is currently serving another download does not count as a failure. Neither does, on
+    /// Linux, the loss of a connection that was not read from for the stall timeout, because the disk or a limit is slow.
     public var maxFailures = 5
     /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
     /// refuses the connection; `nil` for ``maxFailures``.

@@ -115,7 +115,8 @@ struct TransferState: Sendable {
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
-        let isForgiven = error.exceedsHostLimit && !sources.hasNext || error.followsStall
+        let isBeyondHostLimit = error.exceedsHostLimit && !sources.hasNext
+        let isForgiven = isBeyondHostLimit || error.followsStall || error.followsPause
         let isFirst = backoff.failures == 0
         let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
         // Waiting again would not help: the stall timeout has passed, most likely on a dead connection.

@@ -91,6 +91,15 @@ struct TransferStateTests {
         if case .retry = reaction { #expect(state.unpacedFailure == error.about(Self.origin)) }
     }
 
+    @Test func `a connection lost after a long pause can be retried without end`() {
+        var (state, error) = (Self.state(), Self.lost)
+        error.followsPause = true
+        for _ in 0..<100 {
+            let isRetried = if case .retry = Self.standard(&state, error) { true } else { false }
+            #expect(isRetried)
+        }
+    }
+
     @Test func `the caller's policy overrides the standard one, except for wrong files`() {
         var random = SeededRandom(seed: 1)
         var state = Self.state()

@@ -28,6 +28,29 @@ struct CurlStallTests {
         await transport.shutdown()
     }
 
+    @Test(arguments: [false, true])
+    func `a connection that was lost after a long pause of the reader uses up no retry`(_ pauses: Bool) async throws {
+        let transport = try CurlTransport(DownloadConfiguration())
+        let body = Response.Body.pattern(size: 8 << 20)
+        try await withFaultServer(.ok(body).truncated(after: 7 << 20)) { server in
+            let request = TransportRequest(
+                url: server.url("/"),
+                stallTimeout: pauses ? .milliseconds(300) : .seconds(3600)
+            )
+            let failure = await #expect(throws: DownloadError.self) {
+                try await transport.perform(request) { _, body in
+                    _ = try await body.next()
+                    // The buffer fills up, and the transfer is paused for longer than the short timeout.
+                    try await Task.sleep(for: .seconds(1))
+                    while let chunk = try await body.next() { body.recycle(chunk) }
+                }
+            }
+            #expect(failure?.code == .connectionLost)
+            #expect(failure?.followsPause == pauses)
+        }
+        await transport.shutdown()
+    }
+
     @Test func `bytes that arrived while the process was stopped are not a stall`() async throws {
         let gate = try Gate()
         let response = Response.answering { request in

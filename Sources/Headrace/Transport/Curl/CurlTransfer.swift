@@ -37,7 +37,11 @@ final class CurlTransfer {
     var hasCloseNotify = false
     private var lastActivity: SuspendingClock.Instant?
     private var stallWatch: StallWatch
-    private var isPaused = false
+    private var isPaused: Bool { pauseStart != nil }
+    /// The start of the current pause; `nil` if the transfer is not paused.
+    private var pauseStart: SuspendingClock.Instant?
+    /// The duration of all earlier pauses together.
+    private var pausedTime = Duration.zero
     private var isDelivered = false
     /// Whether HTTP/2 is offered to the server.
     private let offersHTTP2: Bool
@@ -117,8 +121,9 @@ final class CurlTransfer {
 
     /// Resumes the transfer after a pause; may call ``receive(body:)`` before it returns.
     func resume() -> hr_code {
-        guard isPaused else { return HR_E_OK }
-        isPaused = false
+        guard let pauseStart else { return HR_E_OK }
+        self.pauseStart = nil
+        pausedTime += time.now - pauseStart
         lastActivity = time.now
         return hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
     }
@@ -211,7 +216,10 @@ final class CurlTransfer {
             refusedAddress: hasTriedAddress ? nil : refusedAddress,
             violation: violation
         )
-        stream.fail(failure.error(for: request))
+        var error = failure.error(for: request)
+        // The server may have waited for as long as this transfer waits for a silent server.
+        error.followsPause = error.code == .connectionLost && pausedTime >= request.stallTimeout
+        stream.fail(error)
     }
 
     // MARK: Stalls
@@ -341,7 +349,7 @@ final class CurlTransfer {
         case .pause where lane?.isShared == true: return bytes.count
         case .pause:
             // libcurl counts these bytes as accepted, and delivers no more until the reader has room.
-            isPaused = true
+            pauseStart = pauseStart ?? time.now
             _ = hr_easy_pause(handle, Int32(HR_PAUSE_RECV))
             return bytes.count
         }
