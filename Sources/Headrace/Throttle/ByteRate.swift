@@ -1,6 +1,6 @@
 /// A positive rate in bytes per second, parsed from text such as `500`, `64K` or `1.5M`.
 ///
-/// K, M and G are powers of 1024; a fraction requires a unit.
+/// K, M and G, also written KB or KiB, are powers of 1024; a fraction requires a unit.
 package struct ByteRate: Sendable, Hashable {
     /// The reason why a text cannot be parsed as a rate.
     package enum Failure: Error, Hashable {
@@ -19,6 +19,7 @@ package struct ByteRate: Sendable, Hashable {
     /// - Parameter text: The text; a fraction of a byte is dropped.
     /// - Throws: ``Failure`` for anything else, for zero and for a rate that overflows an `Int64`.
     package init(parsing text: String) throws(Failure) {
+        let text = Self.withoutByteSign(text)
         // Compares bytes: as a character, the kelvin sign equals a K.
         let unit = Self.units.firstIndex {
             text.utf8.last == $0.utf8.first || text.utf8.last == $0.lowercased().utf8.first
@@ -33,6 +34,15 @@ package struct ByteRate: Sendable, Hashable {
         let (rate, overflows) = whole.addingReportingOverflow(parts.count == 1 ? 0 : Self.bytes(parts[1], of: unit))
         guard !isTooLarge, !overflows, rate > 0 else { throw .outOfRange }
         bytesPerSecond = rate
+    }
+
+    /// Returns the text without the `B` or `iB` after a unit.
+    private static func withoutByteSign(_ text: String) -> Substring {
+        for sign in ["ib", "b"] where text.lowercased().utf8.reversed().starts(with: sign.utf8.reversed()) {
+            let number = Substring(text.utf8.dropLast(sign.utf8.count))
+            if let last = number.utf8.last, "KMGkmg".utf8.contains(last) { return number }
+        }
+        return text[...]
     }
 
     /// Converts the digits after the decimal point to bytes of the given unit.

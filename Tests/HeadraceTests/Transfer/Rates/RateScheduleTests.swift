@@ -9,7 +9,8 @@ struct ByteRateTests {
         arguments: [
             ("1", 1), ("007", 7), ("512K", 524_288), ("2m", 2_097_152), ("3G", 3_221_225_472),
             ("9223372036854775807", .max), ("1.5M", 1_572_864), ("0.5k", 512), ("0.001K", 1), ("2.0G", 2_147_483_648),
-            ("8589934591.999999999G", 9_223_372_036_854_775_806),
+            ("8589934591.999999999G", 9_223_372_036_854_775_806), ("1MB", 1_048_576), ("1.5KiB", 1536),
+            ("2gb", 2_147_483_648),
         ] as [(String, Int64)]
     )
     func `a rate uses powers of 1024`(_ text: String, _ rate: Int64) throws {
@@ -21,7 +22,8 @@ struct ByteRateTests {
             ("", .notANumber), ("K", .notANumber), ("-1", .notANumber), ("1.5", .notANumber), ("1 M", .notANumber),
             (".5M", .notANumber), ("1.M", .notANumber), ("1.2.3M", .notANumber), ("1.0000000001M", .notANumber),
             ("0.0001K", .outOfRange), ("8589934592.0G", .outOfRange),
-            ("1KK", .notANumber), ("\u{0661}", .notANumber), ("1\u{212A}", .notANumber), ("0", .outOfRange),
+            ("1KK", .notANumber), ("1B", .notANumber), ("MB", .notANumber), ("1MBB", .notANumber), ("1iB", .notANumber),
+            ("\u{0661}", .notANumber), ("1\u{212A}", .notANumber), ("0", .outOfRange),
             ("0G", .outOfRange), ("9223372036854775808", .outOfRange), ("9999999999G", .outOfRange),
         ] as [(String, ByteRate.Failure)]
     )
