@@ -43,8 +43,8 @@ enum ResponseRejection: Sendable, Hashable {
     /// The reason as one sentence for the user.
     var sentence: String {
         switch self {
-        case .status(401): "The server responded with status 401, Unauthorized."
-        case .status(let status): "The server responded with status \(status)."
+        case .status(let status):
+            "The server responded with status \(status)\(StatusName.of(status).map { ", \($0)" } ?? "")."
         case .loginRefused: "The server responded with status 401. It rejected the login."
         case .unsupportedLogin(let scheme):
             "The server responded with status 401. It requires a login by \(scheme), which is not supported."

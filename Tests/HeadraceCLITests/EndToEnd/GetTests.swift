@@ -131,7 +131,11 @@ struct GetTests {
                 #expect(objects.filter { $0.url == urls[1] }.map(\.event).contains("redirected"))
                 #expect((1...3).contains(objects.filter { $0.event == "progress" }.count))
                 #expect(Set(objects.map(\.id)).count == 4)
-                #expect(result.errorLines == ["headrace: none: The server responded with status 404 (\(urls[3]))"])
+                #expect(
+                    result.errorLines == [
+                        "headrace: none: The server responded with status 404, Not Found (\(urls[3]))"
+                    ]
+                )
             }
         }
     }
@@ -147,7 +151,11 @@ struct GetTests {
                 #expect(result.status == 4)
                 #expect(result.outputLines.count == 1)
                 #expect(result.output.hasSuffix("/files/b.bin: 292 KiB (\(urls[0]))\n"), "\(result.output)")
-                #expect(result.errorLines == ["headrace: none: The server responded with status 404 (\(urls[1]))"])
+                #expect(
+                    result.errorLines == [
+                        "headrace: none: The server responded with status 404, Not Found (\(urls[1]))"
+                    ]
+                )
                 #expect(try FileProbe.names(in: folder).filter { !$0.hasPrefix(".std") } == [])
                 let json = try await ToolProcess.run("get", "--dry-run", "--json", urls[0], in: folder)
                 #expect(json.outputLines.count == 2)

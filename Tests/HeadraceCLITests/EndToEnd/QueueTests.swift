@@ -226,7 +226,11 @@ struct QueueTests {
                 #expect(failed.map(\.state) == ["failed", "finished"])
                 #expect(failed[0].code == "httpStatus")
                 #expect(server.requests.count == 2)
-                #expect(try await folder.queue("list").output.contains("  a: The server responded with status 404."))
+                #expect(
+                    try await folder.queue("list").output.contains(
+                        "  a: The server responded with status 404, Not Found."
+                    )
+                )
                 #expect(try await folder.queue("retry", "--state", "failed").status == 0)
                 var run = try folder.run("--json")
                 let result = try await run.result()

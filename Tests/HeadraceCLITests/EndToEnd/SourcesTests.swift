@@ -39,7 +39,7 @@ struct SourcesTests {
                 let urls = ["/a", "/m", "/n"].map { server.url($0).absoluteString }
                 let result = try await ToolProcess.run("get", "-o", "x", "--mirror", urls[1], urls[0], in: folder)
                 #expect(result.status == 0)
-                let change = "x: continuing from \(urls[1]): The server responded with status 404"
+                let change = "x: continuing from \(urls[1]): The server responded with status 404, Not Found"
                 #expect(result.errorLines.contains(change), "\(result.errors)")
                 #expect(body.difference(fromFileAt: folder.appending(path: "x")) == nil)
                 let failed = try await ToolProcess.run("get", "-q", "--mirror", urls[2], urls[0], in: folder)
@@ -69,7 +69,7 @@ struct SourcesTests {
                 )
                 #expect(result.status == 0, "\(result.errors)")
                 let line =
-                    "x: continuing from \(url): \(mirror) is no longer used. The server responded with status 404"
+                    "x: continuing from \(url): \(mirror) is no longer used. The server responded with status 404, Not Found"
                 #expect(result.errorLines.filter { $0.contains(mirror) } == [line], "\(result.errors)")
                 #expect(file.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
             }

@@ -88,8 +88,8 @@ struct SourceListTests {
         #expect(error.statusCode == 404)
         #expect(
             error.message
-                == "None of the 2 sources delivered the file. http://a/x: The server responded with status 404; "
-                + "http://b/x: The server responded with status 404."
+                == "None of the 2 sources delivered the file. http://a/x: The server responded with status 404, Not Found; "
+                + "http://b/x: The server responded with status 404, Not Found."
         )
     }
 
