@@ -39,8 +39,11 @@ extension HeaderField {
             || words.contains { word in secretEndings.contains(where: word.hasSuffix) }
     }
 
-    /// Whether the field must be sent only to the origin it was set for: credentials, `Origin` and `Referer`.
-    var isBoundToOrigin: Bool { isCredential || Self.bound.contains(name.lowercased()) }
+    /// Whether the value may identify the sender, and is never shown: credentials, `Origin` and `Referer`.
+    var identifiesRequester: Bool { isCredential || Self.bound.contains(name.lowercased()) }
+
+    /// Whether the field must be sent only to the origin it was set for.
+    var isBoundToOrigin: Bool { !isSentToAllOrigins && identifiesRequester }
 
     /// Throws `invalidRequest` if the field is malformed or reserved.
     func validate() throws(DownloadError) {

@@ -34,7 +34,7 @@ public struct Credential: Sendable, Hashable {
     /// The `Authorization` field for this credential.
     ///
     /// The field is sent only to the origin that the credential is for.
-    var field: HeaderField {
+    package var field: HeaderField {
         let name = scheme == .basic ? "Basic" : "Bearer"
         return HeaderField(name: HeaderField.authorization, value: "\(name) \(value)", isSecret: true)
     }

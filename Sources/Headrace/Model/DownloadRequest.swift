@@ -217,10 +217,15 @@ public struct HeaderField: Sendable, Hashable {
     /// Whether the value is sent only to the origin (scheme, host and port) of the request's URL, and never shown or
     /// saved.
     ///
-    /// `Authorization`, `Cookie` and `Proxy-Authorization` are always secret. `Origin` and `Referer` are treated as
+    /// Fields whose names are those of secrets, such as `Authorization`, `Cookie`, `X-Api-Key`, `Private-Token` or
+    /// `X-Amz-Security-Token`, are always secret. `Origin` and `Referer` are treated as
     /// secret, except that they are saved. After a redirect to another origin, secret fields are not sent again, even
     /// if a later redirect leads back to the first origin.
     public var isSecret: Bool
+    /// Whether the field is sent to every origin, even if it is secret; `false` by default, and not saved.
+    ///
+    /// Servers that redirects lead to, and mirrors in ``DownloadRequest/mirrors``, then receive the secret.
+    public var isSentToAllOrigins = false
 
     /// Creates a header field.
     /// - Parameters:
@@ -241,5 +246,5 @@ extension HeaderField: CustomStringConvertible, CustomReflectable {
     /// The properties for `dump` and debuggers, without the value of a secret field.
     public var customMirror: Mirror { Mirror(self, children: ["name": name, "value": shownValue]) }
 
-    private var shownValue: String { isBoundToOrigin ? "(not shown)" : value }
+    private var shownValue: String { identifiesRequester ? "(not shown)" : value }
 }

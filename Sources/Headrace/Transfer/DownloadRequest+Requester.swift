@@ -15,7 +15,7 @@ extension DownloadRequest {
 
     /// The header fields that may affect which file the server sends, except those that identify the requester.
     var variant: String {
-        headers.filter { !$0.isBoundToOrigin }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
             .joined(separator: "\n")
     }
 
@@ -39,7 +39,7 @@ extension DownloadRequest {
 
     /// Returns a 16-bit hash of all login data and header fields by which a server may identify the requester.
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
-        let fields = headers.filter(\.isBoundToOrigin).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        let fields = headers.filter(\.identifiesRequester).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])
         if let login = configuration.netrc?.login(for: url.host() ?? "") { texts += [login.user, login.password] }
         if let cookies = configuration.cookies?.given(for: url) { texts.append(cookies) }
@@ -52,7 +52,7 @@ extension DownloadRequest {
     private func hasCredentials(_ configuration: DownloadConfiguration) -> Bool {
         url.login != nil || configuration.credentials != nil || configuration.netrc != nil
             || configuration.cookies != nil || configuration.clientCertificate != nil
-            || headers.contains(where: \.isBoundToOrigin)
+            || headers.contains(where: \.identifiesRequester)
     }
 
     /// The policy for an existing file of the same name: overwrite it with `ifChanged`, else the request's policy.

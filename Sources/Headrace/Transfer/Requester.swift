@@ -34,8 +34,8 @@ struct Requester: Sendable, Hashable {
         _ head: ResponseHead?,
         _ configuration: DownloadConfiguration
     ) {
-        var fields = request.headers.filter(\.isBoundToOrigin)
-        if !fields.isEmpty, Origin(source) != Origin(request.url) { fields = [] }
+        var fields = request.headers.filter(\.identifiesRequester)
+        if !fields.isEmpty, Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
         var marks = Set(fields.map(Self.mark))
         if let login = source.login { marks.insert(Self.mark(user: login.user)) }
         let hasLogin = source.login != nil || fields.contains(where: \.isAuthorization)

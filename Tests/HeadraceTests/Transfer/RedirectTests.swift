@@ -83,6 +83,31 @@ struct RedirectTests {
         }
     }
 
+    @Test(arguments: [
+        "X-Api-Key", "Private-Token", "X-Auth-Token", "Job-Token", "X-Amz-Security-Token", "X-Goog-Api-Key",
+        "X-Vault-Token", "CF-Access-Client-Secret", "X-JFrog-Art-Api", "Referer",
+    ])
+    func `fields named like secrets stay with their origin unless they are sent everywhere`(_ name: String) async throws
+    {
+        try await withFaultServer(.ok("hello")) { other in
+            try await withFaultServer(.redirect(to: other.url("/x").absoluteString)) { server in
+                for isSentToAllOrigins in [false, true] {
+                    try await withTemporaryDirectory { folder in
+                        try await withDownloadManager { manager in
+                            var field = HeaderField(name: name, value: "k")
+                            field.isSentToAllOrigins = isSentToAllOrigins
+                            let request = DownloadRequest(server.url("/a"), to: .directory(folder), headers: [field])
+                            _ = try await manager.download(request).value
+                            #expect(!"\(field)".contains("k)") && "\(field)".contains("(not shown)"))
+                        }
+                    }
+                }
+                #expect(server.requests.map { $0[name] } == ["k", "k"])
+                #expect(other.requests.map { $0[name] } == [nil, "k"])
+            }
+        }
+    }
+
     @Test func `D13 wrong credentials are sent once`() async throws {
         try await withFaultServer(.status(401, headers: ["WWW-Authenticate": "Basic realm=x"])) { server in
             try await withTemporaryDirectory { folder in
