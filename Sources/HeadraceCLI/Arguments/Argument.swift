@@ -61,29 +61,46 @@ enum Argument {
         }
     }
 
-    /// Parses a URL; `origin`, the source of the text, starts the error message.
+    /// Parses a URL, or `example.org/x`, which is https; `origin`, the source of the text, starts the error message.
     static func url(_ text: String, at origin: @autoclosure () -> String = "") throws -> URL {
+        if beginsWithHost(text), let url = URL(string: "https://\(text)") { return url }
         if let url = URL(string: text), url.scheme != nil { return url }
         let hint = text.isEmpty || text.contains("://") ? "" : "; a URL starts with http:// or https://"
         throw UsageError("\(origin())\"\(text.withoutCredentials)\" is not a URL\(hint)")
     }
 
+    /// Whether the text is a URL without its scheme: a name with a dot or a port, or `localhost`.
+    static func beginsWithHost(_ text: String) -> Bool {
+        let authority = text.prefix { !"/?#".contains($0) }
+        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = parts.first, let first = host.utf8.first, first.isLetterOrDigit,
+            host.utf8.allSatisfy({ $0.isLetterOrDigit || "-.".utf8.contains($0) }),
+            parts.count == 1 || parts[1].isDigits
+        else { return false }
+        return parts.count == 2 || host.contains(".") || host == "localhost"
+    }
+
+    /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number tells the function.
     static func checksum(_ text: String) throws -> Checksum {
+        let isBare = text.utf8.allSatisfy {
+            UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || "abcdefABCDEF".utf8.contains($0)
+        }
+        let algorithm = Checksum.Algorithm.allCases.first { isBare && 2 * $0.byteCount == text.utf8.count }
         do {
-            return try Checksum(parsing: text)
+            return try Checksum(parsing: algorithm.map { "\($0)=\(text)" } ?? text)
         } catch {
             throw UsageError("--checksum: \(error.message)")
         }
     }
 
     /// Parses `Name: value`; the library checks whether HTTP allows the name.
-    static func header(_ text: String) throws -> HeaderField {
+    static func header(_ text: String, of option: Option = .header) throws -> HeaderField {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
             !text.utf8[..<colon].contains(where: \.isBlank)
         else {
             // The message quotes only the start of the text, because the value may be a secret.
             let word = text.prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
-            throw UsageError("--header: \"\(word)\" is not a header field; write 'NAME: VALUE'")
+            throw UsageError(option, "\"\(word)\" is not a header field; write 'NAME: VALUE'")
         }
         let value = Substring(text.utf8[colon...].dropFirst()).trimmed
         return HeaderField(name: String(text[..<colon]), value: String(value))

@@ -9,10 +9,14 @@ enum Option: String, CaseIterable, Sendable {
     case limitPerHost = "limit-per-host"
     case checksum
     case checksumFile = "checksum-file"
-    case header, mirror, metalink, retries, timeout
+    case header
+    case headerEverywhere = "header-everywhere"
+    case userAgent = "user-agent"
+    case referer, user, mirror, metalink, retries, timeout
     case connectTimeout = "connect-timeout"
     case minSpeed = "min-speed"
     case timeLimit = "time-limit"
+    case maxRedirects = "max-redirects"
     case waitForNetwork = "wait-for-network"
     case ifExists = "if-exists"
     case ifChanged = "if-changed"
@@ -48,7 +52,7 @@ enum Option: String, CaseIterable, Sendable {
 
     /// Options for proxies, TLS, logins and cookies.
     static let networkOptions: Set<Option> = [
-        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies,
+        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies, .userAgent,
     ]
 
     /// Options that only the commands for a queue on disk accept.
@@ -62,7 +66,8 @@ enum Option: String, CaseIterable, Sendable {
     /// Options of the process that runs a queue.
     static let queueRunOptions = networkOptions.union([
         .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
-        .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose, .help,
+        .maxRedirects, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose,
+        .help,
     ])
 
     /// Whether the option's argument is the path of a file.
@@ -126,7 +131,7 @@ private let tableText = """
     Files
     -o, --output FILE            save the file as FILE; one URL only (default: the name from the server or the URL)
     -d, --directory DIR          save files in DIR, which is created if missing (default: .)
-    -i, --input-file FILE        read URLs from FILE, one per line; - for standard input
+    -i, --input-file FILE        read URLs from FILE, one per line; - for standard input, as is the URL -
         --metalink FILE          download, or verify, the files that this Metalink 4 document describes; repeatable
         --follow-metalink        after downloading a Metalink document, download the files that it describes
         --mirror URL             another source of the file; one URL only; repeatable
@@ -158,6 +163,7 @@ private let tableText = """
         --connect-timeout SECONDS  maximum time to establish a connection (default: 15)
         --min-speed RATE         retry a transfer that is slower than RATE for the time of --timeout
         --time-limit SECONDS     abort a download that takes longer than SECONDS; its partial file is kept
+        --max-redirects N        follow up to N redirects (default: 20)
         --wait-for-network       wait while there is no network instead of using up retries
     Integrity
         --checksum ALG=HEX       expected md5, sha1, sha256, sha384 or sha512 of the file; one file only; repeatable
@@ -166,7 +172,10 @@ private let tableText = """
         --ignore-missing         skip listed files that do not exist
         --strict                 fail if a line of --checksum-file is malformed, instead of warning
     Network
-        --header 'NAME: VALUE'   send this header field with each request; repeatable
+    -H, --header 'NAME: VALUE'   send this header field; secrets and Referer only to the URL's own server; repeatable
+        --header-everywhere FIELD  as --header, but sent also to the servers that redirects lead to; repeatable
+    -A, --user-agent TEXT        send this User-Agent (default: headrace and its version)
+    -e, --referer URL            send this Referer to the URL's own server
         --proxy URL              http, https, socks5 or socks5h proxy; '' for none (default: from the environment)
         --cookies FILE           send the cookies of this cookies.txt file, and those that servers set
         --network POLICY         required network: any, not-expensive, not-constrained or wifi-or-wired (default: any)
@@ -175,7 +184,8 @@ private let tableText = """
         --pinned-key KEY         accept only https servers with this public key: sha256//BASE64; repeatable
         --cert FILE              client certificate (PEM file) for servers that request one
         --key FILE               private key of the client certificate (PEM file; default: the file of --cert)
-        --netrc                  log in to servers with the credentials in ~/.netrc
+    -u, --user NAME[:PASSWORD]   log in to the URLs' own servers; without the password, it is asked for
+    -n, --netrc                  log in to servers with the credentials in ~/.netrc
         --netrc-file FILE        log in to servers with the credentials in this netrc file
         --allow-downgrade        follow redirects from https to http
     Output

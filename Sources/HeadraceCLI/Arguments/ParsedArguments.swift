@@ -1,3 +1,5 @@
+import Headrace
+
 /// A parsed command line: the arguments of each option, and the operands.
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
@@ -65,6 +67,10 @@ struct ParsedArguments: Sendable, Equatable {
         let name = text.prefix { $0 != "=" }
         let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
         guard let entry = table.first(where: { $0.option.rawValue == name }) else {
+            if let habit = Habit.find("--\(name)", in: table) {
+                guard let option = try read(habit, "--\(name)", value, &rest) else { return }
+                return try readLong(option.rawValue + text[name.endIndex...], &rest, table)
+            }
             let suggestion = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
             throw UsageError("--\(name): no such option\(Spelling.hint(suggestion))")
         }
@@ -81,17 +87,53 @@ struct ParsedArguments: Sendable, Equatable {
         _ rest: inout ArraySlice<String>,
         _ table: [Option.Entry]
     ) throws {
+        if letters.count > 1, let habit = Habit.find("-\(letters)", in: table) {
+            if let option = try read(habit, "-\(letters)", nil, &rest) {
+                try readLong(option.rawValue[...], &rest, table)
+            }
+            return
+        }
         var letters = letters
         while let letter = letters.popFirst() {
-            guard let entry = table.first(where: { $0.short == letter }) else {
-                throw UsageError("-\(letter): no such option")
+            // For aria2, `-s16` is a number of connections; for curl, `-s` is silent.
+            if letter == "s", letters.isEmpty ? rest.first?.isDigits == true : letters.isDigits {
+                let count = letters.isEmpty ? rest.popFirst() ?? "" : String(letters)
+                return try has(.connections) ? () : readLong("connections=\(count)", &rest, table)
             }
+            var entry = table.first { $0.short == letter }
+            if entry == nil, let habit = Habit.find("-\(letter)", in: table) {
+                guard let option = try read(habit, "-\(letter)", letters.isEmpty ? nil : letters, &rest) else {
+                    if habit == .isDefaultWithHyphen { return }
+                    continue
+                }
+                entry = table.first { $0.option == option }
+            }
+            guard let entry else { throw UsageError("-\(letter): no such option") }
             guard entry.argument != nil else {
                 add(entry, "")
                 continue
             }
             add(entry, letters.isEmpty ? try Self.next(&rest, for: "-\(letter)", entry) : String(letters))
             return
+        }
+    }
+
+    /// Reads an option of another tool, and returns this tool's option with the same meaning; `nil` if none is needed.
+    private func read(
+        _ habit: Habit,
+        _ name: String,
+        _ value: Substring?,
+        _ rest: inout ArraySlice<String>
+    ) throws -> Option? {
+        switch habit {
+        case .name(let option): return option
+        case .isDefault: return nil
+        case .advice(let advice): throw UsageError("\(name): \(advice)")
+        case .isDefaultWithHyphen:
+            guard value ?? rest.popFirst()?[...] == "-" else {
+                throw UsageError("\(name): the offset to resume at is found without it; leave it out")
+            }
+            return nil
         }
     }
 

@@ -74,9 +74,22 @@ extension GetOptions {
 
     /// Reads the files and the checksum list that the options name, and returns all requests.
     mutating func readRequests() async throws -> [DownloadRequest] {
+        try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())
         try readNetworkFiles()
         return try requests(listed: listed, files: files, checksums: try await readChecksumList())
+    }
+
+    /// Replaces the URL `-` by the input file `-`, and URLs with patterns by the URLs that they stand for.
+    private mutating func readOperands() throws {
+        if urls.contains("-") {
+            urls.removeAll { $0 == "-" }
+            guard inputFile == nil else {
+                throw UsageError("-: a list is already read from --input-file \(inputFile ?? "")")
+            }
+            inputFile = "-"
+        }
+        urls = try urls.flatMap { try URLPattern.expanded($0) }
     }
 
     /// Reads the URLs of the input file, if there is one.

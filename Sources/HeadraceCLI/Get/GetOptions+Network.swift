@@ -13,6 +13,8 @@ extension GetOptions {
 
         var netrc: Netrc?
         var cookies: String?
+        /// The user to log in, with or without the password.
+        var user: String?
     }
 
     mutating func readNetworkOptions(_ arguments: ParsedArguments) throws {
@@ -25,6 +27,8 @@ extension GetOptions {
         }
         if let value = arguments.value(.proxy) { configuration.proxy = try Self.proxy(value) }
         network.cookies = arguments.value(.cookies)
+        network.user = arguments.value(.user)
+        if let text = arguments.value(.userAgent) { configuration.userAgent = text }
         if let file = arguments.value(.netrcFile) {
             network.netrc = NetworkFiles.Netrc(path: file, option: .netrcFile)
         } else if arguments.has(.netrc) {
@@ -40,7 +44,7 @@ extension GetOptions {
         }
     }
 
-    /// Reads the netrc file and the cookies, and checks that the TLS files are readable.
+    /// Reads the netrc file, the cookies and a missing password, and checks that the TLS files are readable.
     mutating func readNetworkFiles() throws {
         let certificate = configuration.clientCertificate
         for (option, file) in [
@@ -69,6 +73,25 @@ extension GetOptions {
             try Self.parsed(path, of: .cookies) { try jar.add(netscapeFile: bytes) }
             configuration.cookies = jar
         }
+        if let user = network.user { headers.append(try login(user).field) }
+    }
+
+    /// Returns the login of `--user`; asks for the password if it is missing.
+    private func login(_ text: String) throws -> Credential {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let user = parts.first, !user.isEmpty else { throw UsageError("--user: the name is empty") }
+        guard parts.count == 1 else {
+            if verbosity != .quiet {
+                Console.error.note(
+                    "--user: other users of this machine can see the password; leave it out to be asked for it"
+                )
+            }
+            return .basic(user: user, password: parts[1])
+        }
+        guard let password = PasswordPrompt.read("Password for \(user): ") else {
+            throw UsageError("--user: there is no terminal to ask for the password; use --netrc-file instead")
+        }
+        return .basic(user: user, password: password)
     }
 
     /// Parses the file that an option names; the message of an error names both.

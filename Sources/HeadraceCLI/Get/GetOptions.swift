@@ -90,7 +90,13 @@ struct GetOptions: Sendable {
     }
 
     private mutating func readRequestOptions(_ arguments: ParsedArguments) throws {
-        headers = try arguments.all(.header).map(Argument.header)
+        headers = try arguments.all(.header).map { try Argument.header($0) }
+        headers += try arguments.all(.headerEverywhere).map { text in
+            var field = try Argument.header(text, of: .headerEverywhere)
+            field.isSentToAllOrigins = true
+            return field
+        }
+        if let url = arguments.value(.referer) { headers.append(HeaderField(name: "Referer", value: url)) }
         mirrors = try arguments.all(.mirror).map { text in
             guard let url = URL(string: text) else {
                 throw UsageError("--mirror: \"\(text.withoutCredentials)\" is not a URL")
@@ -117,6 +123,9 @@ struct GetOptions: Sendable {
         // Like other tools, do not flush to disk unless --sync is given.
         configuration.durability = arguments.has(.sync) ? .full : .none
         configuration.allowsInsecureRedirects = arguments.has(.allowDowngrade)
+        if let count = try arguments.value(.maxRedirects, as: Argument.countOrZero) {
+            configuration.maxRedirects = count
+        }
     }
 }
 
@@ -147,6 +156,10 @@ extension GetOptions {
             let url = try Argument.url(entry.url, at: entry.origin)
             var request = DownloadRequest(url, to: destination)
             request.mirrors = mirrors
+            // A URL without a scheme is https, and http only if that is allowed.
+            if configuration.allowsInsecureRedirects, Argument.beginsWithHost(entry.url) {
+                request.mirrors += URL(string: "http://\(entry.url)").map { [$0] } ?? []
+            }
             request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
             return try completed(request, at: entry.origin)
         }

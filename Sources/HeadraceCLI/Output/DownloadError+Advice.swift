@@ -12,7 +12,7 @@ extension DownloadError.Remedy {
     /// The advice to use an option that may solve the problem.
     fileprivate var advice: String {
         switch self {
-        case .login: "use --netrc, --netrc-file or --header 'Authorization: ...' to log in"
+        case .login: "use --netrc, --netrc-file, --user or --header 'Authorization: ...' to log in"
         case .certificateAuthorities: "use --cacert FILE to trust another certificate authority"
         case .insecureRedirects: "use --allow-downgrade to allow it"
         case .cookies: "use --cookies FILE, which may be an empty file, to send cookies"

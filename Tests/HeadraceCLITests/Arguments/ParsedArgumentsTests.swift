@@ -63,11 +63,11 @@ struct ParsedArgumentsTests {
     @Test(arguments: [
         (["--bogus"], "--bogus: no such option"),
         (["--bogus=1"], "--bogus: no such option"),
-        (["-qz"], "-z: no such option"),
+        (["-qy"], "-y: no such option"),
         (["--json=1"], "--json: takes no argument"),
         (["--jobs"], "--jobs: N is missing"),
         (["-qj"], "-j: N is missing"),
-        (["--out", "x"], "--out: no such option; did you mean --output?"),
+        (["--outpu", "x"], "--outpu: no such option; did you mean --output?"),
     ])
     func `an option that is not in the table is rejected`(_ line: [String], message: String) {
         #expect(throws: UsageError(message)) { try ParsedArguments(line) }

@@ -35,6 +35,8 @@ struct GetOptionsTests {
             "--time-limit=3600",
             "--limit-per-host=2",
             "--allow-downgrade",
+            "--max-redirects=3",
+            "-Amine/1",
             "--cacert",
             "/ca.pem",
             "--proxy",
@@ -50,6 +52,7 @@ struct GetOptionsTests {
         #expect(options.configuration.timeLimit == .seconds(3600))
         #expect(options.configuration.maxConcurrentDownloadsPerHost == 2)
         #expect(options.configuration.allowsInsecureRedirects)
+        #expect(options.configuration.maxRedirects == 3 && options.configuration.userAgent == "mine/1")
         #expect(options.configuration.certificateAuthorities?.path(percentEncoded: false) == "/ca.pem")
         #expect(options.configuration.proxy == .url(try #require(URL(string: "http://p:3128"))))
         #expect(options.configuration.clientCertificate?.key.path(percentEncoded: false) == "/c.pem")
@@ -63,8 +66,12 @@ struct GetOptionsTests {
             "--on-mismatch=delete",
             "--header",
             "A:  1 ",
-            "--header",
+            "-H",
             "B:",
+            "--header-everywhere",
+            "X-Api-Key: k",
+            "-e",
+            "http://r/",
             "http://h/a",
             "http://h/b"
         )
@@ -73,7 +80,10 @@ struct GetOptionsTests {
         for request in requests {
             #expect(request.conflictPolicy == .skip && request.refetchPolicy == .always)
             #expect(request.mismatchPolicy == .delete)
-            #expect(request.headers == [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "")])
+            var key = HeaderField(name: "X-Api-Key", value: "k")
+            key.isSentToAllOrigins = true
+            let own = [HeaderField(name: "A", value: "1"), HeaderField(name: "B", value: "")]
+            #expect(request.headers == own + [key, HeaderField(name: "Referer", value: "http://r/")])
         }
     }
 
@@ -136,6 +146,32 @@ struct GetOptionsTests {
         let list = try URLList("http://a/\n\(url)\n".utf8, name: "list")
         let error = try #require(throws: UsageError.self) { try options().requests(listed: list.entries) }
         #expect(error.message.hasPrefix("--input-file: list: line 2: \"\(url)\""), "\(error.message)")
+    }
+
+    @Test(arguments: [
+        ("example.org/x", ["https://example.org/x"], []),
+        ("example.org/x?a=b://c", ["https://example.org/x?a=b://c"], []),
+        ("localhost", ["https://localhost"], []), ("h:8080/x", ["https://h:8080/x"], []),
+        ("http://h/x", ["http://h/x"], []),
+        ("--allow-downgrade example.org/x", ["https://example.org/x"], ["http://example.org/x"]),
+        ("--allow-downgrade https://example.org/x", ["https://example.org/x"], []),
+    ])
+    func `a URL without a scheme is https, and http only if that is allowed`(
+        _ line: String,
+        urls: [String],
+        mirrors: [String]
+    ) throws {
+        let requests = try GetOptions(ParsedArguments(line.split(separator: " ").map(String.init))).requests()
+        #expect(requests.map(\.url.absoluteString) == urls)
+        #expect(requests.flatMap(\.mirrors).map(\.absoluteString) == mirrors)
+    }
+
+    @Test(arguments: Checksum.Algorithm.allCases)
+    func `the number of bare digits tells the hash function`(_ algorithm: Checksum.Algorithm) throws {
+        let digits = String(repeating: "0aF", count: 64).prefix(2 * algorithm.byteCount)
+        let checksums = try options("--checksum", String(digits), "http://h/a").requests()[0].checksums
+        #expect(checksums.map(\.description) == ["\(algorithm):\(digits.lowercased())"])
+        #expect(throws: UsageError.self) { try self.options("--checksum", String(digits.dropLast())) }
     }
 
     @Test
@@ -305,7 +341,6 @@ struct GetOptionsTests {
             "--output: it names one file, but 2 were given; use --directory instead"
         ),
         ([""], "\"\" is not a URL"),
-        (["127.0.0.1:1/a"], "\"127.0.0.1:1/a\" is not a URL; a URL starts with http:// or https://"),
         (["a"], "\"a\" is not a URL; a URL starts with http:// or https://"),
         (["http://u:se/cr@et@h :x/"], "\"http://***@h :x/\" is not a URL"),
         (["alice:SECRET@host/f"], "\"***@host/f\" is not an http or https URL."),
@@ -320,7 +355,7 @@ struct GetOptionsTests {
     @Test(
         arguments: [
             ("1", 1), ("512K", 524_288), ("2m", 2_097_152), ("1.5M", 1_572_864), ("3G", 3_221_225_472), ("none", nil),
-            ("None", nil),
+            ("None", nil), ("1MB", 1_048_576), ("64kib", 65_536),
         ] as [(String, Int64?)]
     )
     func `a rate uses powers of 1024, and none means no limit`(_ text: String, rate: Int64?) throws {

@@ -30,6 +30,18 @@ final class PseudoTerminal: Sendable {
         close(other)
     }
 
+    /// Types a text.
+    func type(_ text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            #if canImport(Glibc)
+            _ = Glibc.write(main, bytes.baseAddress, bytes.count)
+            #else
+            _ = Musl.write(main, bytes.baseAddress, bytes.count)
+            #endif
+        }
+    }
+
     /// The output since the last call.
     func read() -> [UInt8] {
         var all: [UInt8] = []
@@ -49,6 +61,8 @@ final class PseudoTerminal: Sendable {
 /// Pseudo-terminals are implemented only for Linux.
 final class PseudoTerminal: Sendable {
     let path = ""
+
+    func type(_ text: String) {}
 
     func read() -> [UInt8] { [] }
 }

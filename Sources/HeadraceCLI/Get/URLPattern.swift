@@ -1,0 +1,58 @@
+import Headrace
+
+/// Expands the patterns that curl has in URLs: `{a,b}`, `[1-100]`, `[001-100:10]` and `[a-z]`.
+enum URLPattern {
+    /// The maximum number of URLs that one text stands for.
+    static let maxCount = 100_000
+
+    /// Returns the URLs that the text stands for; the last pattern changes first.
+    ///
+    /// Other brackets, such as those of an IPv6 address, are literal.
+    static func expanded(_ text: String) throws -> [String] {
+        var results = [""]
+        var rest = text[...]
+        while let first = rest.first {
+            let end: Character? = first == "{" ? "}" : first == "[" ? "]" : nil
+            if let end, let last = rest.firstIndex(of: end),
+                let words = try alternatives(rest[..<last].dropFirst(), in: first, after: results.count)
+            {
+                results = results.flatMap { result in words.map { result + $0 } }
+                rest = rest[rest.index(after: last)...]
+            } else {
+                let literal = String(first) + rest.dropFirst().prefix { $0 != "{" && $0 != "[" }
+                results = results.map { $0 + literal }
+                rest = rest.dropFirst(literal.count)
+            }
+        }
+        return results
+    }
+
+    /// Returns the alternatives of a pattern; `nil` if the text between the brackets is not one.
+    private static func alternatives(_ text: Substring, in bracket: Character, after count: Int) throws -> [String]? {
+        guard bracket == "[" else {
+            let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            try check(words.count, after: count)
+            return words.count > 1 ? words : nil
+        }
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let ends = (parts.first ?? "").split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let step = parts.count == 2 ? Int(parts[1]) : 1, step > 0 else { return nil }
+        let isNumber = ends.allSatisfy(\.isDigits)
+        let isLetter = ends.allSatisfy { $0.utf8.count == 1 && $0.allSatisfy { $0.isASCII && $0.isLetter } }
+        let values = ends.compactMap { isNumber ? Int($0) : isLetter ? Int($0.utf8.first ?? 0) : nil }
+        guard values.count == 2 else { return nil }
+        guard values[0] <= values[1] else { throw UsageError("[\(text)]: the range ends before it begins") }
+        try check((values[1] - values[0]) / step, after: count)
+        let width = ends[0].hasPrefix("0") ? ends[0].count : 0
+        return stride(from: values[0], through: values[1], by: step).map { value in
+            guard isNumber else { return String(UnicodeScalar(UInt8(value))) }
+            return String(repeating: "0", count: max(0, width - "\(value)".count)) + "\(value)"
+        }
+    }
+
+    private static func check(_ count: Int, after other: Int) throws {
+        guard count < maxCount, count * other <= maxCount else {
+            throw UsageError("a URL stands for more than \(maxCount) URLs")
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+/// Runs the built tool as users of curl, wget and aria2 call it.
+@Suite(.timeLimit(.minutes(4)))
+struct HabitRunTests {
+    @Test func `patterns and standard input name the files, and a URL without a scheme is tried as https`() async throws
+    {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                let base = server.url("/").absoluteString
+                let bare = String(base.dropFirst("http://".count))
+                let input = "\(base)listed\n"
+                let result = try await ToolProcess.run(
+                    "get",
+                    "-fsSL",
+                    "-C",
+                    "-",
+                    "\(base){a,b}[1-2]",
+                    "-",
+                    in: folder,
+                    input: input
+                )
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(Set(server.requests.map(\.path)) == ["/a1", "/a2", "/b1", "/b2", "/listed"])
+                let refused = try await ToolProcess.run("get", "--retries", "0", "\(bare)x", in: folder)
+                #expect(refused.status == 3 && refused.errors.contains("(https://\(bare)x)"), "\(refused.errors)")
+                let allowed = try await ToolProcess.run(
+                    "get",
+                    "--retries",
+                    "0",
+                    "--allow-downgrade",
+                    "\(bare)x",
+                    in: folder
+                )
+                #expect(allowed.status == 0, "\(allowed.errors)")
+                let twice = try await ToolProcess.run("get", "-i", "-", "-", in: folder)
+                #expect(twice.errors == "headrace: -: a list is already read from --input-file -\n")
+            }
+        }
+    }
+
+    @Test func `patterns in an input file are literal`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                let input = server.url("/").absoluteString + "{a,b}\n"
+                let result = try await ToolProcess.run("get", "-i", "-", in: folder, input: input)
+                #expect(result.status == 0 && server.requests.count == 1, "\(result.errors)")
+            }
+        }
+    }
+
+    @Test func `--user logs in to the server of the URL alone, and warns of a visible password`() async throws {
+        try await withFaultServer(.ok("hello")) { other in
+            let response = Response.answering { request in
+                request["Authorization"] == "Basic dTpoaWRkZW4="
+                    ? .redirect(to: other.url("/x").absoluteString) : .status(401)
+            }
+            try await withFaultServer(response) { server in
+                try await withTemporaryDirectory { folder in
+                    let url = server.url("/a").absoluteString
+                    let result = try await ToolProcess.run("get", "-u", "u:hidden", url, in: folder)
+                    #expect(result.status == 0, "\(result.errors)")
+                    #expect(
+                        result.errors.hasPrefix("headrace: --user: other users of this machine can see the password;")
+                    )
+                    #expect(!result.errors.contains("hidden"))
+                    #expect(other.requests.map { $0["Authorization"] } == [nil])
+                    let quiet = try await ToolProcess.run("get", "-qu", "u:hidden", url, in: folder)
+                    #expect(quiet.errors == "")
+                    let blind = try await ToolProcess.run("get", "-u", "u", url, in: folder)
+                    #expect(blind.status == 2)
+                    #expect(blind.errors.contains("--user: there is no terminal to ask for the password"))
+                    let queued = try await ToolProcess.run("queue", "add", "--user", "u:hidden", url, in: folder)
+                    #expect(queued.status == 2 && !queued.errors.contains("hidden"))
+                }
+            }
+        }
+    }
+
+    #if os(Linux)
+    @Test(arguments: [("hiddenx\u{7F}\r", 0), ("\u{3}", nil)] as [(String, Int?)])
+    func `a missing password is asked for without showing it`(_ typed: String, status: Int?) async throws {
+        let response = Response.answering { request in
+            request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok("hello") : .status(401)
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let terminal = try PseudoTerminal(columns: 80, rows: 24)
+                let arguments = ["get", "--user", "u", server.url("/a").absoluteString]
+                var process = try ToolProcess(arguments, in: folder, terminal: terminal)
+                var shown = ""
+                while !shown.contains("Password for u: ") {
+                    try await Task.sleep(for: .milliseconds(5))
+                    shown += String(decoding: terminal.read(), as: UTF8.self)
+                }
+                terminal.type(typed)
+                let result = try await process.result()
+                #expect(result.status == status, "\(result.errors)")
+                #expect(!(shown + result.errors).contains("hidden"))
+                #expect(server.requests.count == (status == 0 ? 1 : 0))
+            }
+        }
+    }
+    #endif
+}
