@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -73,11 +74,15 @@ static struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned int loaded_version;
+static int features;
 static const char *description = "libcurl is not loaded";
 
 static void load(void) {
+    // A program with more rights than its user must not load the user's library.
+    const char *own = secure_getenv("HEADRACE_LIBCURL");
+    const int has_own = own != NULL && *own != 0;
     // The GnuTLS build has the same interface and is the only one on some systems.
-    void *library = open_library("libcurl.so.4", "libcurl-gnutls.so.4", &description);
+    void *library = open_library(has_own ? own : "libcurl.so.4", has_own ? own : "libcurl-gnutls.so.4", &description);
     if (library == NULL) {
         return;
     }
@@ -97,6 +102,7 @@ static void load(void) {
     hr_version_info *info = curl.version_info(0);
     description = info->version;
     loaded_version = info->version_num;
+    features = info->features;
     // Contexts of another TLS library must not be passed to OpenSSL, which libcurl may link for other purposes.
     if (hr_names_openssl(info->ssl_version)) {
         hr_find_openssl(library);
@@ -106,6 +112,10 @@ static void load(void) {
 unsigned int hr_curl_load(void) {
     pthread_once(&once, load);
     return loaded_version;
+}
+
+int hr_curl_features(void) {
+    return features;
 }
 
 const char *hr_curl_description(void) {

@@ -23,7 +23,7 @@ struct ReplacingDocumentationTests {
     @Test func `each option in the table is one of the tool's`() throws {
         let cells = try Self.cells().dropFirst().filter { !$0.contains("headrace queue") }
         let options = try #require(Verb.table.first { $0.name == "get" }).options
-        let names = cells.flatMap { $0.matches(of: /--([a-z-]+)/).map { String($0.1) } }
+        let names = cells.flatMap { $0.matches(of: /--([a-z][a-z0-9.-]*)/).map { String($0.1) } }
         #expect(names.count >= 20)
         #expect(names.filter { name in !options.contains { $0.option.rawValue == name } } == [])
         let letters = cells.flatMap { $0.matches(of: /[` ]-([a-z])\b/).map { String($0.1) } }

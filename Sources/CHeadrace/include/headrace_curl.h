@@ -32,6 +32,7 @@ typedef enum hr_easy_option {
     HR_OPT_SSLVERSION = 32,
     HR_OPT_CAINFO = 10065,
     HR_OPT_CAPATH = 10097,
+    HR_OPT_INTERFACE = 10062,
     HR_OPT_HEADERFUNCTION = 20079,
     HR_OPT_FRESH_CONNECT = 74,
     HR_OPT_FORBID_REUSE = 75,
@@ -41,6 +42,10 @@ typedef enum hr_easy_option {
     HR_OPT_NOSIGNAL = 99,
     HR_OPT_PRIVATE = 10103,
     HR_OPT_SSL_CTX_FUNCTION = 20108,
+    HR_OPT_IPRESOLVE = 113,
+    HR_OPT_RESOLVE = 10203,
+    HR_OPT_UNIX_SOCKET_PATH = 10231,
+    HR_OPT_CONNECT_TO = 10243,
     HR_OPT_CONNECTTIMEOUT_MS = 156,
     HR_OPT_HTTP_CONTENT_DECODING = 158,
     HR_OPT_OPENSOCKETFUNCTION = 20163,
@@ -89,6 +94,11 @@ enum {
     HR_PROTO_HTTPS = 2,
     HR_HTTP_VERSION_1_1 = 2,
     HR_HTTP_VERSION_2TLS = 4,
+    HR_HTTP_VERSION_3 = 30,
+    HR_IPRESOLVE_V4 = 1,
+    HR_IPRESOLVE_V6 = 2,
+    HR_FEATURE_HTTP2 = 1 << 16,
+    HR_FEATURE_HTTP3 = 1 << 25,
     HR_SSLVERSION_TLSv1_2 = 6,
     HR_PIPE_NOTHING = 0,
     HR_PIPE_MULTIPLEX = 2,
@@ -121,6 +131,7 @@ typedef enum hr_code {
     HR_E_OPERATION_TIMEDOUT = 28,
     HR_E_SSL_CONNECT_ERROR = 35,
     HR_E_BAD_FUNCTION_ARGUMENT = 43,
+    HR_E_INTERFACE_FAILED = 45,
     HR_E_UNKNOWN_OPTION = 48,
     HR_E_GOT_NOTHING = 52,
     HR_E_SEND_ERROR = 55,
@@ -155,7 +166,11 @@ typedef void (*hr_close_notify_callback)(void *context, const void *tls);
 typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
 /// Loads libcurl once and returns its version number, such as 0x075801, or 0 if libcurl is missing or unusable.
+///
+/// The environment variable HEADRACE_LIBCURL names the library to load instead of the system's.
 unsigned int hr_curl_load(void);
+/// Returns the features of the loaded libcurl, such as HR_FEATURE_HTTP3; 0 before it is loaded.
+int hr_curl_features(void);
 /// Returns the version as text, or the reason why libcurl could not be loaded. Never freed.
 const char *hr_curl_description(void);
 /// Returns whether libcurl uses OpenSSL or a fork of it, given the ssl_version text of libcurl.

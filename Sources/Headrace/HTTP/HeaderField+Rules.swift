@@ -1,4 +1,12 @@
 extension HeaderField {
+    /// Parses `Name: value`; returns `nil` without a colon, or with a blank before it.
+    package init?(parsing text: String) {
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
+            !text.utf8[..<colon].contains(where: \.isBlank)
+        else { return nil }
+        self.init(name: String(text[..<colon]), value: String(Substring(text.utf8[colon...].dropFirst()).trimmed))
+    }
+
     /// Names of the fields that a caller cannot set, because the library determines their values.
     private static let reserved: Set<String> = [
         "accept-encoding", "connection", "content-length", "host", "if-range", "range", "te", "transfer-encoding",

@@ -73,6 +73,19 @@ public struct Checksum: Sendable, Hashable {
     }
 }
 
+extension Checksum {
+    /// Parses a checksum like ``init(parsing:)``, or only its hexadecimal digits, whose number determines the function.
+    package init(parsingAny text: String) throws(DownloadError) {
+        let algorithm = Algorithm.allCases.first { 2 * $0.byteCount == text.utf8.count }
+        let bytes = [UInt8](hexadecimal: text[...])
+        if let algorithm, let bytes, let checksum = Checksum(algorithm, bytes: bytes) {
+            self = checksum
+        } else {
+            try self.init(parsing: text)
+        }
+    }
+}
+
 extension Checksum: LosslessStringConvertible {
     /// Parses a checksum like ``init(parsing:)``, but returns `nil` instead of throwing.
     /// - Parameter description: The text.

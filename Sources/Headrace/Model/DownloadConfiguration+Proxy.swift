@@ -23,6 +23,12 @@ extension DownloadConfiguration {
     func validateProxy() throws(DownloadError) {
         guard case .url(let url, _) = proxy else { return }
         _ = try ProxyServer(parsing: url.absoluteString)
+        guard connectionPolicy.unixSocket == nil else {
+            throw DownloadError(
+                .invalidRequest,
+                "A proxy cannot be combined with a UNIX socket. Remove one of the two."
+            )
+        }
         guard allowsAddress == nil else {
             throw DownloadError(
                 .invalidRequest,

@@ -126,6 +126,8 @@ public struct DownloadConfiguration: Sendable {
     public var clientCertificate: ClientCertificate?
     /// The proxy for all connections, or none.
     public var proxy = Proxy.environment
+    /// The way in which connections are made: the addresses, the interface and the HTTP version.
+    public var connectionPolicy = ConnectionPolicy()
     /// Supplies a credential when a server responds with 401; `nil` for none.
     ///
     ///     $0.credentials = { request in
@@ -209,6 +211,7 @@ public struct DownloadConfiguration: Sendable {
         if let file = certificateAuthorities, !file.isFileURL {
             throw DownloadError(.invalidRequest, "certificateAuthorities is not a file URL: \(file.absoluteString).")
         }
+        try connectionPolicy.validate()
         try validateTLS()
         try validateProxy()
     }

@@ -1,11 +1,11 @@
-import HeadracePlatform
+package import HeadracePlatform
 
 extension URL {
     /// The absolute URL without user and password; two requests for the same resource have equal identities.
     var identity: URL { absoluteURL.withoutCredentials }
 
     /// The URL without user and password, for messages, events and logs.
-    var withoutCredentials: URL {
+    package var withoutCredentials: URL {
         let text = absoluteString
         let bare = text.withoutUserInfo
         guard bare != text else { return self }

@@ -14,14 +14,14 @@ struct ProxySettings: Sendable, Hashable {
     /// Creates settings without a proxy.
     init() {}
 
-    /// Creates the settings from a configuration, without a proxy if it sets `allowsAddress`; uses the proxy variables
-    /// if the configuration refers to them.
+    /// Creates the settings from a configuration, without a proxy if it sets `allowsAddress` or a UNIX socket; uses the
+    /// proxy variables if the configuration refers to them.
     init(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
     ) throws(DownloadError) {
         // A proxy connects to the target itself, so `allowsAddress` could not check the address.
-        guard configuration.allowsAddress == nil else { return }
+        guard configuration.allowsAddress == nil, configuration.connectionPolicy.unixSocket == nil else { return }
         switch configuration.proxy {
         case .none: break
         case .environment: self = try ProxySettings(environment: environment)

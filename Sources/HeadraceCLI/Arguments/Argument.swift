@@ -82,12 +82,8 @@ enum Argument {
 
     /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number tells the function.
     static func checksum(_ text: String) throws -> Checksum {
-        let isBare = text.utf8.allSatisfy {
-            UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || "abcdefABCDEF".utf8.contains($0)
-        }
-        let algorithm = Checksum.Algorithm.allCases.first { isBare && 2 * $0.byteCount == text.utf8.count }
         do {
-            return try Checksum(parsing: algorithm.map { "\($0)=\(text)" } ?? text)
+            return try Checksum(parsingAny: text)
         } catch {
             throw UsageError("--checksum: \(error.message)")
         }
@@ -95,14 +91,12 @@ enum Argument {
 
     /// Parses `Name: value`; the library checks whether HTTP allows the name.
     static func header(_ text: String, of option: Option = .header) throws -> HeaderField {
-        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
-            !text.utf8[..<colon].contains(where: \.isBlank)
-        else {
+        guard var field = HeaderField(parsing: text) else {
             // The message quotes only the start of the text, because the value may be a secret.
             let word = text.prefix { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
             throw UsageError(option, "\"\(word)\" is not a header field; write 'NAME: VALUE'")
         }
-        let value = Substring(text.utf8[colon...].dropFirst()).trimmed
-        return HeaderField(name: String(text[..<colon]), value: String(value))
+        field.isSentToAllOrigins = option == .headerEverywhere
+        return field
     }
 }

@@ -21,7 +21,6 @@ enum Habit: Sendable, Equatable {
 
     private static func entries(_ line: Substring) -> [(String, Habit)] {
         let parts = line.split(separator: ":", maxSplits: 1)
-        let words = parts[0].split(separator: " ")
         let meaning = parts[1].dropFirst()
         let habit: Habit =
             switch meaning {
@@ -29,7 +28,7 @@ enum Habit: Sendable, Equatable {
             case "default -": .isDefaultWithHyphen
             default: Option(rawValue: String(meaning.dropFirst(2))).map { .name($0) } ?? .advice(String(meaning))
             }
-        return words.map { (String($0), habit) }
+        return parts[0].split(separator: " ").map { (String($0), habit) }
     }
 
     private static let text = """
@@ -39,7 +38,7 @@ enum Habit: Sendable, Equatable {
         -N --timestamping --conditional-get: --if-changed
         -P --directory-prefix --output-dir --dir: --directory
         --output-document --out: --output
-        -s --silent -nv --no-verbose: --quiet
+        -s --silent --no-verbose: --quiet
         -I --head --spider: --dry-run
         --retry: --retries
         --max-redirect --max-redirs: --max-redirects
@@ -58,10 +57,9 @@ enum Habit: Sendable, Equatable {
         -t: write --retries N (wget) or --timeout SECONDS (aria2)
         --tries --max-tries: write --retries N, which does not count the first attempt
         -b --cookie: write --cookies FILE, or use headrace queue run --background
+        -nv: write --quiet
         -nc --no-clobber: write --if-exists skip
         -r --range: a part of a file or a whole site cannot be downloaded
-        -z --time-cond: write --if-changed
-        -g --globoff: brackets and braces are taken literally if they are percent-encoded
         --location-trusted: write --header-everywhere 'NAME: VALUE'
         """
 }

@@ -25,11 +25,17 @@ enum Option: String, CaseIterable, Sendable {
     case noResume = "no-resume"
     case sync
     case dryRun = "dry-run"
+    case onFinish = "on-finish"
+    case onFail = "on-fail"
     case cacert
     case pinnedKey = "pinned-key"
     case cert, key, proxy, netrc
     case netrcFile = "netrc-file"
-    case cookies
+    case cookies, ipv4, ipv6, interface, resolve
+    case connectTo = "connect-to"
+    case unixSocket = "unix-socket"
+    case http1 = "http1.1"
+    case http2, http3
     case allowDowngrade = "allow-downgrade"
     case json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
         network, background
@@ -50,9 +56,10 @@ enum Option: String, CaseIterable, Sendable {
         }
     }
 
-    /// Options for proxies, TLS, logins and cookies.
+    /// Options for connections, proxies, TLS, logins and cookies.
     static let networkOptions: Set<Option> = [
-        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies, .userAgent,
+        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies, .userAgent, .ipv4, .ipv6, .interface,
+        .resolve, .connectTo, .unixSocket, .http1, .http2, .http3,
     ]
 
     /// Options that only the commands for a queue on disk accept.
@@ -66,7 +73,8 @@ enum Option: String, CaseIterable, Sendable {
     /// Options of the process that runs a queue.
     static let queueRunOptions = networkOptions.union([
         .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
-        .maxRedirects, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json, .quiet, .verbose,
+        .maxRedirects, .onFinish, .onFail, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json,
+        .quiet, .verbose,
         .help,
     ])
 
@@ -131,7 +139,7 @@ private let tableText = """
     Files
     -o, --output FILE            save the file as FILE; one URL only (default: the name from the server or the URL)
     -d, --directory DIR          save files in DIR, which is created if missing (default: .)
-    -i, --input-file FILE        read URLs from FILE, one per line; - for standard input, as is the URL -
+    -i, --input-file FILE        read URLs or JSON from FILE, one per line; - for standard input, as is the URL -
         --metalink FILE          download, or verify, the files that this Metalink 4 document describes; repeatable
         --follow-metalink        after downloading a Metalink document, download the files that it describes
         --mirror URL             another source of the file; one URL only; repeatable
@@ -141,6 +149,8 @@ private let tableText = """
         --no-remote-time         do not set the time of files to the server's modification time
         --sync                   flush files to disk, so that finished downloads survive a power failure
         --dry-run                show the size and the destination of each file without downloading it
+        --on-finish CMD          run CMD after each finished download
+        --on-fail CMD            run CMD after each failed download
     Queue
         --title TEXT             name to show in the queue instead of the file name
         --group NAME             the group that the downloads belong to
@@ -178,6 +188,15 @@ private let tableText = """
     -e, --referer URL            send this Referer to the URL's own server
         --proxy URL              http, https, socks5 or socks5h proxy; '' for none (default: from the environment)
         --cookies FILE           send the cookies of this cookies.txt file, and those that servers set
+    -4, --ipv4                   connect to IPv4 addresses only
+    -6, --ipv6                   connect to IPv6 addresses only
+        --interface NAME         connect from this network interface or local address
+        --resolve HOST:PORT:ADDR  use this address for the host instead of looking it up; repeatable
+        --connect-to RULE        connect to another server: HOST:PORT:OTHER:PORT; repeatable
+        --unix-socket PATH       connect through this UNIX domain socket
+        --http1.1                use HTTP/1.1 only
+        --http2                  use HTTP/2 where possible (default: HTTP/2 or HTTP/1.1, whichever is faster)
+        --http3                  use HTTP/3 where possible; HEADRACE_LIBCURL can name a libcurl that supports it
         --network POLICY         required network: any, not-expensive, not-constrained or wifi-or-wired (default: any)
     Security
         --cacert FILE            trust the certificate authorities in this PEM file instead of the system's

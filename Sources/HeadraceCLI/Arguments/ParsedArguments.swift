@@ -87,11 +87,8 @@ struct ParsedArguments: Sendable, Equatable {
         _ rest: inout ArraySlice<String>,
         _ table: [Option.Entry]
     ) throws {
-        if letters.count > 1, let habit = Habit.find("-\(letters)", in: table) {
-            if let option = try read(habit, "-\(letters)", nil, &rest) {
-                try readLong(option.rawValue[...], &rest, table)
-            }
-            return
+        if letters.count > 1, case .advice(let advice)? = Habit.find("-\(letters)", in: table) {
+            throw UsageError("-\(letters): \(advice)")
         }
         var letters = letters
         while let letter = letters.popFirst() {

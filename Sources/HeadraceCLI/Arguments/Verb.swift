@@ -20,6 +20,7 @@ struct Verb: Sendable {
                 operands: "URL...",
                 summary: "download files",
                 options: .entries(of: downloadOptions),
+                notes: [Hooks.notes],
                 run: get
             ),
             Verb(

@@ -96,7 +96,8 @@ extension GetOptions {
     private func readList() throws -> [URLList.Entry] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
-        return try URLList(try Self.read(inputFile, of: .inputFile, called: name), name: name).entries
+        let bytes = try Self.read(inputFile, of: .inputFile, called: name)
+        return try Self.parsed(name, of: .inputFile) { try URLList(bytes, name: name).entries }
     }
 
     /// Reads the Metalink documents, and returns the files that they describe.

@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// The options for proxies, TLS, logins and cookies.
+/// The options for connections, proxies, TLS, logins and cookies.
 extension GetOptions {
     /// The paths of the files that are read before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
@@ -29,6 +29,7 @@ extension GetOptions {
         network.cookies = arguments.value(.cookies)
         network.user = arguments.value(.user)
         if let text = arguments.value(.userAgent) { configuration.userAgent = text }
+        configuration.connectionPolicy = try Self.connectionPolicy(arguments)
         if let file = arguments.value(.netrcFile) {
             network.netrc = NetworkFiles.Netrc(path: file, option: .netrcFile)
         } else if arguments.has(.netrc) {
@@ -81,11 +82,8 @@ extension GetOptions {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let user = parts.first, !user.isEmpty else { throw UsageError("--user: the name is empty") }
         guard parts.count == 1 else {
-            if verbosity != .quiet {
-                Console.error.note(
-                    "--user: other users of this machine can see the password; leave it out to be asked for it"
-                )
-            }
+            let warning = "--user: other users can see the password; leave it out to be asked for it"
+            if verbosity != .quiet { Console.error.note(warning) }
             return .basic(user: user, password: parts[1])
         }
         guard let password = PasswordPrompt.read("Password for \(user): ") else {
@@ -104,6 +102,22 @@ extension GetOptions {
     }
 
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
+
+    private static func connectionPolicy(_ arguments: ParsedArguments) throws -> ConnectionPolicy {
+        for options in [[Option.ipv4, .ipv6], [.http1, .http2, .http3]].map({ $0.filter(arguments.has) }) {
+            guard options.count < 2 else { throw UsageError(options[1], "--\(options[0].rawValue) was given too") }
+        }
+        var policy = ConnectionPolicy()
+        if arguments.has(.ipv4) { policy.addressFamily = .ipv4 }
+        if arguments.has(.ipv6) { policy.addressFamily = .ipv6 }
+        let versions: [(Option, ConnectionPolicy.HTTPVersion)] = [(.http1, .http1), (.http2, .http2), (.http3, .http3)]
+        policy.httpVersion = versions.first { arguments.has($0.0) }?.1 ?? .automatic
+        policy.interface = arguments.value(.interface)
+        policy.addresses = arguments.all(.resolve)
+        policy.substitutes = arguments.all(.connectTo)
+        policy.unixSocket = arguments.value(.unixSocket).map(file)
+        return policy
+    }
 
     /// Parses the argument of `--proxy`.
     ///

@@ -26,6 +26,7 @@ struct GetOptions: Sendable {
     var writesJSON = false
     /// The `--registry` option to add to a suggested queue command; empty for the default queue.
     let queueWords: String
+    var hooks: Hooks
     var urls: [String]
 
     /// How much the tool prints besides errors.
@@ -39,6 +40,7 @@ struct GetOptions: Sendable {
         urls = arguments.operands
         integrity = try ChecksumOptions(arguments)
         queueWords = arguments.queueWords
+        hooks = try Hooks(arguments)
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)
@@ -91,11 +93,7 @@ struct GetOptions: Sendable {
 
     private mutating func readRequestOptions(_ arguments: ParsedArguments) throws {
         headers = try arguments.all(.header).map { try Argument.header($0) }
-        headers += try arguments.all(.headerEverywhere).map { text in
-            var field = try Argument.header(text, of: .headerEverywhere)
-            field.isSentToAllOrigins = true
-            return field
-        }
+        headers += try arguments.all(.headerEverywhere).map { try Argument.header($0, of: .headerEverywhere) }
         if let url = arguments.value(.referer) { headers.append(HeaderField(name: "Referer", value: url)) }
         mirrors = try arguments.all(.mirror).map { text in
             guard let url = URL(string: text) else {
@@ -151,16 +149,18 @@ extension GetOptions {
         guard isOneURL || integrity.checksums.isEmpty else {
             throw UsageError("--checksum: it applies to one file, but \(count) were given; use --checksum-file instead")
         }
-        let destination = destination
         let requests = try all.map { entry in
             let url = try Argument.url(entry.url, at: entry.origin)
-            var request = DownloadRequest(url, to: destination)
-            request.mirrors = mirrors
+            var request = DownloadRequest(url, to: try destination(of: entry))
+            request.mirrors = try mirrors + entry.mirrors.map { try Argument.url($0, at: entry.origin) }
+            request.headers = entry.headers
             // A URL without a scheme is https, and http only if that is allowed.
             if configuration.allowsInsecureRedirects, Argument.beginsWithHost(entry.url) {
                 request.mirrors += URL(string: "http://\(entry.url)").map { [$0] } ?? []
             }
-            request.checksums = try integrity.checksums(forFileNamed: listedNames(of: url), in: checksums)
+            request.checksums =
+                try entry.checksums
+                + integrity.checksums(forFileNamed: listedNames(of: url, entry.output ?? output), in: checksums)
             return try completed(request, at: entry.origin)
         }
         return try requests + files.map { try request(for: $0, checksums) }
@@ -170,7 +170,7 @@ extension GetOptions {
     func completed(_ request: DownloadRequest, at origin: @autoclosure () -> String = "") throws -> DownloadRequest {
         var request = request
         request.conflictPolicy = conflictPolicy
-        request.headers = headers
+        request.headers = headers + request.headers
         request.refetchPolicy = refetchPolicy
         request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
@@ -184,7 +184,7 @@ extension GetOptions {
     }
 
     /// Returns the names under which a checksum file may list the file at this URL.
-    private func listedNames(of url: URL) -> [String] {
+    private func listedNames(of url: URL, _ output: String?) -> [String] {
         let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
         // For a path that is not UTF-8, only the last component is usable.
         return [path, url.lastName, output ?? ""].filter { !$0.isEmpty }
@@ -200,10 +200,19 @@ extension GetOptions {
         return try completed(request, at: "--metalink: \(file.name): ")
     }
 
-    /// The destination according to `--output`, whose path is relative to `--directory`.
-    private var destination: DownloadRequest.Destination {
-        let folder = URL(givenPath: directory, .isDirectory)
-        guard let output else { return .directory(folder) }
+    /// Returns the destination according to `--output` or the list; its path is relative to `--directory`.
+    private func destination(of entry: URLList.Entry) throws -> DownloadRequest.Destination {
+        var folder = URL(givenPath: directory, .isDirectory)
+        if let directory = entry.directory { folder = URL(givenPath: directory, .isDirectory, from: folder) }
+        guard let output = entry.output ?? output else { return .directory(folder) }
+        guard entry.output == nil || !output.isEmpty && !output.hasSuffix("/") else {
+            throw UsageError("\(entry.origin)\"\(output)\" is not the name of a file")
+        }
         return .file(URL(givenPath: output, .notDirectory, from: folder))
     }
+}
+
+extension URLList.Entry {
+    /// The start of a message about this URL; empty for a URL from the command line.
+    var origin: String { list.map { "--input-file: \($0): line \(line): " } ?? "" }
 }

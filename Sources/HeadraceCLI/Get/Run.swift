@@ -33,7 +33,7 @@ struct Run {
         self.requests = requests
         printer = ProgressPrinter(options)
         // A quiet `get` does not need the events, which are costly for thousands of small files.
-        events = mode.isAlone && printer.isQuiet ? nil : manager.events
+        events = mode.isAlone && printer.isQuiet && options.hooks.isEmpty ? nil : manager.events
     }
 
     /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
@@ -80,6 +80,7 @@ struct Run {
         await withDiscardingTaskGroup { group in
             // Follows downloads that started before the events were read, and those that ended in an earlier run.
             let downloads = await manager.downloads
+            var hooks = options.hooks
             await printer.recordStates(of: downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
@@ -89,6 +90,7 @@ struct Run {
                     for id in ids { if let download = await manager[id] { await printer.recordStates(of: [download]) } }
                 case .stateChanged(let id, let state):
                     if state == .paused { paused.insert(id) } else { paused.remove(id) }
+                    if let download = await manager[id] { runHook(of: download, state, &hooks, in: &group) }
                     await note(id, state, in: &group)
                 case .removed(let id):
                     paused.remove(id)
@@ -103,7 +105,20 @@ struct Run {
                 }
             }
             await followMissed(in: &group)
+            for download in await manager.downloads { runHook(of: download, download.state, &hooks, in: &group) }
         }
+    }
+
+    /// Starts the command for a download that has ended, if there is one that has not run yet.
+    private func runHook(
+        of download: Download,
+        _ state: DownloadState,
+        _ hooks: inout Hooks,
+        in group: inout DiscardingTaskGroup
+    ) {
+        let (id, request, partial) = (download.id, download.request, download.partialPath)
+        guard !hooks.isEmpty, let call = hooks.call(for: id, request, partial: partial, state) else { return }
+        group.addTask { if let problem = await call.run() { await printer.report(failedHook: problem) } }
     }
 
     private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {
@@ -177,7 +192,7 @@ struct Run {
     }
 
     private func draw() async -> End? {
-        guard let interval = await printer.interval() else { return nil }
+        let interval = await printer.interval()
         while !Task.isCancelled {
             if printer.isQuiet {
                 await printer.reportFailures(among: manager.downloads)

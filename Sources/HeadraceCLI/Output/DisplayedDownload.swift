@@ -65,13 +65,4 @@ extension URL {
         let last = lastPathComponent
         return last.isEmpty ? path(percentEncoded: true).split(separator: "/").last.map(String.init) ?? "" : last
     }
-
-    /// The URL without user name and password.
-    var withoutCredentials: URL {
-        guard user != nil || password != nil, var parts = URLComponents(url: self, resolvingAgainstBaseURL: true)
-        else { return self }
-        parts.user = nil
-        parts.password = nil
-        return parts.url ?? self
-    }
 }

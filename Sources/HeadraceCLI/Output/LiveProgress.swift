@@ -9,8 +9,6 @@ struct LiveProgress: Sendable, Equatable {
     /// Returns the lines of the status area for a terminal with these numbers of columns and rows.
     func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
-        let failed = totals.failed == 0 ? "" : ", \(totals.failed) failed"
-        let label = "\(totals.finished)/\(totals.count) done\(failed)"
         let names = running.map(\.name.printable)
         let longest = max(names.map(\.displayWidth).max() ?? 0, totals.count > 1 ? label.displayWidth : 0)
         let columns = Columns(width: width, longestName: longest, glyphs)
@@ -24,6 +22,22 @@ struct LiveProgress: Sendable, Equatable {
         let rows = zip(names, running).prefix(shown).map { draw($1, as: $0, columns) }
         let more = glyphs.fit("… and \(running.count - shown) more".shortened(to: max(1, width - 1)))
         return Array((rows + [more] + whole).suffix(space))
+    }
+
+    /// The progress of the only download or of all as one line of a log; `nil` if none is running.
+    var line: String? {
+        guard let first = running.first else { return nil }
+        var (fraction, size, speed, time): (Double?, String, String, String) = all
+        if totals.count <= 1 {
+            fraction = first.progress.fractionCompleted
+            time = first.progress.timeRemaining.map(Format.duration) ?? ""
+        }
+        let words = [fraction.map(Format.percent), size, speed, time.isEmpty ? nil : "\(time) left"]
+        return "\(totals.count > 1 ? label : first.name): \(words.compactMap(\.self).joined(separator: ", "))"
+    }
+
+    private var label: String {
+        "\(totals.finished)/\(totals.count) done\(totals.failed == 0 ? "" : ", \(totals.failed) failed")"
     }
 
     private func draw(_ item: DisplayedDownload, as name: String, _ columns: Columns) -> String {
@@ -43,20 +57,21 @@ struct LiveProgress: Sendable, Equatable {
     }
 
     private func draw(total label: String, _ columns: Columns) -> String {
+        let (fraction, size, speed, time) = all
+        return columns.line(Columns.Cells(name: label, fraction: fraction, size: size, speed: speed, time: time))
+    }
+
+    /// The progress of all downloads together.
+    private var all: (fraction: Double, size: String, speed: String, time: String) {
         let received = running.reduce(totals.finishedBytes) { $0 + $1.progress.bytesReceived }
         let speed = running.reduce(0) { $0 + $1.progress.bytesPerSecond }
         let total = total
         let rest = total.map { max(0, Double($0 - received)) }
         // There is no estimate if a size is unknown.
         let time = rest.flatMap { speed >= 1 ? Duration.seconds(min($0 / speed, 1e9)) : nil }
-        let cells = Columns.Cells(
-            name: label,
-            fraction: fraction(received, total),
-            size: Self.size(received, total),
-            speed: Format.speed(speed),
-            time: time.map(Format.duration) ?? ""
+        return (
+            fraction(received, total), Self.size(received, total), Format.speed(speed), time.map(Format.duration) ?? ""
         )
-        return columns.line(cells)
     }
 
     /// The total bytes of all downloads; `nil` unless all sizes are known.

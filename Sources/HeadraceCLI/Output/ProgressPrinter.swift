@@ -14,6 +14,7 @@ actor ProgressPrinter {
     private var permanent: [String] = []
     private var canWriteOutput = true
     private var warnings: Set<String> = []
+    private var hasFailedHook = false
     /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
     /// For each download followed so far, the number of handled events; following it again skips that many events.
@@ -37,13 +38,12 @@ actor ProgressPrinter {
         if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
     }
 
-    /// Returns the interval of progress updates, or of failure reports in a quiet run; `nil` for plain output.
-    nonisolated func interval() async -> Duration? {
+    /// Returns the interval of progress updates, or of failure reports in a quiet run.
+    nonisolated func interval() async -> Duration {
         switch await renderer.style {
         case .live: .milliseconds(100)
         case .quiet: .milliseconds(250)
-        case .json: .seconds(1)
-        case .plain: nil
+        case .json, .plain: .seconds(1)
         }
     }
 
@@ -80,17 +80,19 @@ actor ProgressPrinter {
         }
     }
 
-    /// Updates the progress display, or with `--json` prints a line with the progress of each running download.
+    /// Updates the progress display, or prints lines with the progress for a program or a log.
     func draw() async {
+        let elapsed = ContinuousClock.now - start
+        guard renderer.style != .plain || renderer.isLogDue(after: elapsed) else { return }
         // Reads the progress only when drawing, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {
             guard let progress = await download.currentProgress else { continue }
             renderer.update(progress, of: id, isRunning: download.state == .running)
         }
-        if renderer.style == .json {
-            print(renderer.progressLines)
-        } else {
-            drawArea(renderer.liveProgress)
+        switch renderer.style {
+        case .json: print(renderer.progressLines)
+        case .plain: print(renderer.logLines(after: elapsed))
+        case .live, .quiet: drawArea(renderer.liveProgress)
         }
     }
 
@@ -119,6 +121,12 @@ actor ProgressPrinter {
         warn(error.message)
     }
 
+    /// Prints why a command of `--on-finish` or `--on-fail` failed, which changes the exit status.
+    func report(failedHook problem: String) {
+        hasFailedHook = true
+        print([.error("headrace: \(problem)".printable)])
+    }
+
     /// Prints that the run waits for downloads that were paused during it.
     func explainWaiting(for count: Int) {
         guard renderer.style != .quiet else { return }
@@ -131,7 +139,9 @@ actor ProgressPrinter {
         print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])
         drawArea(LiveProgress(running: [], totals: renderer.totals))
         guard canWriteOutput else { return .disk }
-        guard let interruption, !stopped.isEmpty else { return renderer.totals.status }
+        guard let interruption, !stopped.isEmpty else {
+            return ExitCode(of: [renderer.totals.status, hasFailedHook ? .other : .success].filter { $0 != .success })
+        }
         return .signal(interruption.signal)
     }
 

@@ -21,6 +21,8 @@ struct ProgressRenderer: Sendable {
     let style: Style
     private(set) var totals = RunTotals()
     private let text: MessageFormatter
+    /// The time of the last line without a terminal, since the start.
+    private var lastLog = Duration.zero
     private var items: [Download.ID: DisplayedDownload] = [:]
     /// The ids of ``items``, in the order of their first events.
     private var order: [Download.ID] = []
@@ -131,6 +133,17 @@ struct ProgressRenderer: Sendable {
     /// The `--json` lines with the progress of the running downloads.
     var progressLines: [Line] {
         liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
+    }
+
+    /// Returns whether the next line without a terminal is due: every ten seconds, later every minute.
+    func isLogDue(after elapsed: Duration) -> Bool {
+        elapsed - lastLog >= min(.seconds(60), max(.seconds(10), elapsed / 10))
+    }
+
+    /// Returns the line without a terminal, if a download is running.
+    mutating func logLines(after elapsed: Duration) -> [Line] {
+        lastLog = elapsed
+        return liveProgress.line.map { [.error($0.printable)] } ?? []
     }
 
     /// Returns the message that the run waits for `count` downloads, which were paused during the run.

@@ -38,6 +38,7 @@ extension Verb {
                 operands: "",
                 summary: "run the downloads of the queue; other queue commands can be used meanwhile",
                 options: .entries(of: Option.queueRunOptions.union([.background])),
+                notes: [Hooks.notes],
                 run: queueRun
             ),
             CommandVerb(
@@ -147,6 +148,8 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     options.configuration.registryDirectory = registry.directory
     try registry.makeParent()
     guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
+    // Commands for downloads that have already ended were run then.
+    for download in try await registry.downloads() { options.hooks.skip(download.id, download.state) }
     let signals = Signals.requests()
     let end = ContinuousClock.now + timeout
     while true {
@@ -299,7 +302,7 @@ extension DownloadRegistry {
     }
 
     /// Prints that no process runs the queue, if that is certain; the change itself is already saved.
-    fileprivate func warnUnlessRunning(_ arguments: ParsedArguments) async {
+    func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
         Console.error.note("no process is running the queue; start it with: headrace queue run\(arguments.queueWords)")
     }

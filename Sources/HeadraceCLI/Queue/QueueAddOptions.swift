@@ -18,17 +18,21 @@ struct QueueAddOptions: Sendable {
         priority = try arguments.value(.priority).map { try Self.priority($0) } ?? .normal
         begin = try arguments.value(.begin).map { try BeginTime.date($0, now: now) }
         isPaused = arguments.has(.paused)
-        for field in downloads.headers where field.isCredential {
-            throw UsageError(
-                "--header: \(field.name) is a secret, which the queue does not store; use headrace get instead"
-            )
-        }
+        try Self.check(downloads.headers, "--header: ")
         if downloads.integrity.checksumFile?.contains("://") != true,
             let option = Option.allCases.first(where: { Option.networkOptions.contains($0) && arguments.has($0) })
         {
             throw UsageError(
                 option,
                 "queue add uses it only to download a --checksum-file URL; pass it to queue run instead"
+            )
+        }
+    }
+
+    private static func check(_ fields: [HeaderField], _ origin: String) throws {
+        for field in fields where field.isCredential {
+            throw UsageError(
+                "\(origin)\(field.name) is a secret, which the queue does not store; use headrace get instead"
             )
         }
     }
@@ -55,6 +59,7 @@ struct QueueAddOptions: Sendable {
                         + "queue does not store; use headrace get instead"
                 )
             }
+            try Self.check(request.headers, "\(request.url.absoluteString): ")
             var request = request
             request.title = title
             request.group = group

@@ -21,6 +21,14 @@ extension Verb {
             run: queueStop
         ),
         Verb(
+            name: "queue wait",
+            operands: "ID...",
+            summary: "wait until downloads have ended; the exit status is that of their failures",
+            options: .entries(of: [.state, .group, .registry, .quiet, .help]),
+            notes: [QueueSelector.notes],
+            run: queueWait
+        ),
+        Verb(
             name: "queue unit",
             operands: "",
             summary: "print a systemd user unit that runs the queue with these options and waits for more downloads",
@@ -119,6 +127,31 @@ private func queueStop(_ arguments: ParsedArguments) async throws -> ExitCode {
     return arguments.has(.quiet) ? .success : Console.output.print(message)
 }
 
+private func queueWait(_ arguments: ParsedArguments) async throws -> ExitCode {
+    let selector = try QueueSelector(arguments.operands, arguments)
+    let registry = try DownloadRegistry(arguments)
+    var queue = try await registry.presentDownloads()
+    let ids = Set(try selector.resolve(in: queue))
+    func isOpen(_ download: DownloadSnapshot) -> Bool { ids.contains(download.id) && !download.state.isEnded }
+    if queue.contains(where: isOpen), !arguments.has(.quiet) { await registry.warnUnlessRunning(arguments) }
+    while queue.contains(where: isOpen) {
+        try await Task.sleep(for: .milliseconds(200))
+        queue = try await registry.downloads()
+    }
+    let chosen = queue.filter { ids.contains($0.id) }
+    // A download that was cancelled or removed has no file.
+    var statuses = [ExitCode](repeating: .other, count: ids.count - chosen.count)
+    for download in chosen where download.state.kind != .finished {
+        guard case .failed(let error) = download.state else {
+            statuses.append(.other)
+            continue
+        }
+        Console.error.note("\(download.numberedName): \(error.advisedMessage)")
+        statuses.append(ExitCode(error.code))
+    }
+    return ExitCode(of: statuses)
+}
+
 private func queueUnit(_ arguments: ParsedArguments) throws -> ExitCode {
     let options = try GetOptions(arguments)
     if case .url(let proxy, _) = options.configuration.proxy, proxy.withoutCredentials != proxy {
@@ -133,7 +166,7 @@ private func queueUnit(_ arguments: ParsedArguments) throws -> ExitCode {
     }
     let registry = try DownloadRegistry(arguments).directory.plainPath
     let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
-        option.namesFile ? URL(givenPath: value, .notDirectory).plainPath : value
+        option.namesFile || option == .unixSocket ? URL(givenPath: value, .notDirectory).plainPath : value
     }
     let unit = SystemdUnit(
         executable: executable,

@@ -7,10 +7,9 @@ enum PasswordPrompt {
     static func read(_ prompt: String) -> String? {
         guard let name = [STDERR_FILENO, STDIN_FILENO].lazy.compactMap({ ttyname($0) }).first else { return nil }
         let terminal = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
-        guard terminal >= 0 else { return nil }
         defer { close(terminal) }
         var saved = termios()
-        guard tcgetattr(terminal, &saved) == 0 else { return nil }
+        guard terminal >= 0, tcgetattr(terminal, &saved) == 0 else { return nil }
         var silent = saved
         // Control-C arrives as a byte, so that the terminal is restored before the signal ends the process.
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
@@ -27,13 +26,12 @@ enum PasswordPrompt {
     private static func line(from terminal: Int32) -> ([UInt8], isInterrupted: Bool) {
         var line: [UInt8] = []
         // A limit of zero bytes returns after the first read.
-        while let bytes = try? FileSystem.contents(ofOpen: terminal, maxBytes: 0), !bytes.isEmpty {
+        while let bytes = try? GivenFile.contents(ofOpen: terminal, maxBytes: 0), !bytes.isEmpty {
             for byte in bytes {
                 switch byte {
                 case 3: return (line, true)
                 case 4, 10, 13: return (line, false)
                 case 8, 127: _ = line.popLast()
-                case 21: line = []
                 default: line.append(byte)
                 }
             }

@@ -12,6 +12,28 @@ enum Processes {
     ///
     /// The process has no input, and appends its output to `log`.
     static func startDetached(_ arguments: [String], log: String) throws(SystemError) -> pid_t {
+        try spawn([try executable()] + arguments, log: log, flags: newSession)
+    }
+
+    /// Runs a program, found in `PATH`, without input and with its output on standard error; blocks until it has ended.
+    ///
+    /// Returns its exit status, or 128 plus the signal that ended it.
+    static func run(_ words: [String], _ variables: [String]) throws(SystemError) -> Int32 {
+        let id = try spawn(words, variables, log: nil)
+        var status: Int32 = 0
+        while waitpid(id, &status, 0) != id {
+            guard errno == EINTR else { throw SystemError(errno: errno) }
+        }
+        return code(of: status)
+    }
+
+    /// Starts a program; its output goes to the end of `log`, or else to standard error.
+    private static func spawn(
+        _ arguments: [String],
+        _ variables: [String] = [],
+        log: String?,
+        flags: Int16 = 0
+    ) throws(SystemError) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
         var attributes: posix_spawnattr_t?
@@ -22,14 +44,13 @@ enum Processes {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(
-            &actions,
-            STDOUT_FILENO,
-            log,
-            O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW,
-            0o600
-        )
-        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        if let log {
+            let mode = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW
+            posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, mode, 0o600)
+            posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
+        } else {
+            posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        }
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
         // The child must not inherit ignored or blocked signals.
@@ -38,14 +59,22 @@ enum Processes {
         posix_spawnattr_setsigdefault(&attributes, &signals)
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, newSession | Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        posix_spawnattr_setflags(&attributes, flags | Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
         // If SIGCHLD were ignored, as some parents arrange, the child's exit status would be lost.
         signal(SIGCHLD, SIG_DFL)
-        let executable = try executable()
-        var words = ([executable] + arguments).map { strdup($0) } + [nil]
-        defer { for word in words { free(word) } }
+        var words = arguments.map { strdup($0) } + [nil]
+        let added = variables.map { strdup($0) }
+        defer { for word in words + added { free(word) } }
+        var inherited: [UnsafeMutablePointer<CChar>?] = []
+        while let entry = environment?[inherited.count] { inherited.append(entry) }
+        // Some programs take the last of several values.
+        let names = variables.map { "\($0.prefix { $0 != "=" })=" }
+        inherited.removeAll { entry in
+            entry.map { entry in names.contains { strncmp(entry, $0, $0.utf8.count) == 0 } } == true
+        }
+        var environment = inherited + added + [nil]
         var id: pid_t = 0
-        let code = posix_spawn(&id, executable, &actions, &attributes, &words, environment)
+        let code = posix_spawnp(&id, arguments[0], &actions, &attributes, &words, &environment)
         guard code == 0 else { throw SystemError(errno: code) }
         return id
     }
@@ -53,7 +82,10 @@ enum Processes {
     /// Returns the exit status of a child process, or 128 plus the signal that ended it; `nil` while it runs.
     static func status(of child: pid_t) -> Int32? {
         var status: Int32 = 0
-        guard waitpid(child, &status, WNOHANG) == child else { return nil }
+        return waitpid(child, &status, WNOHANG) == child ? code(of: status) : nil
+    }
+
+    private static func code(of status: Int32) -> Int32 {
         let signal = status & 0x7F
         return signal == 0 ? status >> 8 & 0xFF : 128 + signal
     }

@@ -63,7 +63,7 @@ struct HabitRunTests {
                     let result = try await ToolProcess.run("get", "-u", "u:hidden", url, in: folder)
                     #expect(result.status == 0, "\(result.errors)")
                     #expect(
-                        result.errors.hasPrefix("headrace: --user: other users of this machine can see the password;")
+                        result.errors.hasPrefix("headrace: --user: other users can see the password;")
                     )
                     #expect(!result.errors.contains("hidden"))
                     #expect(other.requests.map { $0["Authorization"] } == [nil])

@@ -47,6 +47,38 @@ struct NetworkTests {
         }
     }
 
+    #if os(Linux)
+    @Test
+    func `--resolve and --connect-to replace an address and a server`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                for arguments in [
+                    ["--resolve", "a.invalid:\(server.port):127.0.0.1", "http://a.invalid:\(server.port)/x"],
+                    ["--connect-to", "b.invalid:80:127.0.0.1:\(server.port)", "http://b.invalid/x"],
+                ] {
+                    let result = try await run(["-4", "--http1.1"] + arguments, in: folder)
+                    #expect(result.status == 0, "\(result.errors)")
+                }
+                #expect(server.requests.map { $0["Host"] } == ["a.invalid:\(server.port)", "b.invalid"])
+            }
+        }
+    }
+
+    @Test
+    func `HEADRACE_LIBCURL names the libcurl to load`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/x").absoluteString
+                let own = ["HEADRACE_LIBCURL=libcurl.so.4"]
+                #expect(try await run([url], in: folder, environment: own).status == 0)
+                let missing = try await run([url], in: folder, environment: ["HEADRACE_LIBCURL=/none/libcurl.so"])
+                #expect(missing.status == 1)
+                #expect(missing.errors.contains("libcurl could not be loaded: /none/libcurl.so: "), "\(missing.errors)")
+            }
+        }
+    }
+    #endif
+
     @Test
     func `a proxy that requires a login is a network error, and an invalid proxy a usage error`() async throws {
         try await withForwardProxy(ProxyDialogue(.http, login: "Basic x")) { proxy in

@@ -60,6 +60,27 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `options for connections reach the configuration`() throws {
+        var policy = ConnectionPolicy()
+        #expect(try options("http://h/").configuration.connectionPolicy == policy)
+        policy.addressFamily = .ipv6
+        policy.interface = "eth0"
+        policy.addresses = ["h:80:127.0.0.1", "h:443:127.0.0.1,[::1]"]
+        policy.substitutes = ["h:80:[::1]:8080"]
+        policy.unixSocket = URL(filePath: "/run/s")
+        policy.httpVersion = .http2
+        let line = [
+            "-6", "--interface", "eth0", "--resolve", policy.addresses[0], "--resolve", policy.addresses[1],
+            "--connect-to", policy.substitutes[0], "--unix-socket=/run/s",
+            "--http2",
+        ]
+        #expect(try GetOptions(ParsedArguments(line)).configuration.connectionPolicy == policy)
+        #expect(try options("-4").configuration.connectionPolicy.addressFamily == .ipv4)
+        #expect(try options("--http1.1").configuration.connectionPolicy.httpVersion == .http1)
+        #expect(try options("--http3").configuration.connectionPolicy.httpVersion == .http3)
+    }
+
+    @Test
     func `options reach every request, in the order of the URLs`() throws {
         let options = try options(
             "--if-exists=skip",
@@ -314,6 +335,9 @@ struct GetOptionsTests {
         (["-x", "many"], "--connections: \"many\" is not a number"),
         (["-x", "0"], "--connections: 0 is too small; the minimum is 1"),
         (["--retries", "x"], "--retries: \"x\" is not a number"),
+        (["-46"], "--ipv6: --ipv4 was given too"), (["--http3", "--http1.1"], "--http3: --http1.1 was given too"),
+        (["--resolve", "h:80"], "\"h:80\" does not have the form HOST:PORT:ADDRESS."),
+        (["--connect-to", "h:80"], "\"h:80\" does not have the form HOST:PORT:OTHER:PORT."),
         (["--limit-rate", "K"], "--limit-rate: \"K\" is not a rate such as 500K or 1.5M, or none"),
         (["--limit-rate", "0"], "--limit-rate: 0 is out of range; use none for no limit"),
         (

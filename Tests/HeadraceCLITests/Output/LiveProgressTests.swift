@@ -24,6 +24,20 @@ struct LiveProgressTests {
         #expect(draw([], of: RunTotals(open: 3)).isEmpty)
     }
 
+    @Test
+    func `a log has one line for the only download or for all`() {
+        #expect(LiveProgress(running: [], totals: RunTotals(open: 1)).line == nil)
+        let one = LiveProgress(running: [.running(.half)], totals: RunTotals(open: 1))
+        #expect(one.line == "a.bin: 50%, 50.0 MiB/100 MiB, 10.0 MiB/s, 0:05 left")
+        let unknown = LiveProgress(running: [.connecting()], totals: RunTotals(open: 1))
+        #expect(unknown.line == "a.bin: 0 B, 0 B/s")
+        var totals = RunTotals(open: 2)
+        totals.addFinished(100 << 20, fetched: 0)
+        totals.addFailure(.network, of: Download.ID(rawValue: 9))
+        let two = LiveProgress(running: [.running(.half), .running(.half)], totals: totals)
+        #expect(two.line == "1/4 done, 1 failed: 66%, 200 MiB/300 MiB, 20.0 MiB/s, 0:05 left")
+    }
+
     @Test(arguments: [
         (1, "~"),
         (10, "a.bin"),

@@ -48,6 +48,21 @@ struct ProgressRendererTests {
     }
 
     @Test
+    func `without a terminal, lines are due every ten seconds, and every minute in a long run`() {
+        var renderer = renderer(.plain)
+        renderer.update(.half, of: ids[0], isRunning: true)
+        var due: [Int] = []
+        for second in 0...1000 where renderer.isLogDue(after: .seconds(second)) {
+            due.append(second)
+            let line = "a.bin: 50%, 50.0 MiB/100 MiB, 10.0 MiB/s, 0:05 left"
+            #expect(renderer.logLines(after: .seconds(second)) == [.error(line)])
+        }
+        #expect(due.prefix(4) == [10, 20, 30, 40])
+        let gaps = zip(due.dropFirst(), due).map { $0 - $1 }
+        #expect(gaps.min() == 10 && gaps.last == 60 && gaps == gaps.sorted())
+    }
+
+    @Test
     func `an ended download is not reported twice`() {
         var renderer = renderer(.plain)
         _ = renderer.record(.skipped(file), of: ids[0], request)

@@ -20,6 +20,7 @@ struct URLSessionRulesTests {
         let proxy = try Self.url("http://proxy.example:3128")
         let table: [(word: String, abilities: [URLSessionCapabilities], configuration: Configuration)] = [
             ("allowsAddress", [.apple, .corelibs], Configuration { $0.allowsAddress = { $0.isPublic } }),
+            ("connectionPolicy", [.apple, .corelibs], Configuration { $0.connectionPolicy.addressFamily = .ipv4 }),
             ("clientCertificate", [.apple, .corelibs], Configuration { $0.clientCertificate = .init(file: file) }),
             ("a proxy", [.corelibs], Configuration { $0.proxy = .url(proxy) }),
             ("certificateAuthorities", [.corelibs], Configuration { $0.certificateAuthorities = file }),

@@ -162,6 +162,7 @@ final class CurlDriver {
             let rule = reuse.rule(for: transfer.server, at: .now)
             let mayShare =
                 request.mayShareConnection && request.url.isHTTPS && request.proxy == nil && allowsSharing
+                && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
             transfer.lane = mayShare && rule == .any && !isFresh ? sharedLane(for: transfer.server) : ownLane
             try transfer.configure(configuration, rule, isFresh: isFresh)
             guard transfer.lane?.add(transfer) == true else {

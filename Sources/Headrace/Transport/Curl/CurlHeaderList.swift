@@ -1,18 +1,23 @@
 #if os(Linux)
 import CHeadrace
 
-/// The header lines of a request in libcurl's format; the object must live as long as the transfer.
+/// A list of texts for libcurl, such as the header lines of a request; it must live as long as the transfer.
 final class CurlHeaderList {
     private(set) var list: hr_slist?
 
     /// Creates a list; returns `nil` if memory runs out, since a request must not be sent without one of its fields.
-    init?(
+    convenience init?(
         _ fields: [HeaderField],
         append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }
     ) {
-        for field in fields {
-            // libcurl interprets "Name;" as a field with an empty value, and "Name:" as a field to omit.
-            let line = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
+        // libcurl interprets "Name;" as a field with an empty value, and "Name:" as a field to omit.
+        let lines = fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
+        self.init(lines: lines, append: append)
+    }
+
+    /// Creates a list of any texts; returns `nil` if memory runs out.
+    init?(lines: [String], append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }) {
+        for line in lines {
             guard let longer = append(list, line) else { return nil }
             list = longer
         }

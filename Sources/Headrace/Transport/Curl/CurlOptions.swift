@@ -90,7 +90,7 @@ struct CurlOptions {
     }
 
     /// Returns the error for an option or field that libcurl rejected; the request must not be sent without it.
-    private func rejected(_ code: hr_code) -> DownloadError {
+    func rejected(_ code: hr_code) -> DownloadError {
         DownloadError(
             .transportUnavailable,
             "libcurl rejected the request, which was not sent: \(String(cString: hr_easy_strerror(code)))."

@@ -44,7 +44,10 @@ final class CurlTransfer {
     private var pausedTime = Duration.zero
     private var isDelivered = false
     /// Whether HTTP/2 is offered to the server.
-    private let offersHTTP2: Bool
+    private var offersHTTP2 = false
+    /// Whether HTTP/3 is offered as well.
+    private var offersHTTP3 = false
+    private var route: CurlRoute?
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
     /// The last address that `allowsAddress` refused; `nil` if it refused none.
@@ -70,7 +73,6 @@ final class CurlTransfer {
         self.onDelivery = onDelivery
         self.time = time
         start = time.now
-        offersHTTP2 = !request.avoidsHTTP2 && !request.prefersHTTP1
         head = ResponseHeadParser(url: request.url)
         deadline = time.now + request.stallTimeout
         errorText.pointee = 0
@@ -91,10 +93,12 @@ final class CurlTransfer {
         let options = CurlOptions(handle: handle, request: request)
         try setCallbacks(options)
         allowsAddress = configuration.allowsAddress
+        try setRoute(configuration.connectionPolicy, options)
         headers = try options.setRequest(configuration)
         // The remaining options are not essential: libcurl may have been built without them. Without
         // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
-        options.set(HR_OPT_HTTP_VERSION, offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1)
+        let version = offersHTTP3 ? HR_HTTP_VERSION_3 : offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1
+        options.set(HR_OPT_HTTP_VERSION, version)
         let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
         options.setCommon()
@@ -104,6 +108,15 @@ final class CurlTransfer {
         if isFresh { options.set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
         if lane?.isShared == true { options.set(HR_OPT_PIPEWAIT, 1) }
+    }
+
+    private func setRoute(_ policy: ConnectionPolicy, _ options: CurlOptions) throws(DownloadError) {
+        offersHTTP2 = policy.httpVersion.offersHTTP2(for: request)
+        offersHTTP3 = policy.httpVersion == .http3 && offersHTTP2 && request.url.isHTTPS
+        guard policy != ConnectionPolicy() else { return }
+        guard let route = CurlRoute(policy) else { throw options.rejected(HR_E_OUT_OF_MEMORY) }
+        self.route = route
+        try options.require(route.apply(to: handle))
     }
 
     /// Makes libcurl call this transfer, and write its error messages here.
@@ -333,6 +346,8 @@ final class CurlTransfer {
 
     /// The major HTTP version according to ALPN; 1 if HTTP/2 was not offered, `nil` if the TLS library reports none.
     private var negotiatedVersion: Int? {
+        // ALPN of a QUIC connection is not known here.
+        guard !offersHTTP3 else { return nil }
         guard request.url.isHTTPS, offersHTTP2 else { return 1 }
         let version = Int(hr_easy_negotiated_version(handle))
         return version > 0 ? version : nil

@@ -12,6 +12,7 @@ package final class CurlTransport: Transport {
     /// - Throws: `transportUnavailable` if libcurl is missing or older than 7.68.
     package init(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try Self.requireLibrary()
+        try Self.require(configuration.connectionPolicy.httpVersion)
         loop = try CurlLoop(configuration)
     }
 
@@ -56,6 +57,17 @@ package final class CurlTransport: Transport {
     /// Ignores failures: creating a transport throws if libcurl cannot be loaded.
     static func load() async {
         await (try? WorkerThread(name: "headrace-load") { _ = hr_curl_load() })?.join()
+    }
+
+    /// Throws `transportUnavailable` if libcurl was built without this version of HTTP.
+    private static func require(_ version: ConnectionPolicy.HTTPVersion) throws(DownloadError) {
+        guard Int(hr_curl_features()) & version.feature != version.feature else { return }
+        let found = String(cString: hr_curl_description())
+        throw DownloadError(
+            .transportUnavailable,
+            "libcurl \(found) was built without HTTP/\(version == .http3 ? 3 : 2). The environment variable "
+                + "HEADRACE_LIBCURL can name another libcurl."
+        )
     }
 
     private static func requireLibrary() throws(DownloadError) {

@@ -32,6 +32,9 @@ struct URLSessionCapabilities: Sendable, Hashable {
         if configuration.allowsAddress != nil {
             throw Self.refusal("allowsAddress", "it cannot check addresses before it connects")
         }
+        if configuration.connectionPolicy != ConnectionPolicy() {
+            throw Self.refusal("connectionPolicy", "it chooses addresses, interfaces and HTTP versions itself")
+        }
         if configuration.clientCertificate != nil {
             throw Self.refusal("clientCertificate", "it reads identities from the keychain only, not from PEM files")
         }

@@ -21,8 +21,8 @@ final class NthFault: Sendable {
         func concerns(_ call: Call) -> Bool {
             guard errno == ENOSPC else { return true }
             switch call {
-            case .create, .createUnnamed, .linkOpen, .createDirectory, .write, .setAttribute, .replace, .move: return true
-            case .sync, .syncDirectory: return true
+            case .create, .createUnnamed, .linkOpen, .createDirectory, .write: return true
+            case .setAttribute, .replace, .move, .sync, .syncDirectory: return true
             case .truncate, .setMode, .setModified, .attribute, .close, .remove, .open, .lock, .read, .readAt: break
             case .status, .openStatus, .names, .checkDirectory, .freeSpace: break
             case .openForReading, .dataRange, .setGroup, .bootID: break

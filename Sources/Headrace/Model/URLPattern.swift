@@ -1,14 +1,13 @@
-import Headrace
-
 /// Expands the patterns that curl has in URLs: `{a,b}`, `[1-100]`, `[001-100:10]` and `[a-z]`.
-enum URLPattern {
+package enum URLPattern {
     /// The maximum number of URLs that one text stands for.
-    static let maxCount = 100_000
+    package static let maxCount = 100_000
 
     /// Returns the URLs that the text stands for; the last pattern changes first.
     ///
     /// Other brackets, such as those of an IPv6 address, are literal.
-    static func expanded(_ text: String) throws -> [String] {
+    /// - Throws: `invalidRequest` if a range is reversed, or if there are more than ``maxCount`` URLs.
+    package static func expanded(_ text: String) throws(DownloadError) -> [String] {
         var results = [""]
         var rest = text[...]
         while let first = rest.first {
@@ -28,7 +27,11 @@ enum URLPattern {
     }
 
     /// Returns the alternatives of a pattern; `nil` if the text between the brackets is not one.
-    private static func alternatives(_ text: Substring, in bracket: Character, after count: Int) throws -> [String]? {
+    private static func alternatives(
+        _ text: Substring,
+        in bracket: Character,
+        after count: Int
+    ) throws(DownloadError) -> [String]? {
         guard bracket == "[" else {
             let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
             try check(words.count, after: count)
@@ -41,7 +44,9 @@ enum URLPattern {
         let isLetter = ends.allSatisfy { $0.utf8.count == 1 && $0.allSatisfy { $0.isASCII && $0.isLetter } }
         let values = ends.compactMap { isNumber ? Int($0) : isLetter ? Int($0.utf8.first ?? 0) : nil }
         guard values.count == 2 else { return nil }
-        guard values[0] <= values[1] else { throw UsageError("[\(text)]: the range ends before it begins") }
+        guard values[0] <= values[1] else {
+            throw DownloadError(.invalidRequest, "[\(text.description.printable)]: the range ends before it begins.")
+        }
         try check((values[1] - values[0]) / step, after: count)
         let width = ends[0].hasPrefix("0") ? ends[0].count : 0
         return stride(from: values[0], through: values[1], by: step).map { value in
@@ -50,9 +55,9 @@ enum URLPattern {
         }
     }
 
-    private static func check(_ count: Int, after other: Int) throws {
+    private static func check(_ count: Int, after other: Int) throws(DownloadError) {
         guard count < maxCount, count * other <= maxCount else {
-            throw UsageError("a URL stands for more than \(maxCount) URLs")
+            throw DownloadError(.invalidRequest, "A URL stands for more than \(maxCount) URLs.")
         }
     }
 }

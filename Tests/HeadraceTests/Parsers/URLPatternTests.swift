@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HeadraceCLI
+@testable import Headrace
 
 @Suite(.timeLimit(.minutes(4)))
 struct URLPatternTests {
@@ -20,12 +20,12 @@ struct URLPatternTests {
     }
 
     @Test(arguments: [
-        ("h/[3-1]", "[3-1]: the range ends before it begins"),
-        ("h/[1-200000]", "a URL stands for more than 100000 URLs"),
-        ("h/[0-9223372036854775807]", "a URL stands for more than 100000 URLs"),
-        ("h/[1-999]/[1-999]", "a URL stands for more than 100000 URLs"),
+        ("h/[3-1]", "[3-1]: the range ends before it begins."),
+        ("h/[1-200000]", "A URL stands for more than 100000 URLs."),
+        ("h/[0-9223372036854775807]", "A URL stands for more than 100000 URLs."),
+        ("h/[1-999]/[1-999]", "A URL stands for more than 100000 URLs."),
     ])
     func `a range that is reversed or too long is rejected`(_ text: String, message: String) {
-        #expect(throws: UsageError(message)) { try URLPattern.expanded(text) }
+        #expect(throws: DownloadError(.invalidRequest, message)) { try URLPattern.expanded(text) }
     }
 }
