@@ -54,8 +54,7 @@ struct QueueTimingTests {
             try await list.addSending()
             let waiting = try await list.add("a")
             let paused = try await list.add("b") { $0.startsPaused = true }
-            _ = try await list.manager.stop(.all, .cancel)
-            await list.manager.waitForStop(of: [waiting.record, paused.record])
+            try await list.manager.cancelAll(waitingFor: [waiting.record, paused.record])
             #expect(list.states([waiting, paused]) == [.cancelled, .cancelled])
         }
     }
@@ -204,5 +203,13 @@ struct QueueTimingTests {
         #expect(state.partialFiles.isRemoving(records[1]))
         _ = state.removed(records[1])
         #expect(!state.partialFiles.isRemoving(records[1]))
+    }
+}
+
+extension DownloadManager {
+    /// Cancels all downloads and waits for some, without a suspension in which these could stop unnoticed.
+    fileprivate func cancelAll(waitingFor records: [DownloadRecord]) async throws {
+        _ = try stop(.all, .cancel)
+        await waitForStop(of: records)
     }
 }
