@@ -53,8 +53,9 @@ public actor DownloadManager {
         // Half of the cores are for files, the other half for the network. Further threads start on demand: enough for all
         // connections of several downloads whose disk hangs.
         let workers = max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
-        executor = try BlockingExecutor.forFiles("headrace-file", maxThreads: 64, maxWorking: workers)
-        let opened = try await OpenedRegistry.open(environment.configuration, files: environment.files)
+        let sole = environment.soleExecutor
+        executor = try BlockingExecutor.forFiles("headrace-file", maxThreads: 64, maxWorking: workers, on: sole)
+        let opened = try await OpenedRegistry.open(environment.configuration, files: environment.files, on: sole)
         try background?.claim()
         let reference = ManagerReference()
         let environment = opened.map { environment.storing(in: $0, background, reference) } ?? environment
@@ -65,12 +66,12 @@ public actor DownloadManager {
         commandServer = CommandServer(registry: opened?.files, observers: observers, clock: environment.clock)
         performer = EffectPerformer(environment, observers, work)
         let scheduler = Scheduler(for: environment)
-        queue = QueueState(scheduler: scheduler, journal: opened?.journal)
+        queue = QueueState(scheduler: scheduler, journal: opened?.journal, random: environment.random)
         reference.manager = self
         if let opened { restore(opened.queue) }
         let children = ChildTasks(self, reference, scheduler.gate)
         // The only unstructured task: each download runs in a child task of it.
-        transfers = Task { await children.run(workStream) }
+        transfers = Task(executorPreference: sole) { await children.run(workStream) }
         do throws(DownloadError) {
             // Only one poll: the remaining commands may wait for a download that cannot stop because its disk hangs.
             try await commandServer.poll(for: self)

@@ -36,11 +36,32 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// The registry's own directory; see ``DownloadConfiguration/registryDirectory``.
     public let directory: URL
+    /// The system that a simulation replaces; `nil` for the real one.
+    private let simulated: SimulatedSystem?
+
+    private var calls: FileSystem { simulated?.files ?? .system }
+    private var clock: AnyClock { simulated?.clock ?? AnyClock(ContinuousClock()) }
 
     /// Creates a view of a registry, without reading or creating anything.
     /// - Parameter directory: The registry's own directory.
     public init(directory: URL) {
+        self.init(directory: directory, in: nil)
+    }
+
+    /// Creates a view of a registry in a simulation.
+    package init(directory: URL, in simulated: SimulatedSystem?) {
         self.directory = directory
+        self.simulated = simulated
+    }
+
+    /// Returns whether two views are of the same directory.
+    public static func == (left: DownloadRegistry, right: DownloadRegistry) -> Bool {
+        left.directory == right.directory
+    }
+
+    /// Hashes the directory.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(directory)
     }
 
     /// Reads the queue as its manager last wrote it.
@@ -86,8 +107,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func read() async throws(DownloadError) -> Reading {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
-            let (snapshot, found) = try RegistryFile.read(directory.filePath, calls: .system)
-            let isRun = RegistryLock.holder(in: directory.filePath, calls: .system) != nil
+            let (snapshot, found) = try RegistryFile.read(directory.filePath, calls: calls)
+            let isRun = RegistryLock.holder(in: directory.filePath, calls: calls) != nil
             var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
             for entry in snapshot.ordered {
                 guard let request = entry.request.downloadRequest(in: bases) else {
@@ -105,7 +126,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                         progress: entry.state.progress(
                             file?.stamp,
                             at: DestinationPaths(request).partialPath,
-                            .system
+                            calls
                         )
                     )
                 )
@@ -120,7 +141,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// the process was killed, the system may have reused its identifier.
     public var processID: Int32? {
         get async throws(DownloadError) {
-            try await blocking { RegistryLock.holder(in: directory.filePath, calls: .system) }
+            try await blocking { RegistryLock.holder(in: directory.filePath, calls: calls) }
         }
     }
 
@@ -134,7 +155,9 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     private var hasCommands: Bool {
         get async throws(DownloadError) {
-            try await blocking { () throws(DownloadError) in try CommandSpool(in: directory.filePath).hasCommands }
+            try await blocking { () throws(DownloadError) in
+                try CommandSpool(in: directory.filePath, calls: calls).hasCommands
+            }
         }
     }
 
@@ -164,10 +187,11 @@ public struct DownloadRegistry: Sendable, Hashable {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await active()
         var (ids, entries): ([DownloadID], [RegistryEntry]) = ([], [])
+        var random = simulated?.random ?? .system
         for request in requests {
             let path = DestinationPaths(request).partialPath
             let existing = active[path]
-            let (id, known) = (existing?.id ?? .random(), existing?.expectations ?? FileExpectations())
+            let (id, known) = (existing?.id ?? .random(using: &random), existing?.expectations ?? FileExpectations())
             let expectations = try known.adding(request.expectations, of: request.url)
             active[path] = (id, expectations)
             ids.append(id)
@@ -193,7 +217,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
             var active: [String: (id: DownloadID, expectations: FileExpectations)] = [:]
-            for entry in try RegistryFile.read(directory.filePath, calls: .system).snapshot.entries {
+            for entry in try RegistryFile.read(directory.filePath, calls: calls).snapshot.entries {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }
@@ -223,34 +247,29 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Leaves a command for the manager that uses the registry and waits; returns `false` if it is not done in time.
     private func post(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         let file = try await blocking { () throws(DownloadError) in
-            try CommandSpool(in: directory.filePath).post(command)
+            try CommandSpool(in: directory.filePath, calls: calls).post(command)
         }
-        let end = ContinuousClock.now + Self.timeout(for: command)
+        let clock = clock
+        let end = clock.now() + Self.timeout(for: command)
         // A manager notified by the file system takes milliseconds; one that polls takes up to half a second.
         var pause = Duration.milliseconds(1)
         repeat {
             let (isRun, isDone) = try await blocking { () throws(DownloadError) in
                 (
-                    RegistryLock.holder(in: directory.filePath, calls: .system) != nil,
-                    try CommandSpool(in: directory.filePath).isDone(file)
+                    RegistryLock.holder(in: directory.filePath, calls: calls) != nil,
+                    try CommandSpool(in: directory.filePath, calls: calls).isDone(file)
                 )
             }
             if isDone { return true }
             // The manager may have ended before it saw the command.
             if !isRun, try await withListTakingCommands() {
                 return try await blocking { () throws(DownloadError) in
-                    try CommandSpool(in: directory.filePath).isDone(file)
+                    try CommandSpool(in: directory.filePath, calls: calls).isDone(file)
                 }
             }
             pause = min(pause * 2, .milliseconds(25))
-        } while await sleeps(for: pause, until: end)
-        return false
-    }
-
-    /// Sleeps for the pause; returns `false` if `end` has passed or the task is cancelled.
-    private func sleeps(for pause: Duration, until end: ContinuousClock.Instant) async -> Bool {
-        guard ContinuousClock.now < end else { return false }
-        return (try? await Task.sleep(for: pause)) != nil
+            guard clock.now() < end, (try? await clock.sleep(clock.now() + pause)) != nil else { return false }
+        } while true
     }
 
     /// Carries out pending commands; returns `false` if a manager in another process uses the registry.
@@ -270,13 +289,10 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
         let manager: DownloadManager
         do throws(DownloadError) {
-            manager = try await DownloadManager(
-                environment: TransferEnvironment(
-                    configuration: configuration,
-                    transport: NoTransport(),
-                    clock: AnyClock(ContinuousClock())
-                )
-            )
+            let environment =
+                simulated?.environment(configuration)
+                ?? TransferEnvironment(configuration: configuration, transport: NoTransport(), clock: clock)
+            manager = try await DownloadManager(environment: environment)
         } catch  where error.code == .busy {
             return nil
         }
@@ -295,7 +311,12 @@ public struct DownloadRegistry: Sendable, Hashable {
     private func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value {
-        let executor = try BlockingExecutor.forFiles("headrace-registry", maxThreads: 1, maxWorking: 1)
+        let executor = try BlockingExecutor.forFiles(
+            "headrace-registry",
+            maxThreads: 1,
+            maxWorking: 1,
+            on: simulated?.executor
+        )
         do throws(DownloadError) {
             let value = try await executor.run(body)
             await executor.shutdown()

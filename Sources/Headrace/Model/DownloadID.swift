@@ -11,7 +11,13 @@ public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
 
     /// Returns an identity that is not in use, with all but certainty.
     package static func random() -> DownloadID {
-        DownloadID(rawValue: .random(in: .min ... .max))
+        var system = SystemRandomNumberGenerator()
+        return random(using: &system)
+    }
+
+    /// Returns an identity that is not in use, with all but certainty, from the given random numbers.
+    static func random(using random: inout some RandomNumberGenerator) -> DownloadID {
+        DownloadID(rawValue: .random(in: .min ... .max, using: &random))
     }
 
     /// The identity as sixteen hexadecimal digits.

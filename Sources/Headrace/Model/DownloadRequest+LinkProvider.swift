@@ -43,9 +43,9 @@ extension DownloadRequest {
             body = Body(provide)
         }
 
-        /// Calls the closure and returns its link; runs on the global executor, not on the threads for file calls.
-        func link() async throws -> Link {
-            try await withTaskExecutorPreference(globalConcurrentExecutor) { try await body.provide() }
+        /// Calls the closure on an executor other than the threads for file calls, and returns its link.
+        func link(on executor: any TaskExecutor) async throws -> Link {
+            try await withTaskExecutorPreference(executor) { try await body.provide() }
         }
 
         /// Returns whether one provider is a copy of the other.

@@ -1,19 +1,23 @@
 /// The downloads of a queue, by their identities, with the groups and the numbers in use.
 struct DownloadTable: Sendable {
     private(set) var records: [DownloadID: DownloadRecord] = [:]
-    private var numbers: DownloadNumbers
+    private var numbers = DownloadNumbers()
     private var groups: [String: Set<DownloadID>] = [:]
+    private let random: RandomSource
 
-    /// - Parameter reserved: Numbers that new downloads must not get.
-    init(reserving reserved: [Int] = []) { numbers = DownloadNumbers(reserved) }
+    init(random: RandomSource) { self.random = random }
+
+    /// Prevents new downloads in an empty table from getting these numbers.
+    mutating func reserve(_ reserved: [Int]) { numbers = DownloadNumbers(reserved) }
 
     /// The number of the next download.
     var nextNumber: Int { numbers.next }
 
     /// Returns an identity that no download has.
     func newID() -> DownloadID {
+        var random = random
         var id: DownloadID
-        repeat { id = .random() } while records[id] != nil
+        repeat { id = .random(using: &random) } while records[id] != nil
         return id
     }
 

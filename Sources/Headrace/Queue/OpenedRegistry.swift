@@ -31,10 +31,11 @@ struct OpenedRegistry: Sendable {
     /// Opens and reads the registry; returns `nil` if the configuration has none.
     static func open(
         _ configuration: DownloadConfiguration,
-        files: FileSystem
+        files: FileSystem,
+        on sole: (any TaskExecutor)?
     ) async throws(DownloadError) -> OpenedRegistry? {
         guard let directory = configuration.registryDirectory else { return nil }
-        let executor = try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1)
+        let executor = try BlockingExecutor.forFiles("headrace-list", maxThreads: 4, maxWorking: 1, on: sole)
         return try await executor.run { () throws(DownloadError) in
             try OpenedRegistry(in: directory, configuration, files: files, executor)
         }

@@ -7,7 +7,7 @@ struct QueueState: Sendable {
     var scheduler: Scheduler
     /// The decisions to write to the disk; `nil` if the queue is not stored.
     var journal: QueueJournal?
-    private(set) var downloads = DownloadTable()
+    private(set) var downloads: DownloadTable
     /// The stop signals of the running downloads.
     private var signals: [DownloadID: StopSignal] = [:]
     /// The transfer states of downloads that are waiting for a retry.
@@ -18,9 +18,10 @@ struct QueueState: Sendable {
     /// The times for which a call of ``tick(at:)`` is scheduled.
     private var alarms: Set<Duration> = []
 
-    init(scheduler: Scheduler, journal: QueueJournal?) {
+    init(scheduler: Scheduler, journal: QueueJournal?, random: RandomSource = .system) {
         self.scheduler = scheduler
         self.journal = journal
+        downloads = DownloadTable(random: random)
     }
 
     /// The downloads by their identities.
@@ -32,7 +33,7 @@ struct QueueState: Sendable {
     mutating func restore(_ list: RestoredQueue, observers: QueueObservers, at now: Duration) -> [QueueEffect] {
         var items: [Scheduler.Item] = []
         let numbers = list.members.map(\.number) + list.leftOut.map(\.number)
-        downloads = DownloadTable(reserving: numbers.compactMap(\.self))
+        downloads.reserve(numbers.compactMap(\.self))
         for member in list.members {
             let record = DownloadRecord(member, number: member.number ?? downloads.nextNumber, observers: observers)
             insert(record)

@@ -124,34 +124,9 @@ struct RegistryLock: Sendable {
     /// Returns the process ID recorded in the lock file, if that process still runs the directory's queue.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
-        guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes),
-            kill(holder, 0) == 0 || errno == EPERM, has(path, open: holder, calls)
-        else { return nil }
-        return holder
-    }
-
-    /// Whether the process with the given ID has the file open; also `true` if there is no permission to find out.
-    ///
-    /// A process that does not have the file open only happens to have the ID of a former owner.
-    private static func has(_ path: String, open id: Int32, _ calls: FileSystem) -> Bool {
-        #if os(Linux)
-        guard let wanted = try? calls.status(path) else { return false }
-        guard let folder = opendir("/proc/\(id)/fd") else { return errno == EACCES }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            var found = stat()
-            let isFound = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { fstatat(dirfd(folder), $0, &found, 0) == 0 }
-            }
-            if isFound, UInt64(found.st_dev) == wanted.device, UInt64(found.st_ino) == wanted.inode { return true }
-        }
-        return false
-        #else
-        // If the lock is free, no process owns it; a manager that opens the registry at this moment is refused.
-        guard let file = try? calls.open(path) else { return false }
-        defer { try? calls.close(file) }
-        return (try? calls.lock(file)) != true
-        #endif
+        guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes) else { return nil }
+        // A process that does not have the file open only happens to have the ID of a former owner.
+        return calls.isOpen(path, holder) ? holder : nil
     }
 
     private static func processID(in file: Int32, _ calls: FileSystem) -> Int32? {

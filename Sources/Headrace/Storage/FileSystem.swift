@@ -70,6 +70,8 @@ package struct FileSystem: Sendable {
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
+    /// Returns whether the process with this ID has the file open; also `true` if there is no permission to find out.
+    package var isOpen: @Sendable (_ path: String, _ process: Int32) -> Bool = { FileSystem.isOpen($0, by: $1) }
     /// Returns an identifier of the current boot; empty if the system has none.
     package var bootID: @Sendable () throws(SystemError) -> String
 }
@@ -108,6 +110,13 @@ package struct FileStatus: Sendable, Hashable {
     package var mode: UInt32 = FileSystem.privateMode
     /// Whether the file belongs to this user and is not world-writable.
     var isOwn: Bool { owner == nil && mode & UInt32(S_IWOTH) == 0 }
+}
+
+extension FileStatus {
+    /// Creates the status of a regular file that belongs to this user, on a disk that does not record times.
+    package init(size: Int64, inode: UInt64) {
+        self.init(kind: .regular, size: size, modified: 0, device: 1, inode: inode)
+    }
 }
 
 extension FileSystem {

@@ -72,6 +72,8 @@ final class BlockingExecutor: TaskExecutor {
     }
 
     private let shared: Shared
+    /// The executor of the jobs that no thread takes any more.
+    private let successor: any TaskExecutor
 
     /// Starts the first thread; more are added when there is work for them.
     ///
@@ -79,8 +81,17 @@ final class BlockingExecutor: TaskExecutor {
     /// than cores would only contend with each other, for example for the lock of a directory.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(SystemError) {
         shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
+        successor = globalConcurrentExecutor
         let executor = asUnownedTaskExecutor()
         try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
+    }
+
+    /// Creates an executor without threads, all of whose jobs run on another one, which may be that of a simulation.
+    init(without name: String, on executor: any TaskExecutor) {
+        var pool = ThreadPoolState<UnownedJob>(maxThreads: 0, maxWorking: 0)
+        pool.stop()
+        shared = Shared(State(pool: pool), name: name)
+        successor = executor
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -92,7 +103,7 @@ final class BlockingExecutor: TaskExecutor {
             return true
         }
         // After the shutdown, only a few file calls follow, which do not justify a thread.
-        if !isTaken { globalConcurrentExecutor.enqueue(job) }
+        if !isTaken { successor.enqueue(job) }
     }
 
     /// Stops the threads once all jobs have run, and waits for them to finish.

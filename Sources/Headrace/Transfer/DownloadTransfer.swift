@@ -227,7 +227,7 @@ struct DownloadTransfer: Sendable {
                 let decide = environment.configuration.retryPolicy.decide
                 let decision = await decide?(error, state.count + 1) ?? .standard
                 if case .retry = decision, stop.reason != nil { throw error }
-                var random = SystemRandomNumberGenerator()
+                var random = environment.random
                 reaction = state.decided(decision, after: error, facts, using: &random)
             case .changeSource(let error, let next):
                 publish(.sourceFailed(error, next: next.withoutCredentials))
@@ -293,7 +293,7 @@ struct DownloadTransfer: Sendable {
     private func requestLink() async throws(CancellationError) -> Result<DownloadRequest.Link, any Error>? {
         guard let provider = record.requested({ $0.linkProvider }) else { return nil }
         do {
-            let link = try await provider.link()
+            let link = try await provider.link(on: environment.computing)
             try link.url.validate()
             return .success(link)
         } catch {

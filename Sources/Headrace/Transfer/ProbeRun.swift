@@ -65,7 +65,7 @@ struct ProbeRun: Sendable {
         let reaction = state.failed(error, facts)
         guard case .decide(let error) = reaction else { return reaction }
         let decision = await environment.configuration.retryPolicy.decide?(error, state.count + 1) ?? .standard
-        var random = SystemRandomNumberGenerator()
+        var random = environment.random
         return state.decided(decision, after: error, facts, using: &random)
     }
 

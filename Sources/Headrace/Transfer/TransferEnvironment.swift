@@ -13,6 +13,9 @@ final class TransferEnvironment: Sendable {
     let claims: DestinationReservations
     let rates: ThrottleController
     let descriptors: DescriptorShare
+    /// The executor on which everything runs; `nil` for the manager's threads and the global executor.
+    let soleExecutor: (any TaskExecutor)?
+    let random: RandomSource
     /// Called with the stamp of a file before it is renamed to its final name; throws if it must not be renamed.
     let willRename: @Sendable (DownloadID, _ path: String, FileStamp) async throws(DownloadError) -> Void
     /// Downloads the files outside this process; `nil` if the manager downloads them itself.
@@ -38,6 +41,8 @@ final class TransferEnvironment: Sendable {
         claims = other.claims
         rates = other.rates
         descriptors = other.descriptors
+        soleExecutor = other.soleExecutor
+        random = other.random
         self.willRename = willRename
     }
 
@@ -50,6 +55,8 @@ final class TransferEnvironment: Sendable {
     ///   - network: The network monitor; by default the path is unknown.
     ///   - localTime: Returns the local time of day.
     ///   - descriptors: The limit on the file descriptors of all transfers; unlimited by default.
+    ///   - soleExecutor: The executor of a simulation, on which everything runs.
+    ///   - random: The random numbers for identities and delays.
     init(
         configuration: DownloadConfiguration,
         transport: any Transport,
@@ -57,7 +64,9 @@ final class TransferEnvironment: Sendable {
         clock: AnyClock,
         network: NetworkMonitor = NetworkMonitor(fixed: nil),
         localTime: @escaping @Sendable () -> LocalTime = LocalTime.now,
-        descriptors: DescriptorShare = .unlimited
+        descriptors: DescriptorShare = .unlimited,
+        soleExecutor: (any TaskExecutor)? = nil,
+        random: RandomSource = .system
     ) {
         self.configuration = configuration
         self.transport = transport
@@ -71,12 +80,17 @@ final class TransferEnvironment: Sendable {
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
         self.descriptors = descriptors
+        self.soleExecutor = soleExecutor
+        self.random = random
         claims = DestinationReservations()
         rates = ThrottleController(configuration, clock: clock, localTime: localTime)
         willRename = { _, _, _ in }
         background = nil
         versions = nil
     }
+
+    /// The executor for work that must not wait until a thread for file calls is free.
+    var computing: any TaskExecutor { soleExecutor ?? globalConcurrentExecutor }
 
     /// Records that the network path has changed.
     func recordPathChange() {

@@ -33,7 +33,7 @@ extension DownloadTransfer {
         }
         return await withDiscardingTaskGroup { group in
             // Not on the blocking executor, whose threads may all be waiting for the disk.
-            group.addTask(executorPreference: globalConcurrentExecutor) { [stop, clock = environment.clock] in
+            group.addTask(executorPreference: environment.computing) { [stop, clock = environment.clock] in
                 guard (try? await clock.sleep(end)) != nil else { return }
                 stop.stop(.timedOut(after: limit))
             }

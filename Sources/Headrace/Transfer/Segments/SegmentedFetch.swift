@@ -189,7 +189,7 @@ final class SegmentedFetch: Sendable {
                 )
             }
             // Started only now, since the plan must begin with the segment of the first request.
-            group.addTask(executorPreference: globalConcurrentExecutor) { [self] in await tick() }
+            group.addTask(executorPreference: environment.computing) { [self] in await tick() }
             group.addTask { [self] in await readFirst(pump, of: first) }
             ledger.follow { [continuation] in continuation.yield(.demand) }
             // For readers that joined before the handler was set.

@@ -1,0 +1,48 @@
+/// The replacement of everything on which a manager depends, so that a seed determines its run.
+package struct SimulatedSystem: Sendable {
+    let transport: any Transport
+    let files: FileSystem
+    let clock: AnyClock
+    let executor: any TaskExecutor
+    let random: RandomSource
+
+    /// Creates a system.
+    /// - Parameters:
+    ///   - transport: Sends the requests.
+    ///   - files: The file system.
+    ///   - clock: The clock for all delays and speeds.
+    ///   - executor: Runs all tasks of the manager and all file calls.
+    ///   - random: Returns the random numbers for identities and delays.
+    package init(
+        transport: any Transport,
+        files: FileSystem,
+        clock: some Clock<Duration>,
+        executor: any TaskExecutor,
+        random: @escaping @Sendable () -> UInt64
+    ) {
+        self.transport = transport
+        self.files = files
+        self.clock = AnyClock(clock)
+        self.executor = executor
+        self.random = RandomSource(random)
+    }
+
+    func environment(_ configuration: DownloadConfiguration) -> TransferEnvironment {
+        TransferEnvironment(
+            configuration: configuration,
+            transport: transport,
+            files: files,
+            clock: clock,
+            soleExecutor: executor,
+            random: random
+        )
+    }
+}
+
+extension DownloadManager {
+    /// Starts a manager in a simulation; throws as ``init(configuration:clock:)`` does.
+    package init(configuration: Configuration, in simulated: SimulatedSystem) async throws(DownloadError) {
+        try configuration.validate()
+        try await self.init(environment: simulated.environment(configuration))
+    }
+}
