@@ -205,7 +205,7 @@ struct DiskFaultTests {
                     if case .rename(_, "/folder/file.bin") = $0 { true } else { false }
                 }
             )
-            let folderSync = try #require(changes.lastIndex(of: .syncDirectory))
+            let folderSync = try #require(changes.lastIndex(of: .syncDirectory("/folder")))
             #expect(lastWrite < lastSync)
             #expect(lastSync < naming)
             #expect(naming < folderSync)
@@ -299,7 +299,7 @@ struct DiskFaultTests {
     /// Regression: the renamed file's descriptor was still open and would have been truncated for the next attempt.
     @Test func `K06 a renamed file is not written to when the download is retried`() async throws {
         let disk = MemoryDisk { change throws(SystemError) in
-            if change == .syncDirectory { throw SystemError(errno: EIO) }
+            if change == .syncDirectory("/folder") { throw SystemError(errno: EIO) }
         }
         let record = DownloadRecord(
             id: Download.ID(rawValue: 1),
