@@ -102,7 +102,7 @@ let package = Package(
         .target(name: "CHeadraceLine", path: "Tests/CHeadraceLine", cSettings: cSettings),
         .executableTarget(
             name: "HeadraceBenchmarks",
-            dependencies: ["Headrace", "HeadracePlatform", "CHeadraceLine"],
+            dependencies: ["Headrace", "HeadracePlatform", "HeadraceTestSupport", "CHeadraceLine"],
             path: "Tests/HeadraceBenchmarks",
             swiftSettings: settings
         ),

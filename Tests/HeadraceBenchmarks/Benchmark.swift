@@ -52,6 +52,7 @@ struct Verb: Sendable {
             Verb("race headrace against the peers on slow, long and lossy lines (as root)", Lines.main),
             Verb("check the order of a download's system calls (with strace)", Order.main),
             Verb("cut the power of a file system under headrace (as root)", Powercut.main),
+            Verb("simulate whole managers with faulty servers, disks and processes", Simulate.main),
             Verb(hidden: "serve", LoopbackService.main),
             Verb(hidden: QueueChild.verb, QueueChild.main),
         ] + LineSystem.verbs

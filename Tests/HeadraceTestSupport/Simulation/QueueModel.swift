@@ -1,0 +1,149 @@
+import Headrace
+import HeadracePlatform
+
+/// The downloads of a queue as the user of a simulation expects them.
+struct QueueModel {
+    enum Verb: CaseIterable {
+        case pause, resume, retry, cancel, remove
+    }
+
+    /// What the user wants of a download.
+    private enum Intent: String {
+        case active, paused, cancelled, removed
+
+        /// The intents after a verb.
+        func after(_ verb: Verb) -> Intent {
+            switch (verb, self) {
+            case (_, .removed), (.remove, _): .removed
+            case (.pause, .active): .paused
+            case (.resume, _): .active
+            case (.cancel, _): .cancelled
+            case (.pause, _), (.retry, _): self
+            }
+        }
+
+        /// Whether a queue may show this state; `nil` if the download is not in it.
+        func allows(_ state: DownloadState.Kind?, isFinal: Bool, isShared: Bool) -> Bool {
+            switch (self, state) {
+            case (.removed, nil): true
+            case (.removed, _), (_, nil): false
+            // A download is not queued again while another one uses its file.
+            case (.active, .failed), (.active, .cancelled): !isFinal || isShared
+            case (.active, let state?): isFinal ? state == .finished : state != .paused
+            case (.paused, .cancelled): isShared
+            case (.paused, let state?): [.paused, .finished, .failed].contains(state)
+            case (.cancelled, let state?): [.cancelled, .finished].contains(state)
+            }
+        }
+    }
+
+    private struct Entry {
+        var intent: Intent
+        /// The earlier intents that a crash may restore, because no write of the queue was awaited since.
+        var earlier: [Intent] = []
+        var wasStopped = false
+        /// The request; `nil` if the addition was interrupted.
+        var request: DownloadRequest?
+    }
+
+    private var entries: [DownloadID: Entry] = [:]
+    /// Whether an addition was interrupted or has failed, so that its downloads may be there all the same.
+    var mayHaveMore = false
+
+    /// The downloads that were not removed, in a fixed order.
+    var ids: [DownloadID] {
+        entries.filter { $0.value.intent != .removed }.keys.sorted { $0.rawValue < $1.rawValue }
+    }
+
+    /// Records an addition, after which the download has this state.
+    mutating func added(_ id: DownloadID, _ request: DownloadRequest, _ state: DownloadState.Kind?) {
+        guard entries[id] == nil else { return }
+        // An addition that failed after it was carried out may have added the same file as paused.
+        entries[id] = Entry(intent: state == .paused ? .paused : .active, request: request)
+    }
+
+    /// Whether another download of the same file may be in the queue.
+    private func isShared(_ id: DownloadID) -> Bool {
+        guard let request = entries[id]?.request else { return true }
+        return entries.contains { other, entry in
+            other != id && entry.request.map { $0.url == request.url && $0.destination == request.destination } ?? true
+        }
+    }
+
+    /// Whether several downloads have had this URL, so that its bytes may be received more than once.
+    func isRequestedTwice(_ url: URL) -> Bool { entries.values.count { $0.request.map { $0.url == url } ?? true } > 1 }
+
+    /// Records that a verb may have taken effect.
+    mutating func begin(_ verb: Verb, _ ids: [DownloadID]) {
+        stopped(ids)
+        for id in ids { if let intent = entries[id]?.intent { entries[id]?.earlier.append(intent.after(verb)) } }
+    }
+
+    /// Records that a verb has been carried out, after which the downloads have these states; returns the differences.
+    mutating func done(_ verb: Verb, _ ids: [DownloadID], _ states: [DownloadID: DownloadState.Kind]) -> [String] {
+        ids.compactMap { id in
+            guard let intent = entries[id]?.intent else { return nil }
+            let next = intent.after(verb)
+            entries[id]?.earlier.append(intent)
+            // An ended download cannot be paused.
+            guard verb != .pause || states[id]?.isEnded != true else { return nil }
+            entries[id]?.intent = next
+            return next.allows(states[id], isFinal: false, isShared: true)
+                ? nil : "after \(verb), \(id) is \(states[id]?.rawValue ?? "not there")"
+        }
+    }
+
+    /// Records that the transfers of downloads may have been stopped, so that received bytes were discarded.
+    mutating func stopped(_ ids: [DownloadID]) {
+        for id in ids { entries[id]?.wasStopped = true }
+    }
+
+    func wasStopped(_ id: DownloadID) -> Bool { entries[id]?.wasStopped ?? true }
+
+    /// Records that all effects so far survive a crash.
+    mutating func written() {
+        for id in entries.keys { entries[id]?.earlier = [] }
+    }
+
+    /// Records that the process was killed.
+    mutating func interrupted() {
+        for id in entries.keys { entries[id]?.wasStopped = true }
+    }
+
+    /// Compares the queue of a new process, and adopts it if several states are allowed; returns the differences.
+    mutating func resolve(_ states: [DownloadID: DownloadState.Kind]) -> [String] {
+        var differences: [String] = []
+        for id in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            guard let entry = entries[id] else { continue }
+            let (state, allowed) = (states[id], [entry.intent] + entry.earlier.reversed())
+            let intent =
+                allowed.first { $0.rawValue == state?.rawValue }
+                ?? allowed.first { $0.allows(state, isFinal: false, isShared: true) }
+            if let intent {
+                entries[id] = Entry(intent: intent, request: entry.request)
+            } else {
+                differences.append(
+                    "\(id) is \(states[id]?.rawValue ?? "not there") instead of \(allowed.map(\.rawValue))"
+                )
+            }
+        }
+        for (id, state) in states.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where entries[id] == nil {
+            guard mayHaveMore else {
+                differences.append("\(id) was never added")
+                continue
+            }
+            entries[id] = Entry(intent: state == .paused ? .paused : .active)
+        }
+        mayHaveMore = false
+        return differences
+    }
+
+    /// Compares the queue after all faults and all work have ended; returns the differences.
+    func final(_ states: [DownloadID: DownloadState.Kind]) -> [String] {
+        entries.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { id, entry in
+            entry.intent.allows(states[id], isFinal: true, isShared: isShared(id))
+                ? nil
+                : "at the end, \(id) is \(states[id]?.rawValue ?? "not there") instead of \(entry.intent.rawValue)"
+        }
+    }
+}

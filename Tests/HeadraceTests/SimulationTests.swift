@@ -1,0 +1,24 @@
+import HeadraceTestSupport
+import Testing
+
+/// Whole managers on simulated machines; `headrace-bench simulate` runs more seeds.
+@Suite(.timeLimit(.minutes(4)), .computing)
+struct SimulationTests {
+    @Test func `whatever servers, disks and processes do, the queue and its files stay right`() {
+        for seed in UInt64(1)...80 {
+            let run = Simulation.run(seed: seed)
+            let trace = run.trace.joined(separator: "\n")
+            #expect(run.violations.isEmpty, "headrace-bench simulate --seed \(seed) --seeds 1\n\(trace)")
+        }
+    }
+
+    @Test func `the same seed gives the same run`() {
+        for seed in UInt64(1)...10 { #expect(Simulation.run(seed: seed) == Simulation.run(seed: seed)) }
+        #expect(Simulation.run(seed: 4).trace != Simulation.run(seed: 5).trace)
+    }
+
+    @Test func `a file of two versions is found`() {
+        let violations = (UInt64(1)...60).flatMap { Simulation.run(seed: $0, hidesChanges: true).violations }
+        #expect(violations.contains { $0.contains("is of no version") })
+    }
+}
