@@ -122,7 +122,9 @@ extension DownloadTransfer {
             final = try await partial.finish(as: path, from: source) { name, stamp throws(DownloadError) in
                 // Another process may have downloaded the same file meanwhile.
                 if name != path, let representation, let requester,
-                    let same = existing.current(path, representation, from: source, for: requester)
+                    let same = existing.current(path, representation, from: source, for: requester),
+                    // A damaged resume record may name the partial file itself.
+                    let inode = try? environment.files.status(same.path)?.inode, inode != stamp.inode
                 {
                     present = same.path
                     throw DownloadError(.fileExists, "\(same.path) exists already.")
