@@ -41,6 +41,8 @@ struct QueueModel {
         var intent: Intent
         /// The earlier intents that a crash may restore, because no write of the queue was awaited since.
         var earlier: [Intent] = []
+        /// The verbs of commands that have failed and may be carried out later all the same.
+        var pending: [Verb] = []
         var wasStopped = false
         /// The request; `nil` if the addition was interrupted.
         var request: DownloadRequest?
@@ -88,9 +90,15 @@ struct QueueModel {
             // An ended download cannot be paused.
             guard verb != .pause || states[id]?.isEnded != true else { return nil }
             entries[id]?.intent = next
-            return next.allows(states[id], isFinal: false, isShared: true)
+            let allowed = [next] + (entries[id]?.pending ?? []).map(next.after)
+            return allowed.contains { $0.allows(states[id], isFinal: false, isShared: true) }
                 ? nil : "after \(verb), \(id) is \(states[id]?.rawValue ?? "not there")"
         }
+    }
+
+    /// Records that a command has failed, but may be carried out later, because its file may remain.
+    mutating func postponed(_ verb: Verb, _ ids: [DownloadID]) {
+        for id in ids { entries[id]?.pending.append(verb) }
     }
 
     /// Records that the transfers of downloads may have been stopped, so that received bytes were discarded.
@@ -115,7 +123,9 @@ struct QueueModel {
         var differences: [String] = []
         for id in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
             guard let entry = entries[id] else { continue }
-            let (state, allowed) = (states[id], [entry.intent] + entry.earlier.reversed())
+            let intents = [entry.intent] + entry.earlier.reversed()
+            let allowed = intents + entry.pending.flatMap { verb in intents.map { $0.after(verb) } }
+            let state = states[id]
             let intent =
                 allowed.first { $0.rawValue == state?.rawValue }
                 ?? allowed.first { $0.allows(state, isFinal: false, isShared: true) }

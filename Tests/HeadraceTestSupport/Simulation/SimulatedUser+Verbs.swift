@@ -94,6 +94,7 @@ extension SimulatedUser {
             model.done(verb, chosen, await states(of: manager)).forEach(machine.log.violation)
             if byCommand { model.written() }
         } catch {
+            if byCommand { model.postponed(verb, chosen) }
             failed(error)
         }
     }
@@ -105,7 +106,7 @@ extension SimulatedUser {
                 machine.log.note("limit \(limit)")
                 machine.network.setLimit(limit)
                 model.stopped(model.ids)
-                try await manager.setMaxConcurrentDownloads(limit)
+                try await manager.setMaxConcurrentDownloads(.fixed(limit))
             } else {
                 let rate: Int64? =
                     Bool.random(using: &random) ? nil : Int64.random(in: 10_000...1_000_000, using: &random)
