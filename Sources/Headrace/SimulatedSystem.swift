@@ -41,7 +41,7 @@ package struct SimulatedSystem: Sendable {
 
 extension DownloadManager {
     /// Starts a manager in a simulation; throws as ``init(configuration:clock:)`` does.
-    package init(configuration: Configuration, in simulated: SimulatedSystem) async throws(DownloadError) {
+    package init(configuration: DownloadConfiguration, in simulated: SimulatedSystem) async throws(DownloadError) {
         try configuration.validate()
         try await self.init(environment: simulated.environment(configuration))
     }

@@ -21,7 +21,9 @@ public struct DownloadConfiguration: Sendable {
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
-    /// Each running download has at least one connection. If a host refuses connections, its limit drops temporarily.
+    /// All downloads from a host share its connections evenly; if all are in use, a new download waits until one of them is
+    /// closed. Only a fixed number of downloads that is higher than the limit exceeds it, with one connection for each. If a
+    /// host refuses connections, its limit drops temporarily.
     public var maxConnectionsPerHost = 16
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///

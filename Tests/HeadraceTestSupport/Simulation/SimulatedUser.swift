@@ -22,7 +22,7 @@ struct SimulatedUser {
 
     var configuration: DownloadConfiguration {
         DownloadConfiguration {
-            $0.maxConcurrentDownloads = plan.limit
+            $0.maxConcurrentDownloads = .fixed(plan.limit)
             $0.maxConnectionsPerHost = plan.hostLimit
             $0.maxConnectionsPerDownload = plan.connections
             $0.registryDirectory = SimulatedMachine.registry
