@@ -128,7 +128,7 @@ final class PartialFile: Sendable {
     var isUnnamed: Bool { !isNamed.withLock { $0 } }
 
     /// Gives a file without a name the name `path`; fails if that name exists.
-    func name() throws(SystemError) {
+    func giveName() throws(SystemError) {
         _ = try shared.calls.lockWherePossible(file)
         try shared.setModeWherePossible(file, FileSystem.privateMode)
         try link(to: path)

@@ -12,7 +12,7 @@ extension PartialDownload {
     /// If the update fails, the previous record remains, which lists fewer bytes.
     mutating func keep(leaving: Bool) {
         do {
-            try name()
+            try giveName()
         } catch {
             return resetBytes()
         }
@@ -50,7 +50,7 @@ extension PartialDownload {
     /// Removes the partial file and the resume record.
     func remove() {
         ledger.end()
-        guard let file, (try? file.namedStatus()) != nil else { return }
+        guard let file, !file.isUnnamed, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()
         file.remove()
     }

@@ -66,7 +66,7 @@ extension PartialDownload {
 
     /// Marks wrong bytes as missing, so that they are downloaded again.
     mutating func release(_ bad: ByteRangeSet) throws(DownloadError) {
-        try name()
+        try giveName()
         var kept = held
         for range in bad.ranges { kept.remove(range) }
         keepOnly(kept)

@@ -27,9 +27,6 @@ struct PartialDownload {
         case severalSources
     }
 
-    /// The maximum size in bytes of a file that may be created without a name.
-    private static let maxUnnamedBytes: Int64 = 256 << 10
-
     let record: DownloadRecord
     let url: URL
     let names: DestinationPaths
@@ -86,12 +83,15 @@ struct PartialDownload {
     mutating func discard() throws(DownloadError) {
         ledger.change { $1.lost() }
         ledger.end()
-        do {
-            try recordFile.removeIfPresent()
-        } catch {
-            throw .storage("\(recordFile.path) could not be removed", error)
+        // A file without a name has no record: one at its path belongs to another process.
+        if file?.isUnnamed != true {
+            do {
+                try recordFile.removeIfPresent()
+            } catch {
+                throw .storage("\(recordFile.path) could not be removed", error)
+            }
+            try? syncFolder()
         }
-        try? syncFolder()
         try file?.truncate(to: 0)
         resetBytes()
     }
@@ -138,40 +138,8 @@ struct PartialDownload {
             contents.representation = body.representation
             contents.representation?.totalBytes = body.totalBytes
             contents.finalPath = finalPath
-            readable.began(path, totalBytes: body.totalBytes)
+            if !isLater { readable.began(path, totalBytes: body.totalBytes) }
         }
-        if let target { ledger.begin(target) }
-    }
-
-    /// Creates the file of a small body for its first bytes; without a name if these are all.
-    private mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
-        let size = representation?.totalBytes
-        if size == Int64(count), !hasStaleRecord {
-            file = PartialFile.createUnnamed(path, in: names.directory, calls: environment.sharedFiles)
-        }
-        let created = if let file { file } else { try opened().file }
-        try created.requireSpace(for: size ?? 0)
-        if !created.isUnnamed, let target { ledger.begin(target) }
-        return created
-    }
-
-    /// Gives a file without a name that of the partial file, because its bytes are needed after this attempt.
-    mutating func name() throws(DownloadError) {
-        guard let unnamed = file, unnamed.isUnnamed else { return }
-        do {
-            try unnamed.name()
-        } catch {
-            // Not every system that creates files without names can give them one later.
-            let named = try PartialFile.create(path, calls: environment.sharedFiles)
-            let bytes = try unnamed.read(at: 0, maxBytes: Int(Self.maxUnnamedBytes))
-            let copied = bytes.withUnsafeBytes { bytes in
-                Result { () throws(DownloadError) in try named.write(bytes, at: 0) }
-            }
-            try copied.get()
-            file = named
-            unnamed.close()
-        }
-        ledger.change { contents, readable in readable.began(path, totalBytes: contents.representation?.totalBytes) }
         if let target { ledger.begin(target) }
     }
 
@@ -291,7 +259,8 @@ struct PartialDownload {
         do throws(SystemError) {
             version = try setVersion(source, on: target.file, stamp)
         } catch {
-            // The kernel may have lost any of the bytes.
+            // The kernel may have lost any of the bytes; they stay untrusted if the record cannot be removed either.
+            ledger.change { contents, _ in contents.policy.syncFailed() }
             try discard()
             throw target.file.syncError
         }
@@ -300,7 +269,7 @@ struct PartialDownload {
             try await willRename(name, stamp)
         }
         guard isRenamed else {
-            try self.name()
+            try giveName()
             return try await finish(as: name, from: source, willRename: willRename)
         }
         if let version { environment.versions?.keep(version, of: name, inode: stamp.inode) }
@@ -368,14 +337,10 @@ struct PartialDownload {
     /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
     /// again; returns the error to throw.
     private mutating func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
-        do {
-            try self.name()
-        } catch {
-            return error
-        }
-        if let target { ledger.writeRecord(to: target) }
+        let isKept = (try? giveName()) != nil
+        if isKept, let target { ledger.writeRecord(to: target) }
         // An empty partial file is not worth mentioning.
-        let advice = heldBytes > 0 ? " The download is kept as \(path)." : ""
+        let advice = isKept && heldBytes > 0 ? " The download is kept as \(path)." : ""
         guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }
         return DownloadError(.fileExists, "\(name) exists already.\(advice)")
     }
@@ -388,7 +353,7 @@ struct PartialDownload {
 
     /// Returns the partial file with its name, creating it if necessary.
     mutating func opened() throws(DownloadError) -> FileLedger.Target {
-        try name()
+        try giveName()
         if let target { return target }
         let created = try PartialFile.create(path, calls: environment.sharedFiles)
         file = created

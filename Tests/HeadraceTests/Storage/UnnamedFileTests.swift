@@ -106,6 +106,20 @@ struct UnnamedFileTests {
         }
     }
 
+    @Test func `a copy of a file that cannot be named is synced before its rename`() async throws {
+        try await withTemporaryDirectory { folder in
+            let recorder = FileSystemRecorder { call throws(SystemError) in
+                if case .linkOpen = call { throw SystemError(errno: ENOENT) }
+            }
+            let error = try await download(into: folder, calls: recorder.fileCalls)
+            #expect(error == nil)
+            let calls = recorder.calls
+            let copied = try #require(calls.lastIndex(of: .write(offset: 0, count: 5000)))
+            let renamed = try #require(calls.lastIndex(of: .move))
+            #expect(calls[copied..<renamed].contains(.sync))
+        }
+    }
+
     @Test func `a file system without unnamed files gets a partial file`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
