@@ -15,7 +15,7 @@ extension DownloadManager {
         try limit.validate()
         let concurrency = DownloadConcurrency(limit, environment.configuration)
         // A limit of 0 belongs to a manager that starts nothing, and is never raised.
-        environment.hosts.setStrict(limit.isAutomatic)
+        environment.hosts.setStrict(limit.isAutomatic, at: clock.now())
         setLimits { $0.maximum > 0 ? $0.setLimit(limit.maximum, concurrency) : [] }
     }
 

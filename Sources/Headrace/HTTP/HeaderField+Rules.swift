@@ -51,7 +51,7 @@ extension HeaderField {
     var identifiesRequester: Bool { isCredential || Self.bound.contains(name.lowercased()) }
 
     /// Whether the field must be sent only to the origin it was set for.
-    var isBoundToOrigin: Bool { !isSentToAllOrigins && identifiesRequester }
+    package var isBoundToOrigin: Bool { !isSentToAllOrigins && identifiesRequester }
 
     /// Throws `invalidRequest` if the field is malformed or reserved.
     func validate() throws(DownloadError) {

@@ -14,6 +14,8 @@ package struct ResponseHead: Sendable, Hashable {
     }
     /// Whether the protocol is HTTP/2 or later, in which the end of the stream marks the end of the body.
     package let isMultiplexed: Bool
+    /// Whether the connection may carry other responses at the same time.
+    package var sharesConnection: Bool
     /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
     /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
@@ -36,6 +38,7 @@ package struct ResponseHead: Sendable, Hashable {
         self.status = status
         self.fields = fields
         self.isMultiplexed = isMultiplexed
+        sharesConnection = isMultiplexed
         keys = fields.map { Self.key(of: $0.name) }
     }
 

@@ -3,15 +3,15 @@
 /// This type performs no I/O. A host's limit is lowered by one when the host refuses a connection, and raised by one
 /// every ``raiseInterval``. While the host requests a delay, no download gets additional connections.
 ///
-/// If the limit is reached, a new download waits for its first connection as long as others have more than one: these give
-/// some up, because the waiting download gets its share. If each has only one, the limit is exceeded, unless it is strict.
+/// If the limit is reached, a new download waits for its first connection as long as others have more than one: these
+/// release some, because the waiting download gets its share. If each has only one, the limit is exceeded, unless it is strict.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
         /// The time of the last change of the limit.
         var changed = Duration.zero
         var notBefore: Duration?
-        /// In the order in which the downloads came.
+        /// The downloads, oldest first.
         var downloads: [Reservation] = []
 
         var granted: Int { downloads.reduce(0) { $0 + $1.granted } }
@@ -42,6 +42,9 @@ struct HostConnectionLimits: Sendable {
 
     /// Whether no host is tracked; if so, no host has a lowered limit or a requested delay.
     var isUntroubled: Bool { hosts.isEmpty }
+
+    /// The tracked hosts.
+    var names: [String] { hosts.keys.sorted() }
 
     /// Returns the time until which a host has requested a delay; `nil` if it has requested none.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }

@@ -65,14 +65,22 @@ final class HostLimiter: Sendable {
     }
 
     /// Sets whether even the first connections of downloads never exceed the maximum.
-    func setStrict(_ isStrict: Bool) { connections.withLock { $0.limits.isStrict = isStrict } }
+    func setStrict(_ isStrict: Bool, at now: Duration) {
+        let latches: [Latch] = connections.withLock { connections in
+            connections.limits.isStrict = isStrict
+            guard !connections.waiting.isEmpty else { return [] }
+            return connections.limits.names.flatMap { connections.limits.admitWaiting(on: $0, at: now) }
+                .compactMap { connections.waiting.removeValue(forKey: $0) }
+        }
+        for latch in latches { latch.open() }
+    }
 
-    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; waits for other downloads to give
-    /// up a connection if the host has too many.
+    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; waits for other downloads to release
+    /// a connection if the host has too many.
     ///
     /// With `mayShare`, reserves nothing if the server is known to let requests share a connection. Throws
     /// `CancellationError`, and reserves nothing, if the task is cancelled.
-    func begin(_ id: DownloadID, _ url: URL, mayShare: Bool, clock: AnyClock) async throws(CancellationError) {
+    func reserveFirst(_ id: DownloadID, _ url: URL, mayShare: Bool, clock: AnyClock) async throws(CancellationError) {
         let latch: Latch? = connections.withLock { connections in
             if mayShare, connections.multiplexed.contains(url.server) { return nil }
             guard !connections.limits.begin(id, on: Self.host(of: url), at: clock.now()) else { return nil }
@@ -86,13 +94,20 @@ final class HostLimiter: Sendable {
         throw CancellationError()
     }
 
-    /// Records that the server of a URL lets requests share a connection, which is not counted for each of them.
-    func shared(_ id: DownloadID, _ url: URL, at now: Duration) {
-        connections.withLock { _ = $0.multiplexed.insert(url.server) }
-        end(id, url, at: now)
+    /// Records whether a response shares its connection, which is then not counted for each request.
+    func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
+        guard !isShared else {
+            connections.withLock { _ = $0.multiplexed.insert(url.server) }
+            return end(id, url, at: now)
+        }
+        connections.withLock { connections in
+            // The server was expected to share, so nothing was reserved.
+            guard connections.multiplexed.remove(url.server) != nil else { return }
+            _ = connections.limits.share(of: id, on: Self.host(of: url), wanting: 1, at: now)
+        }
     }
 
-    /// Lets waiting downloads use the connections to the host of a URL that other downloads have given up and closed.
+    /// Lets waiting downloads use the connections to the host of a URL that other downloads have released and closed.
     func admitWaiting(_ url: URL, at now: Duration) {
         let latches: [Latch] = connections.withLock { connections in
             guard !connections.waiting.isEmpty else { return [] }

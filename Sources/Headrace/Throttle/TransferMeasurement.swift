@@ -1,6 +1,6 @@
 /// The measurements of one run of a download, from which ``DownloadConcurrency`` decides how many may run.
 struct TransferMeasurement: Sendable, Hashable {
-    /// The time at which the run started.
+    /// The time at which the request was sent; before that, the start of the run.
     var start: Duration
     /// The number of body bytes received.
     var bytes: Int64 = 0

@@ -1,12 +1,12 @@
 /// Decides what limits the speed of a download.
 ///
 /// Performs no I/O. The connections report when they begin to wait for bytes, to wait for a rate limit, and to write;
-/// the sums of these times tell the network, a rate limit and the disk apart. If the network is the limit, the effect of
-/// further connections on the speed tells the line and the server apart. Whatever does not fit clearly is `nil`.
+/// the sums of these times distinguish the network, a rate limit and the disk. If the network is the limit, the effect of
+/// further connections on the speed distinguishes the line and the server. The result is `nil` if nothing fits clearly.
 struct BottleneckDetector: Sendable {
     typealias Bottleneck = DownloadEvent.Bottleneck
 
-    /// What a connection does.
+    /// The activity of a connection.
     enum Phase: Int, Sendable, CaseIterable {
         case receiving
         case throttled
@@ -70,7 +70,7 @@ struct BottleneckDetector: Sendable {
     private var start: Duration
     private var last: Duration
     private var reported: Bottleneck?
-    /// What was found last, and since when.
+    /// The bottleneck found last, and the time since then.
     private var found: (bottleneck: Bottleneck?, since: Duration)
 
     init(at now: Duration) {

@@ -121,7 +121,9 @@ struct DownloadTransfer: Sendable {
         } else if reason != .cancelled {
             partial.keep(leaving: reason != .networkChanged && time == nil)
             // Published now, because the next run finds nothing left to report.
-            if partial.held.isEmpty { publish(.notice(.notSynced(partial.syncFailure))) }
+            if partial.held.isEmpty, partial.file?.syncFailure != nil {
+                publish(.notice(.notSynced(partial.syncFailure)))
+            }
         }
         guard reason != nil || isCancelled else { return nil }
         switch reason {
@@ -315,7 +317,9 @@ struct DownloadTransfer: Sendable {
     mutating func measure(_ response: RequestSender.Response) async {
         let head = response.head
         guard measured.latency == nil else { return }
-        measured.latency = environment.clock.now() - measured.start
+        // Without the wait for a connection, which says nothing about the server.
+        measured.start = environment.clock.now() - response.latency
+        measured.latency = response.latency
         measured.isMultiplexed = head.isMultiplexed
         guard head.carriesFile, let onHead else { return }
         let size: Int64? = if case .length(let length)? = try? BodyFraming(of: head) { length } else { nil }

@@ -62,11 +62,11 @@ struct RequestSender: Sendable {
             sent.mayShareConnection =
                 mayShareConnection && !avoidsHTTP2 && !prefersHTTP1 && sent.bufferBytes == nil
             let (hosts, clock, id, url) = (environment.hosts, environment.clock, record.id, sent.url)
-            if !hasConnection { try await hosts.begin(id, url, mayShare: sent.mayShareConnection, clock: clock) }
+            if !hasConnection { try await hosts.reserveFirst(id, url, mayShare: sent.mayShareConnection, clock: clock) }
             defer { if !hasConnection { hosts.end(id, url, at: clock.now()) } }
             let start = clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
-                if head.isMultiplexed, !hasConnection { hosts.shared(id, url, at: clock.now()) }
+                if !hasConnection { hosts.received(id, url, isShared: head.sharesConnection, at: clock.now()) }
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
                     hosts.responded(head.url)
                 }
@@ -80,7 +80,10 @@ struct RequestSender: Sendable {
             }
             switch step {
             case .done(let result): return result
-            case .redirected(let target, let head): try await follow(target, head)
+            case .redirected(let target, let head):
+                // The redirect may request a delay, during which the connection is idle.
+                if !hasConnection { hosts.end(id, url, at: clock.now()) }
+                try await follow(target, head)
             }
         }
     }

@@ -37,7 +37,9 @@ extension DownloadSource {
         if !isVerifiedAtEnd {
             guard case .strong? = EntityValidator(of: known) else { return [] }
         }
-        return transfer.state.sources.others.prefix(maxMirrors).map { url in
+        // Without a checksum, parts over http would weaken a download over https.
+        let mayBePlain = isVerifiedAtEnd || !transfer.state.sources.current.isHTTPS
+        return transfer.state.sources.others.filter { mayBePlain || $0.isHTTPS }.prefix(maxMirrors).map { url in
             let isAdvertised = transfer.state.sources.isAdvertised(url)
             let chain = transfer.record.requested {
                 RedirectChain($0, at: url, isAdvertised: isAdvertised, transfer.environment.configuration)
