@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(4)), .computing)
 struct SimulationTests {
     @Test func `whatever servers, disks and processes do, the queue and its files stay right`() {
-        for seed in UInt64(1)...80 {
+        for seed in UInt64(1)...40 {
             let run = Simulation.run(seed: seed)
             let trace = run.trace.joined(separator: "\n")
             #expect(run.violations.isEmpty, "headrace-bench simulate --seed \(seed) --seeds 1\n\(trace)")

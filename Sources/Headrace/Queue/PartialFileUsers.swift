@@ -94,7 +94,7 @@ struct PartialFileUsers {
             removals[path] = removal
             return []
         }
-        return Array(removal.waiting.values)
+        return removal.waiting.sorted { $0.key.rawValue < $1.key.rawValue }.map(\.value)
     }
 
     /// Records that a download has stopped; returns the latches of the downloads that may start now.

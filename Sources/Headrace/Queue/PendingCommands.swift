@@ -48,7 +48,7 @@ struct PendingCommands: Sendable {
     mutating func stopped(_ id: DownloadID) -> [CommandSpool.Item] {
         guard !pending.isEmpty else { return [] }
         var ended: [CommandSpool.Item] = []
-        for (path, command) in pending where command.stopping.contains(id) {
+        for (path, command) in pending.sorted(by: { $0.key < $1.key }) where command.stopping.contains(id) {
             pending[path]?.stopping.remove(id)
             if command.stopping.count == 1 { ended.append(command.item) }
         }

@@ -48,7 +48,7 @@ struct WaitingDownloads: Sendable {
     var count: Int { ready.count + delayed.count + ofNetwork.count + ofHosts.values.reduce(0) { $0 + $1.count } }
 
     /// The hosts for a slot of which downloads wait.
-    var hosts: [QueueHosts.Number] { Array(ofHosts.keys) }
+    var hosts: [QueueHosts.Number] { ofHosts.keys.sorted() }
 
     /// Whether so many stale elements may have accumulated that they should be removed.
     var isCluttered: Bool { insertions > 2 * generations.count + 1000 }

@@ -3,27 +3,28 @@
 /// A value type that its owner protects with a lock. `AsyncStream` calls `onTermination` from `finish`, so the owner
 /// must release the lock before it finishes the continuations that ``removeAll()`` returns.
 struct Subscribers<Element: Sendable> {
-    private var continuations: [Int: AsyncStream<Element>.Continuation] = [:]
+    /// The streams in the order of their addition, with their numbers.
+    private var continuations: [(number: Int, continuation: AsyncStream<Element>.Continuation)] = []
     private var last = 0
 
     var isEmpty: Bool { continuations.isEmpty }
 
     mutating func add(_ continuation: AsyncStream<Element>.Continuation) -> Int {
         last += 1
-        continuations[last] = continuation
+        continuations.append((last, continuation))
         return last
     }
 
     mutating func remove(_ subscriber: Int) {
-        continuations[subscriber] = nil
+        continuations.removeAll { $0.number == subscriber }
     }
 
     mutating func removeAll() -> [AsyncStream<Element>.Continuation] {
-        defer { continuations = [:] }
-        return Array(continuations.values)
+        defer { continuations = [] }
+        return continuations.map(\.continuation)
     }
 
     func yield(_ element: Element) {
-        for continuation in continuations.values { continuation.yield(element) }
+        for (_, continuation) in continuations { continuation.yield(element) }
     }
 }
