@@ -35,7 +35,8 @@ public struct ConnectionPolicy: Sendable, Hashable {
     public var interface: String?
     /// Addresses of hosts, which are not looked up then: `HOST:PORT:ADDRESS`, with further addresses after commas.
     public var addresses: [String] = []
-    /// Servers to connect to instead of others: `HOST:PORT:OTHER:PORT`, where the first two may be empty for any.
+    /// Servers to connect to instead of others: `HOST:PORT:OTHER:PORT`; an empty `HOST` or first `PORT` matches any, and
+    /// an empty `OTHER` or second `PORT` stays the same.
     ///
     /// The request and the server's certificate are still those of the first host.
     public var substitutes: [String] = []
@@ -61,7 +62,7 @@ public struct ConnectionPolicy: Sendable, Hashable {
         for text in addresses {
             let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
             let list = parts.count == 3 ? parts[2].split(separator: ",", omittingEmptySubsequences: false) : []
-            guard !list.isEmpty, Self.isHost(parts[0]), Self.isPort(parts[1]),
+            guard !list.isEmpty, parts[0] == "*" || Self.isHost(parts[0]), Self.isPort(parts[1]),
                 list.allSatisfy({ IPAddress(host: String($0)) != nil })
             else {
                 throw DownloadError(.invalidRequest, "\"\(text.printable)\" does not have the form HOST:PORT:ADDRESS.")
@@ -69,8 +70,8 @@ public struct ConnectionPolicy: Sendable, Hashable {
         }
         for text in substitutes {
             let parts = Self.partsOutsideBrackets(text)
-            guard parts.count == 4, Self.isHost(parts[0]) || parts[0].isEmpty, Self.isHost(parts[2]),
-                Self.isPort(parts[1]) || parts[1].isEmpty, Self.isPort(parts[3])
+            guard parts.count == 4, [parts[0], parts[2]].allSatisfy({ $0.isEmpty || Self.isHost($0) }),
+                [parts[1], parts[3]].allSatisfy({ $0.isEmpty || Self.isPort($0) })
             else {
                 throw DownloadError(
                     .invalidRequest,

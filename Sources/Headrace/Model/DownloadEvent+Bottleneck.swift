@@ -1,5 +1,5 @@
 extension DownloadEvent {
-    /// What keeps a download from being faster; see ``DownloadEvent/limited(by:)``.
+    /// The bottleneck of a download; see ``DownloadEvent/limited(by:)``.
     ///
     ///     for await event in download.events {
     ///         if case .limited(by: .disk) = event { print("The disk is slower than the network.") }

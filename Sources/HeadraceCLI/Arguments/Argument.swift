@@ -80,7 +80,7 @@ enum Argument {
         return parts.count == 2 || host.contains(".") || host == "localhost"
     }
 
-    /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number tells the function.
+    /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number determines the function.
     static func checksum(_ text: String) throws -> Checksum {
         do {
             return try Checksum(parsingAny: text)

@@ -53,7 +53,8 @@ enum Habit: Sendable, Equatable {
         -O: leave it out to use the server's name, or write -o FILE to choose the name
         -k --insecure --no-check-certificate: certificates are always checked; trust a private authority with --cacert FILE
         -m: write --time-limit SECONDS (curl) or --retries N (aria2)
-        -T: write --timeout SECONDS
+        -T: write --timeout SECONDS (wget); files cannot be uploaded
+        -nd -nH -np: leave it out; files are saved without the server's folders
         -t: write --retries N (wget) or --timeout SECONDS (aria2)
         --tries --max-tries: write --retries N, which does not count the first attempt
         -b --cookie: write --cookies FILE, or use headrace queue run --background

@@ -203,7 +203,7 @@ private let tableText = """
         --pinned-key KEY         accept only https servers with this public key: sha256//BASE64; repeatable
         --cert FILE              client certificate (PEM file) for servers that request one
         --key FILE               private key of the client certificate (PEM file; default: the file of --cert)
-    -u, --user NAME[:PASSWORD]   log in to the URLs' own servers; without the password, it is asked for
+    -u, --user NAME[:PASSWORD]   log in to the URLs' own servers; without the password, you are prompted
     -n, --netrc                  log in to servers with the credentials in ~/.netrc
         --netrc-file FILE        log in to servers with the credentials in this netrc file
         --allow-downgrade        follow redirects from https to http

@@ -29,8 +29,8 @@ struct Verb: Sendable {
                 summary: "check existing files against their checksums",
                 options: .entries(
                     of: Option.networkOptions.union([
-                        .checksum, .checksumFile, .metalink, .ignoreMissing, .strict, .header, .retries, .timeout,
-                        .connectTimeout, .allowDowngrade, .json, .quiet, .help,
+                        .checksum, .checksumFile, .metalink, .ignoreMissing, .strict, .header, .user, .retries,
+                        .timeout, .connectTimeout, .allowDowngrade, .json, .quiet, .help,
                     ])
                 ),
                 notes: [

@@ -21,6 +21,8 @@ private func follow(
 ) async throws -> ExitCode {
     var options = options
     (options.urls, options.output, options.mirrors) = ([], nil, [])
+    // The document chooses the servers, which must not receive the secrets meant for its own server.
+    options.headers.removeAll(where: \.isBoundToOrigin)
     options.metalinks = finished.filter(Metalink.isDocument)
     options.writesJSONHead = false
     guard !options.metalinks.isEmpty else { return options.status(after: status) }

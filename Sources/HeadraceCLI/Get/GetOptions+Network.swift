@@ -74,15 +74,21 @@ extension GetOptions {
             try Self.parsed(path, of: .cookies) { try jar.add(netscapeFile: bytes) }
             configuration.cookies = jar
         }
-        if let user = network.user { headers.append(try login(user).field) }
+        guard let user = network.user else { return }
+        guard !headers.contains(where: { $0.name.lowercased() == "authorization" }) else {
+            throw UsageError(.user, "--header 'Authorization: ...' was given too")
+        }
+        headers.append(try login(user).field)
     }
 
-    /// Returns the login of `--user`; asks for the password if it is missing.
+    /// Returns the login of `--user`; prompts for the password if it is missing.
     private func login(_ text: String) throws -> Credential {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard let user = parts.first, !user.isEmpty else { throw UsageError("--user: the name is empty") }
+        guard let user = parts.first, parts.count == 2 || !user.isEmpty else {
+            throw UsageError("--user: the name is empty")
+        }
         guard parts.count == 1 else {
-            let warning = "--user: other users can see the password; leave it out to be asked for it"
+            let warning = "--user: other users can see the password; leave it out to be prompted for it"
             if verbosity != .quiet { Console.error.note(warning) }
             return .basic(user: user, password: parts[1])
         }

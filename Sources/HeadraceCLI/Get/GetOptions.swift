@@ -95,12 +95,7 @@ struct GetOptions: Sendable {
         headers = try arguments.all(.header).map { try Argument.header($0) }
         headers += try arguments.all(.headerEverywhere).map { try Argument.header($0, of: .headerEverywhere) }
         if let url = arguments.value(.referer) { headers.append(HeaderField(name: "Referer", value: url)) }
-        mirrors = try arguments.all(.mirror).map { text in
-            guard let url = URL(string: text) else {
-                throw UsageError("--mirror: \"\(text.withoutCredentials)\" is not a URL")
-            }
-            return url
-        }
+        mirrors = try arguments.all(.mirror).map { try Argument.url($0, at: "--mirror: ") }
         if let policy = try arguments.choice(.ifExists, among: DownloadRequest.ConflictPolicy.allCases, \.rawValue) {
             conflictPolicy = policy
             refetchPolicy = .always
@@ -205,10 +200,16 @@ extension GetOptions {
         var folder = URL(givenPath: directory, .isDirectory)
         if let directory = entry.directory { folder = URL(givenPath: directory, .isDirectory, from: folder) }
         guard let output = entry.output ?? output else { return .directory(folder) }
-        guard entry.output == nil || !output.isEmpty && !output.hasSuffix("/") else {
-            throw UsageError("\(entry.origin)\"\(output)\" is not the name of a file")
+        // A list may come from elsewhere; unlike the options, it must not name files outside the directory.
+        guard entry.output == nil || Self.isInside(output) else {
+            throw UsageError("\(entry.origin)\"\(output.printable)\" is not the name of a file in the directory")
         }
         return .file(URL(givenPath: output, .notDirectory, from: folder))
+    }
+
+    private static func isInside(_ name: String) -> Bool {
+        !name.isEmpty && !name.hasPrefix("/") && !name.hasSuffix("/") && !name.utf8.contains(0)
+            && !name.split(separator: "/").contains("..")
     }
 }
 

@@ -30,7 +30,9 @@ struct ChecksumOptions: Sendable {
 
 extension GetOptions {
     /// Reads the checksum file from disk or from its URL; returns `nil` if none was given.
-    func readChecksumList() async throws -> ChecksumList? {
+    ///
+    /// `isOnlyDownload` is set if the header fields are meant for the checksum file, since nothing else is downloaded.
+    func readChecksumList(isOnlyDownload: Bool = false) async throws -> ChecksumList? {
         guard let checksumFile = integrity.checksumFile else { return nil }
         let name = checksumFile.withoutCredentials
         let isRemote = checksumFile.contains("://")
@@ -42,7 +44,8 @@ extension GetOptions {
             )
         }
         do {
-            return try ChecksumList(parsing: isRemote ? try await fetch(checksumFile) : try Files.read(checksumFile))
+            let bytes = isRemote ? try await fetch(checksumFile, isOnlyDownload) : try Files.read(checksumFile)
+            return try ChecksumList(parsing: bytes)
         } catch let error as SystemError {
             throw UsageError("--checksum-file: \(name): \(error)")
         } catch let error as DownloadError where !isRemote {
@@ -62,7 +65,7 @@ extension GetOptions {
     }
 
     /// Downloads the checksum file from the URL `text` with the command's settings, and returns its content.
-    private func fetch(_ text: String) async throws -> [UInt8] {
+    private func fetch(_ text: String, _ isOnlyDownload: Bool) async throws -> [UInt8] {
         guard let url = URL(string: text) else {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")
         }
@@ -71,8 +74,9 @@ extension GetOptions {
         configuration.durability = .none
         configuration.maxFileSize = Int64(ChecksumList.maxBytes)
         // Header fields for the files' server, which may be secrets, are not sent to other servers.
-        let isSameServer = urls.first.flatMap { URL(string: $0) }.map { Origin($0) == Origin(url) } ?? false
-        let headers = isSameServer ? headers : []
+        let first = urls.first.flatMap { try? Argument.url($0) }
+        let isForServer = isOnlyDownload || first.map { Origin($0) == Origin(url) } ?? false
+        let headers = isForServer ? headers : headers.filter(\.isSentToAllOrigins)
         return try await withTemporaryFolder { [configuration] folder in
             let request = DownloadRequest(url, to: .file(folder.appending(path: "checksums")), headers: headers)
             return try await withDownloadManager(configuration) { manager in

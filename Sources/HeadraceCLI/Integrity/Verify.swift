@@ -20,7 +20,7 @@ func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
     }
     let documents = try options.readMetalinks(needsSources: false)
     try options.readNetworkFiles()
-    let list = try await options.readChecksumList()
+    let list = try await options.readChecksumList(isOnlyDownload: true)
     let all = try Expectations(options, list, documents).files
     let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty
     let expected = ignoresMissing ? all.filter { !Files.isMissing($0.path) } : all

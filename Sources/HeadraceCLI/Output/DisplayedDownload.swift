@@ -18,7 +18,7 @@ struct DisplayedDownload: Sendable, Equatable {
     var proof: String?
     /// The verified checksum.
     var checksum: Checksum?
-    /// What limited the speed so far, each once, in order.
+    /// The bottlenecks so far, each once, in order.
     var bottlenecks: [DownloadEvent.Bottleneck] = []
     /// Whether the download is running; `false` while it waits for a retry.
     var isRunning = true

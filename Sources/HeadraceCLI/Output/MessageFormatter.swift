@@ -118,10 +118,10 @@ struct MessageFormatter: Sendable {
 }
 
 extension DownloadEvent.Bottleneck {
-    /// What limits the speed, as a phrase for messages, such as "the disk".
+    /// The bottleneck as a phrase, such as "the disk".
     var phrase: String {
         switch self {
-        case .line: "the line; more connections are no faster"
+        case .line: "the line"
         case .connectionRate: "the server's rate per connection"
         case .congestionWindow: "lost packets and the round trip to the server"
         case .disk: "the disk"

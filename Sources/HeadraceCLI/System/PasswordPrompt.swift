@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// Asks for a password on the terminal; the call blocks.
+/// Prompts for a password on the terminal; the call blocks.
 enum PasswordPrompt {
     /// Prints the prompt and returns the line that the user types, without showing it; `nil` without a terminal.
     static func read(_ prompt: String) -> String? {
@@ -14,15 +14,20 @@ enum PasswordPrompt {
         // Control-C arrives as a byte, so that the terminal is restored before the signal ends the process.
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
         guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { return nil }
-        Console.error.write(prompt.printable)
+        write(prompt.printable, to: terminal)
         let (line, isInterrupted) = line(from: terminal)
         tcsetattr(terminal, TCSANOW, &saved)
-        Console.error.write("\n")
+        write("\n", to: terminal)
         if isInterrupted { raise(SIGINT) }
         return String(validating: line, as: UTF8.self)
     }
 
-    /// Reads the bytes up to the end of the line or of the input, and whether Control-C ended it.
+    /// Writes to the terminal, which need not be standard error.
+    private static func write(_ text: String, to terminal: Int32) {
+        _ = Array(text.utf8).withUnsafeBytes { HeadracePlatform.write(terminal, $0.baseAddress, $0.count) }
+    }
+
+    /// Reads the bytes up to the end of the line, and whether Control-C or the end of the input ended it.
     private static func line(from terminal: Int32) -> ([UInt8], isInterrupted: Bool) {
         var line: [UInt8] = []
         // A limit of zero bytes returns after the first read.
@@ -30,12 +35,15 @@ enum PasswordPrompt {
             for byte in bytes {
                 switch byte {
                 case 3: return (line, true)
+                case 4 where line.isEmpty: return (line, true)
                 case 4, 10, 13: return (line, false)
-                case 8, 127: _ = line.popLast()
+                // Removes a whole character of UTF-8.
+                case 8, 127: while let byte = line.popLast(), byte & 0xC0 == 0x80 {}
+                case 21: line = []
                 default: line.append(byte)
                 }
             }
         }
-        return (line, false)
+        return (line, true)
     }
 }

@@ -34,7 +34,7 @@ struct HabitTests {
         ("-k u", "-k: certificates are always checked; trust a private authority with --cacert FILE"),
         ("--insecure u", "--insecure: certificates are always checked; trust a private authority with --cacert FILE"),
         ("-m 5 u", "-m: write --time-limit SECONDS (curl) or --retries N (aria2)"),
-        ("-T 5 u", "-T: write --timeout SECONDS"), ("-nv u", "-nv: write --quiet"),
+        ("-T 5 u", "-T: write --timeout SECONDS (wget); files cannot be uploaded"), ("-nv u", "-nv: write --quiet"),
         ("-nc u", "-nc: write --if-exists skip"),
         ("--tries=3 u", "--tries: write --retries N, which does not count the first attempt"),
         ("-C 500 u", "-C: the offset to resume at is found without it; leave it out"),

@@ -31,8 +31,7 @@ struct CurlStallTests {
     @Test(arguments: [false, true])
     func `a connection that was lost after a long pause of the reader uses up no retry`(_ pauses: Bool) async throws {
         let transport = try CurlTransport(DownloadConfiguration())
-        let body = Response.Body.pattern(size: 8 << 20)
-        try await withFaultServer(.ok(body).truncated(after: 7 << 20)) { server in
+        try await withFaultServer(.file(Resource(size: 8 << 20)).truncated(after: 7 << 20)) { server in
             let request = TransportRequest(
                 url: server.url("/"),
                 stallTimeout: pauses ? .milliseconds(300) : .seconds(3600)

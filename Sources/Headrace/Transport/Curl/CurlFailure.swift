@@ -52,6 +52,8 @@ struct CurlFailure {
                 .connection,
                 "No connection to \(server) was made within \(request.connectTimeout.inSeconds)."
             )
+        case HR_E_INTERFACE_FAILED:
+            return DownloadError(.connection, "The network interface for connections cannot be used: \(detail).")
         case HR_E_URL_MALFORMAT:
             return DownloadError(.invalidRequest, "libcurl does not accept the URL: \(detail).")
         default: return nil
@@ -85,13 +87,9 @@ struct CurlFailure {
         }
     }
 
-    /// Returns the error if the request could not be sent, or the response was invalid or incomplete.
+    /// Returns the error if the response was invalid or incomplete.
     private func responseError(_ server: String) -> DownloadError {
         switch code {
-        case HR_E_INTERFACE_FAILED:
-            return DownloadError(.connection, "The network interface for connections cannot be used: \(detail).")
-        case HR_E_URL_MALFORMAT:
-            return DownloadError(.invalidRequest, "libcurl does not accept the URL: \(detail).")
         case HR_E_OUT_OF_MEMORY where !hasHead,
             HR_E_TOO_LARGE:
             return DownloadError(.protocolViolation, "The response has a header line that is too long.")

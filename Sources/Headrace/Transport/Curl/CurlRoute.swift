@@ -2,20 +2,32 @@
 import CHeadrace
 import HeadracePlatform
 
-/// A ``ConnectionPolicy`` as options of libcurl; it must live as long as the transfer.
+/// A ``ConnectionPolicy`` as options of libcurl for a request; it must live as long as the transfer.
 final class CurlRoute {
+    /// Whether HTTP/2 is offered to the server.
+    let offersHTTP2: Bool
+    /// Whether HTTP/3 is offered as well.
+    let offersHTTP3: Bool
+    /// Whether HTTP/1.1 was chosen only because it is likely to be faster.
+    let prefersHTTP1: Bool
+    /// The newest version of HTTP to offer, as a constant of libcurl.
+    let version: Int
     private let policy: ConnectionPolicy
     private let addresses: CurlHeaderList?
     private let substitutes: CurlHeaderList?
 
     /// Creates the options of a policy; returns `nil` if memory runs out.
-    init?(_ policy: ConnectionPolicy) {
+    init?(_ policy: ConnectionPolicy, for request: TransportRequest) {
         self.policy = policy
-        guard let addresses = CurlHeaderList(lines: policy.addresses),
-            let substitutes = CurlHeaderList(lines: policy.substitutes)
-        else { return nil }
-        self.addresses = addresses
-        self.substitutes = substitutes
+        offersHTTP2 = policy.httpVersion.offersHTTP2(for: request)
+        prefersHTTP1 = policy.httpVersion == .automatic && request.prefersHTTP1 && !request.avoidsHTTP2
+        offersHTTP3 = policy.httpVersion == .http3 && offersHTTP2 && request.url.isHTTPS
+        version = offersHTTP3 ? HR_HTTP_VERSION_3 : offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1
+        addresses = policy.addresses.isEmpty ? nil : CurlHeaderList(lines: policy.addresses)
+        substitutes = policy.substitutes.isEmpty ? nil : CurlHeaderList(lines: policy.substitutes)
+        let isComplete =
+            (addresses == nil) == policy.addresses.isEmpty && (substitutes == nil) == policy.substitutes.isEmpty
+        guard isComplete else { return nil }
     }
 
     /// Sets the options of a handle; returns libcurl's code for the first one that it rejects.

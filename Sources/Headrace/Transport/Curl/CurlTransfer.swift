@@ -40,13 +40,9 @@ final class CurlTransfer {
     private var isPaused: Bool { pauseStart != nil }
     /// The start of the current pause; `nil` if the transfer is not paused.
     private var pauseStart: SuspendingClock.Instant?
-    /// The duration of all earlier pauses together.
-    private var pausedTime = Duration.zero
+    /// The duration of the longest pause that has ended.
+    private var longestPause = Duration.zero
     private var isDelivered = false
-    /// Whether HTTP/2 is offered to the server.
-    private var offersHTTP2 = false
-    /// Whether HTTP/3 is offered as well.
-    private var offersHTTP3 = false
     private var route: CurlRoute?
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
@@ -93,12 +89,15 @@ final class CurlTransfer {
         let options = CurlOptions(handle: handle, request: request)
         try setCallbacks(options)
         allowsAddress = configuration.allowsAddress
-        try setRoute(configuration.connectionPolicy, options)
+        guard let route = CurlRoute(configuration.connectionPolicy, for: request) else {
+            throw options.rejected(HR_E_OUT_OF_MEMORY)
+        }
+        self.route = route
+        try options.require(route.apply(to: handle))
         headers = try options.setRequest(configuration)
         // The remaining options are not essential: libcurl may have been built without them. Without
         // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
-        let version = offersHTTP3 ? HR_HTTP_VERSION_3 : offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1
-        options.set(HR_OPT_HTTP_VERSION, version)
+        options.set(HR_OPT_HTTP_VERSION, route.version)
         let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
         options.setCommon()
@@ -108,15 +107,6 @@ final class CurlTransfer {
         if isFresh { options.set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
         if lane?.isShared == true { options.set(HR_OPT_PIPEWAIT, 1) }
-    }
-
-    private func setRoute(_ policy: ConnectionPolicy, _ options: CurlOptions) throws(DownloadError) {
-        offersHTTP2 = policy.httpVersion.offersHTTP2(for: request)
-        offersHTTP3 = policy.httpVersion == .http3 && offersHTTP2 && request.url.isHTTPS
-        guard policy != ConnectionPolicy() else { return }
-        guard let route = CurlRoute(policy) else { throw options.rejected(HR_E_OUT_OF_MEMORY) }
-        self.route = route
-        try options.require(route.apply(to: handle))
     }
 
     /// Makes libcurl call this transfer, and write its error messages here.
@@ -136,7 +126,7 @@ final class CurlTransfer {
     func resume() -> hr_code {
         guard let pauseStart else { return HR_E_OK }
         self.pauseStart = nil
-        pausedTime += time.now - pauseStart
+        longestPause = max(longestPause, time.now - pauseStart)
         lastActivity = time.now
         return hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
     }
@@ -189,7 +179,7 @@ final class CurlTransfer {
     ///
     /// A server that supports only HTTP/2 rejects the TLS handshake, or sends bytes that are not HTTP/1.1.
     func refusesHTTP1(_ code: hr_code) -> Bool {
-        guard request.prefersHTTP1, !request.avoidsHTTP2, request.url.isHTTPS else { return false }
+        guard route?.prefersHTTP1 == true, request.url.isHTTPS else { return false }
         let sign: String
         switch code {
         case HR_E_SSL_CONNECT_ERROR: sign = "application protocol"
@@ -230,8 +220,11 @@ final class CurlTransfer {
             violation: violation
         )
         var error = failure.error(for: request)
-        // The server may have waited for as long as this transfer waits for a silent server.
-        error.followsPause = error.code == .connectionLost && pausedTime >= request.stallTimeout
+        // The server may have waited for as long as this transfer waits for a silent server. A download that cannot be
+        // resumed would start again without end.
+        let pause = max(longestPause, pauseStart.map { time.now - $0 } ?? .zero)
+        error.followsPause =
+            error.code == .connectionLost && failure.isResumable && pause >= request.stallTimeout
         stream.fail(error)
     }
 
@@ -329,6 +322,7 @@ final class CurlTransfer {
                 // Further requests to a server without HTTP/2 get connections of their own.
                 if !head.isMultiplexed { forbidReuse() }
             }
+            head.sharesConnection = head.isMultiplexed && lane?.isShared == true
             finalHead = head
             lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
@@ -347,8 +341,8 @@ final class CurlTransfer {
     /// The major HTTP version according to ALPN; 1 if HTTP/2 was not offered, `nil` if the TLS library reports none.
     private var negotiatedVersion: Int? {
         // ALPN of a QUIC connection is not known here.
-        guard !offersHTTP3 else { return nil }
-        guard request.url.isHTTPS, offersHTTP2 else { return 1 }
+        guard route?.offersHTTP3 != true else { return nil }
+        guard request.url.isHTTPS, route?.offersHTTP2 == true else { return 1 }
         let version = Int(hr_easy_negotiated_version(handle))
         return version > 0 ? version : nil
     }

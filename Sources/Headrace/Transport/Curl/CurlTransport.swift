@@ -1,5 +1,6 @@
 #if os(Linux)
 import CHeadrace
+import HeadracePlatform
 
 /// The libcurl transport: a dedicated thread drives all transfers and retains connections for reuse.
 package final class CurlTransport: Transport {
@@ -74,7 +75,11 @@ package final class CurlTransport: Transport {
         let version = hr_curl_load()
         guard version < UInt32(HR_CURL_MINIMUM_VERSION) else { return }
         let found = String(cString: hr_curl_description())
-        let install = "Install the package libcurl4 (Debian, Ubuntu) or libcurl (Fedora, Alpine)."
+        let isOwn = ProcessInfo.processInfo.environment["HEADRACE_LIBCURL"]?.isEmpty == false
+        let install =
+            isOwn
+            ? "The environment variable HEADRACE_LIBCURL names this library."
+            : "Install the package libcurl4 (Debian, Ubuntu) or libcurl (Fedora, Alpine)."
         throw DownloadError(
             .transportUnavailable,
             version == 0
