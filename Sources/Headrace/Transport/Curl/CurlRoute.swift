@@ -3,49 +3,47 @@ import CHeadrace
 import HeadracePlatform
 
 /// A ``ConnectionPolicy`` as options of libcurl for a request; it must live as long as the transfer.
-final class CurlRoute {
+struct CurlRoute {
     /// Whether HTTP/2 is offered to the server.
     let offersHTTP2: Bool
     /// Whether HTTP/3 is offered as well.
     let offersHTTP3: Bool
     /// Whether HTTP/1.1 was chosen only because it is likely to be faster.
     let prefersHTTP1: Bool
-    /// The newest version of HTTP to offer, as a constant of libcurl.
-    let version: Int
-    private let policy: ConnectionPolicy
     private let addresses: CurlHeaderList?
     private let substitutes: CurlHeaderList?
 
-    /// Creates the options of a policy; returns `nil` if memory runs out.
-    init?(_ policy: ConnectionPolicy, for request: TransportRequest) {
-        self.policy = policy
-        offersHTTP2 = policy.httpVersion.offersHTTP2(for: request)
-        prefersHTTP1 = policy.httpVersion == .automatic && request.prefersHTTP1 && !request.avoidsHTTP2
-        offersHTTP3 = policy.httpVersion == .http3 && offersHTTP2 && request.url.isHTTPS
-        version = offersHTTP3 ? HR_HTTP_VERSION_3 : offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1
-        addresses = policy.addresses.isEmpty ? nil : CurlHeaderList(lines: policy.addresses)
-        substitutes = policy.substitutes.isEmpty ? nil : CurlHeaderList(lines: policy.substitutes)
-        let isComplete =
-            (addresses == nil) == policy.addresses.isEmpty && (substitutes == nil) == policy.substitutes.isEmpty
-        guard isComplete else { return nil }
-    }
+    /// The newest version of HTTP to offer, as a constant of libcurl.
+    var version: Int { offersHTTP3 ? HR_HTTP_VERSION_3 : offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1 }
 
-    /// Sets the options of a handle; returns libcurl's code for the first one that it rejects.
-    func apply(to handle: hr_easy) -> hr_code {
-        var codes: [hr_code] = []
+    /// Sets the options of a policy, except for the version; throws if libcurl rejects one of them.
+    init(_ policy: ConnectionPolicy, _ options: CurlOptions) throws(DownloadError) {
+        let (handle, request) = (options.handle, options.request)
+        offersHTTP2 = policy.httpVersion.offersHTTP2(for: request)
+        offersHTTP3 = policy.httpVersion == .http3 && offersHTTP2 && request.url.isHTTPS
+        prefersHTTP1 = policy.httpVersion == .automatic && request.prefersHTTP1 && !request.avoidsHTTP2
+        addresses = try options.list(policy.addresses)
+        substitutes = try options.list(policy.substitutes)
         switch policy.addressFamily {
         case .any: break
-        case .ipv4: codes.append(hr_easy_set_long(handle, HR_OPT_IPRESOLVE, Int(HR_IPRESOLVE_V4)))
-        case .ipv6: codes.append(hr_easy_set_long(handle, HR_OPT_IPRESOLVE, Int(HR_IPRESOLVE_V6)))
+        case .ipv4: try options.require(hr_easy_set_long(handle, HR_OPT_IPRESOLVE, Int(HR_IPRESOLVE_V4)))
+        case .ipv6: try options.require(hr_easy_set_long(handle, HR_OPT_IPRESOLVE, Int(HR_IPRESOLVE_V6)))
         }
-        if let list = addresses?.list { codes.append(hr_easy_set_pointer(handle, HR_OPT_RESOLVE, list)) }
-        if let list = substitutes?.list { codes.append(hr_easy_set_pointer(handle, HR_OPT_CONNECT_TO, list)) }
-        for (option, text) in [
-            (HR_OPT_INTERFACE, policy.interface), (HR_OPT_UNIX_SOCKET_PATH, policy.unixSocket?.filePath),
-        ] {
-            if let text { codes.append(hr_easy_set_string(handle, option, text)) }
+        if let list = addresses?.list { try options.require(hr_easy_set_pointer(handle, HR_OPT_RESOLVE, list)) }
+        if let list = substitutes?.list { try options.require(hr_easy_set_pointer(handle, HR_OPT_CONNECT_TO, list)) }
+        if let name = policy.interface { try options.require(hr_easy_set_string(handle, HR_OPT_INTERFACE, name)) }
+        if let path = policy.unixSocket?.filePath {
+            try options.require(hr_easy_set_string(handle, HR_OPT_UNIX_SOCKET_PATH, path))
         }
-        return codes.first { $0 != HR_E_OK } ?? HR_E_OK
+    }
+}
+
+extension CurlOptions {
+    /// Returns a list of the texts, or `nil` if there are none; throws if memory runs out.
+    fileprivate func list(_ texts: [String]) throws(DownloadError) -> CurlHeaderList? {
+        guard !texts.isEmpty else { return nil }
+        guard let list = CurlHeaderList(lines: texts) else { throw rejected(HR_E_OUT_OF_MEMORY) }
+        return list
     }
 }
 

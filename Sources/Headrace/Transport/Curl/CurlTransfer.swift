@@ -89,11 +89,8 @@ final class CurlTransfer {
         let options = CurlOptions(handle: handle, request: request)
         try setCallbacks(options)
         allowsAddress = configuration.allowsAddress
-        guard let route = CurlRoute(configuration.connectionPolicy, for: request) else {
-            throw options.rejected(HR_E_OUT_OF_MEMORY)
-        }
+        let route = try CurlRoute(configuration.connectionPolicy, options)
         self.route = route
-        try options.require(route.apply(to: handle))
         headers = try options.setRequest(configuration)
         // The remaining options are not essential: libcurl may have been built without them. Without
         // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
