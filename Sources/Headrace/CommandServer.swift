@@ -7,7 +7,7 @@ struct CommandServer: Sendable {
     let observers: QueueObservers
     let clock: AnyClock
 
-    /// How long a command may wait for transfers to stop before later commands on other downloads are carried out.
+    /// The time for which a command may wait for transfers to stop before later commands on other downloads are carried out.
     private static let timeout = Duration.seconds(1)
 
     // MARK: Polling
@@ -131,9 +131,14 @@ struct CommandServer: Sendable {
 
     /// Waits for a command to complete, up to a time limit: a disk that hangs can keep a transfer from stopping.
     private func waitForEnd(of item: CommandSpool.Item, _ manager: DownloadManager) async {
+        await wait(until: clock.now() + Self.timeout) { await waitForCommand(item, of: manager) }
+    }
+
+    /// Waits until `wait` returns, but not beyond the end; without `wait`, waits until the end.
+    private func wait(until end: Duration, or wait: (@Sendable () async -> Void)?) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try? await clock.sleep(clock.now() + Self.timeout) }
-            group.addTask { await waitForCommand(item, of: manager) }
+            group.addTask { [clock] in try? await clock.sleep(end) }
+            if let wait { group.addTask { await wait() } }
             await group.next()
             group.cancelAll()
         }
@@ -228,6 +233,7 @@ struct CommandServer: Sendable {
     /// Polls for commands until the manager is shut down or the task is cancelled; throws if the registry is lost.
     private func pollRepeatedly(for manager: isolated DownloadManager) async throws(DownloadError) {
         let watch = await registry?.executor.run { [registry] in registry?.spool.watch() } ?? nil
+        let change: (@Sendable () async -> Void)? = if let watch { { await watch.change() } } else { nil }
         var backoff = PollBackoff()
         repeat {
             do throws(DownloadError) {
@@ -239,17 +245,8 @@ struct CommandServer: Sendable {
                 if !backoff.isFailing { observers.publish(.registryFailed(error)) }
                 backoff.failed()
             }
-            await waitForChange(watch, until: clock.now() + backoff.delay)
+            await wait(until: clock.now() + backoff.delay, or: change)
         } while !Task.isCancelled
-    }
-
-    private func waitForChange(_ watch: FolderWatch?, until end: Duration) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [clock] in try? await clock.sleep(end) }
-            if let watch { group.addTask { await watch.change() } }
-            await group.next()
-            group.cancelAll()
-        }
     }
 
     /// Follows the events of the queue until nothing is left to do; throws if the registry is lost.

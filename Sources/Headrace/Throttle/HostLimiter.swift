@@ -15,6 +15,12 @@ final class HostLimiter: Sendable {
         var waiting: [DownloadID: Latch] = [:]
         /// The servers whose connections several requests share.
         var multiplexed: Set<String> = []
+
+        /// Admits the waiting downloads of a host for which connections are free; returns the latches to open.
+        mutating func admitWaiting(on host: String, at now: Duration) -> [Latch] {
+            guard !waiting.isEmpty else { return [] }
+            return limits.admitWaiting(on: host, at: now).compactMap { waiting.removeValue(forKey: $0) }
+        }
     }
 
     private let connections: Locked<Connections>
@@ -66,11 +72,9 @@ final class HostLimiter: Sendable {
 
     /// Sets whether even the first connections of downloads never exceed the maximum.
     func setStrict(_ isStrict: Bool, at now: Duration) {
-        let latches: [Latch] = connections.withLock { connections in
+        let latches = connections.withLock { connections in
             connections.limits.isStrict = isStrict
-            guard !connections.waiting.isEmpty else { return [] }
-            return connections.limits.names.flatMap { connections.limits.admitWaiting(on: $0, at: now) }
-                .compactMap { connections.waiting.removeValue(forKey: $0) }
+            return connections.limits.names.flatMap { connections.admitWaiting(on: $0, at: now) }
         }
         for latch in latches { latch.open() }
     }
@@ -109,11 +113,7 @@ final class HostLimiter: Sendable {
 
     /// Lets waiting downloads use the connections to the host of a URL that other downloads have released and closed.
     func admitWaiting(_ url: URL, at now: Duration) {
-        let latches: [Latch] = connections.withLock { connections in
-            guard !connections.waiting.isEmpty else { return [] }
-            return connections.limits.admitWaiting(on: Self.host(of: url), at: now)
-                .compactMap { connections.waiting.removeValue(forKey: $0) }
-        }
+        let latches = connections.withLock { $0.admitWaiting(on: Self.host(of: url), at: now) }
         for latch in latches { latch.open() }
     }
 

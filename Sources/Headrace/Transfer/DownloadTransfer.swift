@@ -121,8 +121,8 @@ struct DownloadTransfer: Sendable {
         } else if reason != .cancelled {
             partial.keep(leaving: reason != .networkChanged && time == nil)
             // Published now, because the next run finds nothing left to report.
-            if partial.held.isEmpty, partial.file?.syncFailure != nil {
-                publish(.notice(.notSynced(partial.syncFailure)))
+            if partial.held.isEmpty, let file = partial.file, file.syncFailure != nil {
+                publish(.notice(.notSynced(file.syncError)))
             }
         }
         guard reason != nil || isCancelled else { return nil }

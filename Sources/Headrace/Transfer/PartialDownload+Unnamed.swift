@@ -53,7 +53,7 @@ extension PartialDownload {
     }
 
     /// Lets readers open the file by its name, and other threads write its record.
-    private func beginNamed() {
+    func beginNamed() {
         ledger.change { contents, readable in readable.began(path, totalBytes: contents.representation?.totalBytes) }
         if let target { ledger.begin(target) }
     }

@@ -126,21 +126,21 @@ struct PartialDownload {
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {
         let held = held
         let isLater = file == nil && held.isEmpty && body.totalBytes ?? .max <= Self.maxUnnamedBytes
-        let target: FileLedger.Target? = if isLater { nil } else { try opened() }
-        if let target, let size = body.totalBytes ?? record.requested({ $0.expectedSize }) {
-            try target.file.requireSpace(for: size - held.count)
+        if !isLater {
+            let file = try opened().file
+            let size = body.totalBytes ?? record.requested { $0.expectedSize }
+            if let size { try file.requireSpace(for: size - held.count) }
         }
         // Resuming does not postpone the next record; otherwise many short responses could postpone it forever.
         if !held.isEmpty { compose(of: .severalResponses) }
         let policy = held.isEmpty ? newPolicy() : nil
-        ledger.change { contents, readable in
+        ledger.change { contents, _ in
             if let policy { contents.policy = policy }
             contents.representation = body.representation
             contents.representation?.totalBytes = body.totalBytes
             contents.finalPath = finalPath
-            if !isLater { readable.began(path, totalBytes: body.totalBytes) }
         }
-        if let target { ledger.begin(target) }
+        if !isLater { beginNamed() }
     }
 
     /// Marks all received bytes except the `kept` ranges as missing, for the readers and in the resume record too.
@@ -220,11 +220,6 @@ struct PartialDownload {
     /// Whether the given bytes equal the bytes already received at this offset.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
         try file?.holds(bytes, at: offset) ?? false
-    }
-
-    /// The error to throw after a failed sync.
-    var syncFailure: DownloadError {
-        file?.syncError ?? .storage("\(path) could not be synced to the disk", SystemError(errno: EIO))
     }
 
     // MARK: Finishing
