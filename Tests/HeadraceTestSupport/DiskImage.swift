@@ -72,7 +72,7 @@ package struct UnsyncedDisk {
     }
 }
 
-/// How a machine stops, and which unsynced changes remain on its disk.
+/// The way in which a machine stops, and the unsynced changes that remain on its disk.
 package enum Crash: Sendable, CaseIterable {
     /// The process ends, but the kernel continues: nothing is lost.
     case kill

@@ -50,7 +50,7 @@ struct WaitingDownloads: Sendable {
     /// The hosts for a slot of which downloads wait.
     var hosts: [QueueHosts.Number] { ofHosts.keys.sorted() }
 
-    /// Whether so many stale elements may have accumulated that they should be removed.
+    /// Whether stale elements may have accumulated to a number at which they should be removed.
     var isCluttered: Bool { insertions > 2 * generations.count + 1000 }
 
     /// Returns about how many downloads wait for a slot of the host, or for a slot at all.

@@ -7,7 +7,7 @@ struct QueueModel {
         case pause, resume, retry, cancel, remove
     }
 
-    /// What the user wants of a download.
+    /// The state that the user wants a download to have.
     private enum Intent: String {
         case active, paused, cancelled, removed
 

@@ -2,7 +2,7 @@ import Headrace
 
 /// Runs all tasks of a simulation on the thread that calls ``runNext()``, in an order that a seed determines.
 package final class SimulatedExecutor: TaskExecutor {
-    /// How the next of several ready jobs is chosen.
+    /// The choice of the next of several ready jobs.
     private enum Order: UInt64, CaseIterable {
         /// Any job.
         case any

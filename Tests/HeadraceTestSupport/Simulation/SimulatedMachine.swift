@@ -16,7 +16,7 @@ final class SimulatedMachine: Sendable {
         /// The number of changes of the disk until the machine or its processes stop; `nil` if they do not.
         var changesLeft: Int?
         var isDown = false
-        /// How many of a thousand changes of the disk fail.
+        /// The number of disk changes in a thousand that fail.
         var failuresPerThousand = 0
         var random: SeededRandom
         /// Whether power cuts damage no file under its final name.

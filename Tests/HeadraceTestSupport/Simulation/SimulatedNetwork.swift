@@ -28,7 +28,7 @@ final class SimulatedNetwork: Sendable {
         var earlierLimit = Int.max
         var limitChange = Duration.zero
         var hostLimit = Int.max
-        /// The URLs of several downloads, whose requests cannot be told apart.
+        /// The URLs of several downloads, whose requests cannot be distinguished.
         var sharedURLs: Set<URL> = []
         /// The bytes that each process received, by URL, in the order of their arrival.
         var received: [URL: [Range<Int>]] = [:]

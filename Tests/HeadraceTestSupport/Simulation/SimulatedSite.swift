@@ -3,7 +3,7 @@ import HeadracePlatform
 
 /// The files of a simulated network, whose servers change, refuse, interrupt and misrepresent them.
 struct SimulatedSite {
-    /// How a file's versions can be told apart.
+    /// The validator that distinguishes a file's versions.
     enum Validator: CaseIterable {
         case strongTag
         case tagAndDate
@@ -34,7 +34,7 @@ struct SimulatedSite {
         }
     }
 
-    /// What a server does with one request.
+    /// The behaviour of a server for one request.
     struct Reply: Sendable {
         enum End: Sendable {
             case finished

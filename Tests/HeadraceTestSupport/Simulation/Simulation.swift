@@ -5,7 +5,7 @@ import HeadracePlatform
 package struct Simulation: Sendable {
     /// The result of a run.
     package struct Outcome: Sendable, Equatable {
-        /// What went wrong; empty if nothing did.
+        /// The violated invariants; empty if the run was correct.
         package var violations: [String]
         /// The requests, commands, events and disk errors, with their virtual times.
         package var trace: [String]

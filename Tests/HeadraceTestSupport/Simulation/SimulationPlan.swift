@@ -1,6 +1,6 @@
 import Headrace
 
-/// What a seed chooses for a whole simulation.
+/// The choices of a seed for a whole simulation.
 struct SimulationPlan {
     enum End: Equatable {
         case shutdown
@@ -15,14 +15,14 @@ struct SimulationPlan {
     let failures: Int
     let mostVerbs: Int
     let mostChanges: Int
-    /// How many of a thousand changes of the disk fail.
+    /// The number of disk changes in a thousand that fail.
     let diskFailures: Int
     let durability: DownloadConfiguration.Durability
     /// Whether another process sends commands.
     let commands: Bool
     /// Whether the manager looks for commands all the time.
     let serves: Bool
-    /// How the managers before the last one may end.
+    /// The ways in which the managers before the last one may end.
     let ends: [End]
 
     init(using random: inout SeededRandom) {

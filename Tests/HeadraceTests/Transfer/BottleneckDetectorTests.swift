@@ -8,7 +8,7 @@ struct BottleneckDetectorTests {
     private typealias Connections = BottleneckDetector.Connections
     private typealias Scaling = ConcurrencyController.Scaling
 
-    /// How a connection spends the first part of each tenth of a second.
+    /// The activity of a connection in the first part of each tenth of a second.
     private struct Share {
         var receiving = 0
         var throttled = 0
@@ -61,7 +61,7 @@ struct BottleneckDetectorTests {
             // A limit that is hardly below the speed of the line.
             (Share(receiving: 70, throttled: 30), nil),
             (Share(throttled: 15, writing: 85), nil),
-            // With one connection, the network and the server cannot be told apart.
+            // With one connection, the network and the server cannot be distinguished.
             (Share(receiving: 100), nil),
             (Share(), nil),
             (Share(writing: 20), nil),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What a download from a server on this machine reports as its bottleneck.
+/// The bottleneck that a download from a server on this machine reports.
 @Suite(.timeLimit(.minutes(4)))
 struct BottleneckTests {
     private static let file = Resource(size: 1 << 30, seed: 3, etag: "\"v1\"")

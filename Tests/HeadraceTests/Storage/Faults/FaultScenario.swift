@@ -6,7 +6,7 @@ import Testing
 
 /// A download whose file calls fail in turn; see ``FaultRun``.
 struct FaultScenario: Sendable, CustomTestStringConvertible {
-    /// What a server sends for a request; the number of the request within its run is counted from 0.
+    /// Returns the reply of a server to a request; the number of the request within its run is counted from 0.
     typealias Response = @Sendable (_ number: Int, TransportRequest) throws -> FakeTransport.Reply
 
     let name: String

@@ -35,11 +35,11 @@ final class NthFault: Sendable {
     struct Hit {
         let call: Call
         let path: String
-        /// What the resume record stated at that moment; `nil` if there was none.
+        /// The contents of the resume record at that moment; `nil` if there was none.
         let record: ControlRecord?
         /// The bytes that the partial file had received.
         let received: ByteRangeSet
-        /// Those of them that were not synced, which the kernel may discard after a failed sync.
+        /// The received bytes that were not synced, which the kernel may discard after a failed sync.
         let unsynced: ByteRangeSet
     }
 
