@@ -48,7 +48,7 @@ package final class FakeTransport: Transport {
     }
 
     private let chunkBytes: Int
-    private let response: @Sendable (TransportRequest) throws -> Reply
+    private let response: @Sendable (Int, TransportRequest) throws -> Reply
     private let log = Locked<[TransportRequest]>([])
     private let drops = Locked(0)
 
@@ -62,7 +62,18 @@ package final class FakeTransport: Transport {
     /// - Parameters:
     ///   - chunkBytes: The size of the chunks in which a body is read.
     ///   - response: Returns the response to a request, or throws the transport's error instead of a head.
-    package init(chunkBytes: Int = 1 << 18, _ response: @escaping @Sendable (TransportRequest) throws -> Reply) {
+    package convenience init(
+        chunkBytes: Int = 1 << 18,
+        _ response: @escaping @Sendable (TransportRequest) throws -> Reply
+    ) {
+        self.init(chunkBytes: chunkBytes, numbered: { _, request in try response(request) })
+    }
+
+    /// Creates a transport whose closure also receives the number of the request, counted from 0.
+    package init(
+        chunkBytes: Int = 1 << 18,
+        numbered response: @escaping @Sendable (Int, TransportRequest) throws -> Reply
+    ) {
         self.chunkBytes = chunkBytes
         self.response = response
     }
@@ -71,8 +82,11 @@ package final class FakeTransport: Transport {
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
-        log.withLock { $0.append(request) }
-        let response = try response(request)
+        let number = log.withLock { log in
+            log.append(request)
+            return log.count - 1
+        }
+        let response = try response(number, request)
         let stream = ResponseStream(highWatermark: 4 * chunkBytes, pool: ChunkPool())
         defer { stream.close() }
         return try await withTaskCancellationHandler {

@@ -72,14 +72,7 @@ struct ConnectivityTests {
         _ body: (Fixture) async throws -> Void
     ) async throws {
         let network = NetworkMonitor(fixed: path)
-        let count = Locked(0)
-        let transport = FakeTransport { request in
-            let number = count.withLock { count in
-                count += 1
-                return count - 1
-            }
-            return try response(number, request, network)
-        }
+        let transport = FakeTransport(numbered: { try response($0, $1, network) })
         try await withTemporaryDirectory { folder in
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(

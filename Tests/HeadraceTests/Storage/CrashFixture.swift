@@ -36,14 +36,7 @@ struct CrashFixture {
         on disk: MemoryDisk,
         _ durability: DownloadConfiguration.Durability = .full
     ) async throws -> DiskOutcome {
-        let count = Locked(0)
-        let transport = FakeTransport(chunkBytes: chunkBytes) { request in
-            let index = count.withLock { count in
-                count += 1
-                return count - 1
-            }
-            return try response(index, request)
-        }
+        let transport = FakeTransport(chunkBytes: chunkBytes, numbered: response)
         let environment = TransferEnvironment(
             configuration: DownloadConfiguration {
                 $0.retryPolicy.maxFailures = 3

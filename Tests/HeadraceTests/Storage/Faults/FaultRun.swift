@@ -81,14 +81,8 @@ struct FaultRun {
         _ files: FileSystem,
         _ response: @escaping FaultScenario.Response
     ) async throws -> Result {
-        let count = Locked(0)
-        let transport = FakeTransport(chunkBytes: max(FaultScenario.chunkBytes, scenario.file.count / 4)) { request in
-            let number = count.withLock { count in
-                count += 1
-                return count - 1
-            }
-            return try response(number, request)
-        }
+        let chunkBytes = max(FaultScenario.chunkBytes, scenario.file.count / 4)
+        let transport = FakeTransport(chunkBytes: chunkBytes, numbered: response)
         let environment = TransferEnvironment(
             configuration: DownloadConfiguration {
                 $0.retryPolicy.maxFailures = 0
