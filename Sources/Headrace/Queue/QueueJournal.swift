@@ -66,9 +66,11 @@ struct QueueJournal: Sendable {
         changes.append(.change(change))
         switch change {
         case .state(let id, let state):
-            states[DownloadID(rawValue: id)] = state == .waiting ? nil : state
+            let previous = states.updateValue(state, forKey: DownloadID(rawValue: id)) ?? .waiting
+            if state == .waiting { states[DownloadID(rawValue: id)] = nil }
             // After a power cut, a running or requeued download is as good as a waiting one.
-            if ![.running, .waiting, .requeued].contains(state) { mustSync = true }
+            let isActive: (RegistryEntry.State) -> Bool = { [.running, .waiting, .requeued].contains($0) }
+            if !isActive(state) || !isActive(previous) { mustSync = true }
         case .removed(let ids):
             for id in ids { states[DownloadID(rawValue: id)] = nil }
             mustSync = true
