@@ -13,12 +13,15 @@ struct SimulationTests {
     }
 
     @Test func `the same seed gives the same run`() {
-        for seed in UInt64(1)...10 { #expect(Simulation.run(seed: seed) == Simulation.run(seed: seed)) }
+        for seed in UInt64(1)...5 { #expect(Simulation.run(seed: seed) == Simulation.run(seed: seed)) }
         #expect(Simulation.run(seed: 4).trace != Simulation.run(seed: 5).trace)
     }
 
     @Test func `a file of two versions is found`() {
-        let violations = (UInt64(1)...60).flatMap { Simulation.run(seed: $0, hidesChanges: true).violations }
-        #expect(violations.contains { $0.contains("is of no version") })
+        #expect(
+            (UInt64(1)...60).contains { seed in
+                Simulation.run(seed: seed, hidesChanges: true).violations.contains { $0.contains("is of no version") }
+            }
+        )
     }
 }

@@ -113,7 +113,7 @@ struct DownloadConcurrencyTests {
 
     // MARK: Simulations
 
-    @Test(arguments: 0..<4)
+    @Test(arguments: 0..<2)
     func `on random lines the time is near that of the best fixed number`(_ part: UInt64) {
         var random = SeededRandom(seed: 100 + part)
         var ratios: [Double] = []
@@ -134,7 +134,7 @@ struct DownloadConcurrencyTests {
         #expect(mean <= 1.05 && near >= 96, "mean \(mean), \(near) of 100 within 15 %")
     }
 
-    @Test(arguments: 0..<100)
+    @Test(arguments: 0..<25)
     func `random measurements never exceed a limit or stop the queue`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let maximum = Int.random(in: 1...80, using: &random)
@@ -168,7 +168,7 @@ struct DownloadConcurrencyTests {
         }
     }
 
-    @Test(arguments: 0..<20)
+    @Test(arguments: 0..<10)
     func `the number settles on a line that does not change`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var line = SimulatedLine(using: &random)
