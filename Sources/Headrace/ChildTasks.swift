@@ -68,7 +68,8 @@ struct ChildTasks: Sendable {
         observers.end()
     }
 
-    /// Performs the work until the stream finishes and all child tasks have ended; returns the last write, if any.
+    /// Performs the work until the stream finishes and all child tasks have ended; returns the final write of the
+    /// journal, which the caller must still perform, or `nil` if there is none.
     private func runAll(_ work: AsyncStream<ChildWork>) async -> QueueJournal.Write? {
         await withDiscardingTaskGroup { group in
             var lastWrite: QueueJournal.Write?

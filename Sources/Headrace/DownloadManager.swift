@@ -233,7 +233,7 @@ public actor DownloadManager {
         performer.publishIdle(queue)
     }
 
-    /// Performs the effects of a decision; child tasks delete files.
+    /// Performs the effects of a decision; files are deleted later, in child tasks.
     func perform(_ effects: [QueueEffect]) {
         let removals = performer.perform(effects, on: &queue)
         if !removals.isEmpty { performer.work.yield(.removals(removals)) }

@@ -118,6 +118,7 @@ extension DigestFields {
 }
 
 extension DownloadRequest {
-    /// Whether the request has checksums that verify the file, whatever sources it came from.
+    /// Whether the request has a checksum or piece hashes, which verify the complete file even if its bytes came from
+    /// several sources.
     var isVerifiedAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
 }

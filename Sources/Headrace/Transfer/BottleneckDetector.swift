@@ -50,7 +50,7 @@ struct BottleneckDetector: Sendable {
     private static let sameSpeed = 0.7...1.3
     /// The factors within which the speed of each connection must have stayed when others were added.
     private static let sameShare = 0.9...1.3
-    /// The number of bytes in transit that TCP allows a connection even without acknowledgments: ten packets (RFC 6928).
+    /// The number of bytes that TCP lets a connection send before the first acknowledgment: ten packets (RFC 6928).
     private static let initialWindow = 14_600.0
     /// The number of bytes in transit that a connection without losses soon exceeds.
     private static let smallWindow = 262_144.0

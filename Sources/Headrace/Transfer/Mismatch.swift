@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A complete file whose checksum or size is wrong.
+/// A complete file whose checksum or size is wrong, as `FileVerifier` finds it; `TransferState` decides what follows.
 struct Mismatch {
     /// The error that states the expected and the actual value.
     let error: DownloadError

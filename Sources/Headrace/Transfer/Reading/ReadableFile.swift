@@ -117,8 +117,8 @@ struct ReadableFile: Sendable {
         return count > 0
     }
 
-    /// Records that the file at the path of a read was missing or a different one: the downloaded file was renamed to
-    /// its final name, or removed.
+    /// Records that a read found no file, or another file, at its path, because the download's file was renamed to its
+    /// final name or removed.
     mutating func strayed(_ read: Read, by id: ReaderID) {
         guard read.generation == generation, read.path == path, read.proof == proof else { return }
         readers[id]?.isFileMissing = true

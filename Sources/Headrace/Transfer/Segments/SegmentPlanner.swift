@@ -11,7 +11,7 @@
 ///            2. unassigned bytes return to the segment before them, if its request covers them
 ///            3. demanded bytes that would arrive late get a connection: see ``want(_:at:)``
 ///            4. free connections get unassigned bytes, then the parts that finish last, then last pieces a second time
-///            5. if bytes are missing, and no connection is or may be open: exhausted
+///            5. no segments are left, but bytes are missing: exhausted
 ///
 /// The state is the set of bytes handed out for writing and the list of segments. A missing byte that is in no segment
 /// is unassigned, so removing the segment of a lost connection is enough to reassign its bytes.

@@ -354,9 +354,9 @@ final class SegmentedFetch: Sendable {
 
     // MARK: Writing
 
-    /// Writes the needed bytes of a chunk; returns `true` if the connection must be closed.
+    /// Writes those bytes of a chunk that are still needed; returns `true` if the connection must be closed.
     ///
-    /// `piece` is the part of the chunk that belongs to the file, at the cursor's position.
+    /// `piece` is the part of the chunk with bytes of the file; its first byte belongs at the cursor's position.
     func take(_ bytes: UnsafeRawBufferPointer, _ piece: Range<Int>, _ cursor: inout Cursor) throws -> Bool {
         let (now, position) = (clock.now(), cursor.position)
         cursor.position += Int64(piece.count)
