@@ -56,14 +56,14 @@ struct ConcurrencyController: Sendable {
         case holding(until: Duration)
     }
 
-    /// The minimum time after the first bytes of new connections before a measurement.
+    /// The time after connections were closed before a measurement, until the others have taken over their bandwidth.
     private static let settling = Duration.milliseconds(50)
     /// The number of round trips in which the speed of a new connection grows, TCP's slow start.
     private static let growingRoundTrips = 8
     private static let measuring = Duration.milliseconds(500)
     private static let measuringRoundTrips = 6
     /// The measuring time that suffices if the gain is clear, or if there is no previous measurement to compare with.
-    private static let shortMeasuring = Duration.milliseconds(100)
+    private static let shortMeasuring = Duration.milliseconds(50)
     /// The minimum fraction of the ideal gain for which a short measurement suffices.
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
@@ -79,13 +79,22 @@ struct ConcurrencyController: Sendable {
     /// measurement takes less time than the file.
     private static let minRoundTrip = Duration.milliseconds(5)
     /// The number of missing bytes for each connection that is opened before the first measurement; a new connection
-    /// needs seven round trips to deliver them.
-    private static let firstShareBytes: Int64 = 2 << 20
+    /// needs six round trips to deliver them.
+    private static let firstShareBytes: Int64 = 1 << 20
     /// The maximum number of connections before the first measurement.
     private static let maxFirst = 8
     /// The round trip from which the first measurement would take too much of the download, so that as many connections
     /// are opened as the missing bytes promise to keep busy.
     private static let longRoundTrip = Duration.milliseconds(50)
+
+    /// Returns the speed of the first connection, relative to those that are opened after its response; `latency` is the
+    /// time until such a connection responds.
+    ///
+    /// TCP doubles the speed of the first connection in each round trip until then. At the end of its part, the first
+    /// connection is closed, because its response continues, so a large part keeps a fast connection.
+    func headStart(latency: Duration) -> Double {
+        roundTrip < Self.minRoundTrip ? 1 : exp2(min(3, max(1, latency / roundTrip)))
+    }
 
     init(_ mode: Mode) {
         switch mode {
@@ -142,7 +151,8 @@ struct ConcurrencyController: Sendable {
         case _ where connections < count:
             phase = .settling(until: nil)
         case .settling(nil):
-            phase = .settling(until: now + Self.settling)
+            phase =
+                isReducing ? .settling(until: now + Self.settling) : .growing(since: now, bytes: bytes)
         case .settling(let end?):
             guard now >= end else { return }
             phase = isReducing ? .measuring(since: now, bytes: bytes) : .growing(since: now, bytes: bytes)

@@ -130,7 +130,7 @@ extension SegmentPlanner {
             part.workers = [
                 SegmentPart.Worker(
                     source: segment.source,
-                    rate: segment.rate(at: now) ?? typical,
+                    rate: segment.rate(at: now) ?? typical * headStart,
                     delay: delay / .seconds(1)
                 )
             ]
