@@ -34,6 +34,18 @@ struct ChildTasks: Sendable {
     /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
     @TaskLocal static var transferring: DownloadRecord?
 
+    /// Waits until the downloads have stopped, except for ``transferring``.
+    ///
+    /// A hook of a download does not wait if its task is cancelled, since the hooks of two downloads could wait for each
+    /// other.
+    static func waitForStop(of records: [DownloadRecord], in manager: isolated DownloadManager) async {
+        let waits = records.filter { $0 !== transferring }.map { ($0.id, manager.performer.follow($0.id)) }
+        for (id, latch) in waits {
+            await latch.wait(evenIfCancelled: transferring == nil)
+            if Task.isCancelled { manager.performer.endFollowing(id, latch) }
+        }
+    }
+
     private let reference: ManagerReference
     private let environment: TransferEnvironment
     private let executor: BlockingExecutor

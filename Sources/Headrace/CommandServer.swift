@@ -162,7 +162,8 @@ struct CommandServer: Sendable {
         _ command: RegistryCommand,
         for manager: isolated DownloadManager
     ) async throws(DownloadError) {
-        await manager.waitForStop(of: try await apply(command, skippingInvalid: false, to: manager))
+        let stopping = try await apply(command, skippingInvalid: false, to: manager)
+        await ChildTasks.waitForStop(of: stopping, in: manager)
         try await manager.journalWriter.flush(manager)
     }
 

@@ -16,7 +16,7 @@ extension DownloadManager {
         let concurrency = DownloadConcurrency(limit, environment.configuration)
         // A limit of 0 belongs to a manager that starts nothing, and is never raised.
         environment.hosts.setStrict(limit.isAutomatic, at: clock.now())
-        setLimits { $0.maximum > 0 ? $0.setLimit(limit.maximum, concurrency) : [] }
+        setLimits { $0.limits.maximum > 0 ? $0.setLimit(limit.maximum, concurrency) : [] }
     }
 
     /// Changes how many downloads from one host may run in parallel.
@@ -33,7 +33,8 @@ extension DownloadManager {
 
     private func setLimits(_ decision: (inout Scheduler) -> [Scheduler.Action]) {
         perform(queue.effects(of: decision(&queue.scheduler)))
-        observers.publish(.limitsChanged(downloads: queue.scheduler.maximum, perHost: queue.scheduler.hostLimit))
+        let limits = queue.scheduler.limits
+        observers.publish(.limitsChanged(downloads: limits.maximum, perHost: limits.perHost))
     }
 
     /// The rate limit in effect now for all downloads together, the lower of limit and schedule; `nil` for none.

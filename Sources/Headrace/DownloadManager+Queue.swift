@@ -25,7 +25,7 @@ extension DownloadManager {
     /// - Parameter selection: The downloads to pause; those that are finished, failed or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func pause(_ selection: DownloadSelection) async throws(DownloadError) {
-        await waitForStop(of: try stop(selection, .pause))
+        await ChildTasks.waitForStop(of: try stop(selection, .pause), in: self)
     }
 
     /// Queues the paused downloads of a selection again; each still waits for its ``DownloadRequest/earliestBegin``.
@@ -46,7 +46,7 @@ extension DownloadManager {
     /// - Parameter selection: The downloads to cancel; those that are finished or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
-        await waitForStop(of: try stop(selection, .cancel))
+        await ChildTasks.waitForStop(of: try stop(selection, .cancel), in: self)
     }
 
     /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
@@ -56,7 +56,7 @@ extension DownloadManager {
     ///     and were therefore not downloaded remain.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func remove(_ selection: DownloadSelection, deletingFiles: Bool = false) async throws(DownloadError) {
-        await waitForStop(of: try stop(selection, .remove(deletingFiles: deletingFiles)))
+        await ChildTasks.waitForStop(of: try stop(selection, .remove(deletingFiles: deletingFiles)), in: self)
     }
 
     /// Pauses all waiting and running downloads; returns once they have stopped.

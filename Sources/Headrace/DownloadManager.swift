@@ -46,10 +46,7 @@ public actor DownloadManager {
     }
 
     /// Starts a manager in a given environment, such as that of a test; with `background`, the system downloads the files.
-    init(
-        environment: TransferEnvironment,
-        background: (any BackgroundSystem)? = nil
-    ) async throws(DownloadError) {
+    init(environment: TransferEnvironment, background: (any BackgroundSystem)? = nil) async throws(DownloadError) {
         // Half of the cores are for files, the other half for the network. Further threads start on demand: enough for all
         // connections of several downloads whose disk hangs.
         let workers = max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
@@ -65,7 +62,8 @@ public actor DownloadManager {
         journalWriter = JournalWriter(registry: opened?.files, observers: observers)
         commandServer = CommandServer(registry: opened?.files, observers: observers, clock: environment.clock)
         performer = EffectPerformer(environment, observers, work)
-        let scheduler = Scheduler(for: environment)
+        let limits = RunningLimits(environment.configuration)
+        let scheduler = Scheduler(limits, gate: environment.gate, descriptors: environment.descriptors)
         queue = QueueState(scheduler: scheduler, journal: opened?.journal, random: environment.random)
         reference.manager = self
         if let opened { restore(opened.queue) }
@@ -193,18 +191,6 @@ public actor DownloadManager {
         let (records, effects) = try queue.stop(selection, operation, skippingUnknown: skippingUnknown)
         perform(effects)
         return records.filter { operation == .pause ? queue.scheduler.isPausing($0.id) : performer.isStopping($0) }
-    }
-
-    /// Waits until the downloads have stopped, except for ``ChildTasks/transferring``.
-    ///
-    /// A hook of a download does not wait if its task is cancelled, since the hooks of two downloads could wait for each
-    /// other.
-    func waitForStop(of records: [DownloadRecord]) async {
-        let waits = records.filter { $0 !== ChildTasks.transferring }.map { ($0.id, performer.follow($0.id)) }
-        for (id, latch) in waits {
-            await latch.wait(evenIfCancelled: ChildTasks.transferring == nil)
-            if Task.isCancelled { performer.endFollowing(id, latch) }
-        }
     }
 
     /// Processes the outcome of a transfer.

@@ -123,11 +123,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                         request: request,
                         state: isRun && entry.state.isRunning ? .running : state,
                         priority: request.priority,
-                        progress: entry.state.progress(
-                            file?.stamp,
-                            at: DestinationPaths(request).partialPath,
-                            calls
-                        )
+                        progress: entry.state.progress(file?.stamp, at: DestinationPaths(request).partialPath, calls)
                     )
                 )
             }

@@ -97,10 +97,10 @@ extension FileSystem {
         do throws(SystemError) {
             var offset: Int64 = 0
             while true {
-                let bytes = try readAt(source, offset, Self.readBytes)
+                let bytes = try readAt(source, offset, FileChunks.maxBytes)
                 try writeAll(target, bytes, at: offset)
                 offset += Int64(bytes.count)
-                guard bytes.count == Self.readBytes else { break }
+                guard bytes.count == FileChunks.maxBytes else { break }
             }
         } catch {
             try? close(target)

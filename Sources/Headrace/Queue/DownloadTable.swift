@@ -37,6 +37,25 @@ struct DownloadTable: Sendable {
         return record
     }
 
+    /// Returns whether a download is in the queue and can be moved to a position.
+    ///
+    /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
+    func mayMove(_ id: DownloadID, to position: QueuePosition) throws(DownloadError) -> Bool {
+        guard records[id] != nil else { return false }
+        switch position {
+        case .before(let other), .after(let other):
+            guard records[other] != nil else { throw .unknown(other) }
+            guard other != id else { return false }
+        case .index(let index):
+            guard records.count > index, index >= 0 else {
+                let message = "The queue has no position \(index): it has \(records.count) downloads, counted from 0."
+                throw DownloadError(.unknownDownload, message)
+            }
+        case .first, .last: break
+        }
+        return true
+    }
+
     /// Returns the selected downloads: those selected by identity in the given order, others in queue order.
     ///
     /// Throws `unknownDownload` for an unknown identity, unless `skippingUnknown` is set.

@@ -50,8 +50,7 @@ struct OpenedRegistry: Sendable {
         let bases = RegistryBaseDirectories(of: directory)
         let (file, snapshot, report) = try RegistryFile.open(
             directory.filePath,
-            syncs: configuration.durability == .full,
-            isRun: configuration.startsDownloads,
+            .init(syncs: configuration.durability == .full, isRun: configuration.startsDownloads),
             calls: files
         )
         queue = RestoredQueue(

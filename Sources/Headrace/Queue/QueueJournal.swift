@@ -86,8 +86,14 @@ struct QueueJournal: Sendable {
         mustSync = true
     }
 
-    mutating func note(_ id: DownloadID, _ state: RegistryEntry.State) {
-        note(.state(id.rawValue, state))
+    mutating func note(_ id: DownloadID, _ state: RegistryEntry.State) { note(.state(id.rawValue, state)) }
+
+    /// Records the file of a finished download.
+    mutating func note(_ file: FinishedFile, of id: DownloadID) {
+        let path = RelocatablePath(file.url.filePath, bases: bases)
+        // The stamp of a file that could not be inspected matches no file.
+        let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
+        note(id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
     }
 
     /// Records the changed request of a download together with its present state.

@@ -166,23 +166,8 @@ extension QueueState {
     ///
     /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
     /// - Returns: Whether the download was moved.
-    mutating func move(
-        _ id: DownloadID,
-        to position: QueuePosition,
-        at now: Duration
-    ) throws(DownloadError) -> Bool {
-        guard records[id] != nil else { return false }
-        switch position {
-        case .before(let other), .after(let other):
-            guard records[other] != nil else { throw .unknown(other) }
-            guard other != id else { return false }
-        case .index(let index):
-            guard records.count > index, index >= 0 else {
-                let message = "The queue has no position \(index): it has \(records.count) downloads, counted from 0."
-                throw DownloadError(.unknownDownload, message)
-            }
-        case .first, .last: break
-        }
+    mutating func move(_ id: DownloadID, to position: QueuePosition, at now: Duration) throws(DownloadError) -> Bool {
+        guard try downloads.mayMove(id, to: position) else { return false }
         let relabellings = scheduler.relabellings
         scheduler.move(id, to: position, at: now)
         if scheduler.relabellings != relabellings {

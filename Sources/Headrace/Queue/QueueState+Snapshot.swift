@@ -8,9 +8,7 @@ extension QueueState {
     }
 
     /// The downloads as the journal stores them, in queue order.
-    var members: [QueueJournal.Member] {
-        scheduler.ids.compactMap { member($0) }
-    }
+    var members: [QueueJournal.Member] { scheduler.ids.compactMap { member($0) } }
 
     /// The running downloads.
     var runningRecords: [DownloadRecord] { scheduler.startNumbers.keys.compactMap { records[$0] } }

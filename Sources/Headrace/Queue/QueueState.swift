@@ -142,7 +142,7 @@ struct QueueState: Sendable {
             stop: signal,
             attempts: attempts.removeValue(forKey: record.id),
             removal: partialFiles.follow(record),
-            reportsHead: scheduler.concurrency?.needsHeads ?? false,
+            reportsHead: scheduler.limits.concurrency?.needsHeads ?? false,
             mayShareConnection: scheduler.mayShareConnection(record.id)
         )
     }
@@ -201,12 +201,7 @@ struct QueueState: Sendable {
         case .finished:
             guard case .finished(let file) = outcome else { return DownloadStateChange(nil, nil) }
             record.finish(with: file)
-            if let bases = journal?.bases {
-                let path = RelocatablePath(file.url.filePath, bases: bases)
-                // The stamp of a file that could not be inspected matches no file.
-                let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
-                journal?.note(record.id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
-            }
+            journal?.note(file, of: record.id)
             return DownloadStateChange(.finished(file.url), nil)
         case .failed:
             guard case .failed(let error) = outcome else { return DownloadStateChange(nil, nil) }

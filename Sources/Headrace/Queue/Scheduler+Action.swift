@@ -105,9 +105,7 @@ extension Scheduler.Item {
 
 extension DownloadRequest {
     /// Returns the earliest start time on the scheduler's clock; `nil` if the download may start at once.
-    func notBefore(at now: Duration) -> Duration? {
-        earliestBegin.map { now + WallTime.duration(until: $0) }
-    }
+    func notBefore(at now: Duration) -> Duration? { earliestBegin.map { now + WallTime.duration(until: $0) } }
 }
 
 extension DownloadState {

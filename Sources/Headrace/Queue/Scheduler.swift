@@ -12,11 +12,7 @@
 struct Scheduler: Sendable {
     typealias ID = DownloadID
 
-    /// The maximum number of running downloads that the user has set.
-    var maximum: Int
-    /// Chooses ``limit`` up to ``maximum``; `nil` if the limit is fixed.
-    var concurrency: DownloadConcurrency?
-    private(set) var hostLimit: Int?
+    private(set) var limits: RunningLimits
     private(set) var order = QueueOrder()
     private(set) var isShutDown = false
     /// The number of times that all downloads got new labels in ``order``.
@@ -32,16 +28,8 @@ struct Scheduler: Sendable {
     private(set) var hosts = QueueHosts()
     let descriptors: DescriptorShare
 
-    init(
-        limit: Int,
-        concurrency: DownloadConcurrency? = nil,
-        hostLimit: Int? = nil,
-        gate: NetworkAdmission = NetworkAdmission(),
-        descriptors: DescriptorShare = .unlimited
-    ) {
-        maximum = limit
-        self.concurrency = concurrency
-        self.hostLimit = hostLimit
+    init(_ limits: RunningLimits, gate: NetworkAdmission, descriptors: DescriptorShare = .unlimited) {
+        self.limits = limits
         self.gate = gate
         self.descriptors = descriptors
     }
@@ -174,7 +162,7 @@ struct Scheduler: Sendable {
             networkBlocker(of: id) == nil
         else { return [] }
         let isHostFull = active.count { entries[$0]?.host == entry.host } >= limit(of: entry.host)
-        guard isHostFull || active.count >= limit || descriptors.isFull else { return [] }
+        guard isHostFull || active.count >= limits.total || descriptors.isFull else { return [] }
         // If the host is at its limit, only a slot of the same host helps.
         let victims = active.reversed().filter { id in
             guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
@@ -190,19 +178,19 @@ struct Scheduler: Sendable {
     ///
     /// With `concurrency`, the limit is chosen automatically, up to the given one.
     mutating func setLimit(_ limit: Int, _ concurrency: DownloadConcurrency? = nil) -> [Action] {
-        maximum = max(1, limit)
-        self.concurrency = concurrency
+        limits.maximum = max(1, limit)
+        limits.concurrency = concurrency
         releaseHosts()
-        return demote(from: active, to: maximum) + startNext()
+        return demote(from: active, to: limits.maximum) + startNext()
     }
 
     /// Changes the limit of running downloads per host (`nil` for none) like ``setLimit(_:)``.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
-        hostLimit = limit.map { max(1, $0) }
+        limits.perHost = limit.map { max(1, $0) }
         releaseHosts()
-        guard let hostLimit else { return startNext() }
+        guard let limit = limits.perHost else { return startNext() }
         let ofHosts = Dictionary(grouping: active) { entries[$0]?.host ?? 0 }
-        return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: hostLimit) } + startNext()
+        return ofHosts.sorted { $0.key < $1.key }.flatMap { demote(from: $0.value, to: limit) } + startNext()
     }
 
     /// Applies a change of the network path (`nil` if unknown): requeues the running downloads that the network does
@@ -229,7 +217,15 @@ struct Scheduler: Sendable {
     /// Returns the time at which ``tick(at:)`` must be called next; `nil` if no download waits for its start time.
     mutating func nextTick() -> Duration? { waiting.nextStartTime() }
 
-    // MARK: Transfer outcomes
+    // MARK: Transfers
+
+    /// Processes the first response head of a running download; `size` is the length of its body, `nil` if unknown.
+    mutating func received(headOf size: Int64?, of id: ID, isMultiplexed: Bool) -> [Action] {
+        guard startNumbers[id] != nil, let host = entries[id]?.host else { return [] }
+        limits.concurrency?.received(headOf: size, from: hosts.name(host), isMultiplexed: isMultiplexed)
+        release(host)
+        return startNext()
+    }
 
     /// Processes the outcome of a transfer; does nothing if the download is not running.
     mutating func ended(
@@ -238,14 +234,14 @@ struct Scheduler: Sendable {
         _ measurement: TransferMeasurement? = nil,
         at now: Duration
     ) -> [Action] {
-        let isLimited = startNumbers.count >= limit
+        let isFull = startNumbers.count >= limits.total
         guard startNumbers.removeValue(forKey: id) != nil, let entry = entries[id] else { return [] }
         if entry.intent != nil { entries[id]?.intent = nil }
         descriptors.transferEnded()
         hosts[entry.host] -= 1
         if let measurement {
-            let (host, running) = (hosts.name(entry.host), (startNumbers.count, hosts[entry.host]))
-            concurrency?.ended(measurement, from: host, running: running, isLimited: isLimited, at: now)
+            let (host, load) = (hosts.name(entry.host), (running: hosts[entry.host], isFull: isFull))
+            limits.concurrency?.ended(measurement, from: host, load: load, at: now)
         }
         release(entry.host)
         waiting.admitDelayed(at: now)
@@ -303,11 +299,7 @@ struct Scheduler: Sendable {
     }
 
     /// Stops a running download, unless it is already being stopped for the same or a higher-ranking intent.
-    mutating func stop(
-        _ id: ID,
-        _ intent: Intent,
-        because reason: StopSignal.Reason = .demoted
-    ) -> [Action] {
+    private mutating func stop(_ id: ID, _ intent: Intent, because reason: StopSignal.Reason = .demoted) -> [Action] {
         guard let entry = entries[id], entry.intent.map({ !(intent < $0) && $0 != intent }) ?? true else { return [] }
         entries[id]?.intent = intent
         switch intent {
@@ -346,7 +338,7 @@ struct Scheduler: Sendable {
     mutating func startNext() -> [Action] {
         guard !isShutDown, !isGathering else { return [] }
         var actions: [Action] = []
-        while startNumbers.count < limit, let candidate = waiting.popReady() {
+        while startNumbers.count < limits.total, let candidate = waiting.popReady() {
             guard waiting.isCurrent(candidate), let entry = entries[candidate.id] else {
                 // The stale candidate may have been released to use a free slot of its host: release another.
                 release(candidate.host)
@@ -374,12 +366,20 @@ struct Scheduler: Sendable {
         return actions
     }
 
+    /// Whether a download that starts may share a connection with others.
+    func mayShareConnection(_ id: ID) -> Bool {
+        guard let host = entries[id]?.host else { return false }
+        return limits.mayShareConnection(to: hosts.name(host), with: waiting.count(for: host))
+    }
+
+    private func limit(of host: QueueHosts.Number) -> Int { limits.limit(of: hosts.name(host)) }
+
     private mutating func releaseHosts() {
         for host in waiting.hosts { release(host) }
     }
 
     /// Makes as many downloads of a host wait for a slot only as the host's limit allows.
-    mutating func release(_ host: QueueHosts.Number) {
+    private mutating func release(_ host: QueueHosts.Number) {
         waiting.release(limit(of: host) - hosts[host], of: host)
     }
 }

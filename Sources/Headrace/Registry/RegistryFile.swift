@@ -5,6 +5,16 @@ import HeadracePlatform
 /// All calls block: make them one at a time, on the blocking executor. The files are accessible only to their owner,
 /// and symbolic links are not followed.
 final class RegistryFile: Sendable {
+    /// How to open a registry.
+    struct Options {
+        /// Whether each change survives a power cut; otherwise only compactions are synced.
+        var syncs: Bool
+        /// Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
+        var isRun = true
+        /// The conditions under which the journal is rewritten.
+        var compaction = RegistryStore.Compaction()
+    }
+
     private let lock: RegistryLock
     /// The store that performs the calls, locked during each; `nil` once the file is closed.
     private let store: Locked<RegistryStore?>
@@ -14,9 +24,7 @@ final class RegistryFile: Sendable {
     /// The journal is rewritten if most of its records are dead. A damaged journal is copied, then rewritten.
     /// - Parameters:
     ///   - directory: The registry's directory; its parent must exist.
-    ///   - syncs: Whether each change survives a power cut; otherwise only compactions are synced.
-    ///   - isRun: Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
-    ///   - compaction: The conditions under which the journal is rewritten.
+    ///   - options: How to open it.
     ///   - calls: The file system.
     /// - Returns: The registry's file, the queue as read, and the problems found. The caller maintains the queue.
     /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`,
@@ -24,26 +32,17 @@ final class RegistryFile: Sendable {
     ///   files are left unchanged.
     static func open(
         _ directory: String,
-        syncs: Bool,
-        isRun: Bool = true,
-        compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
+        _ options: Options,
         calls: FileSystem
     ) throws(DownloadError) -> (file: RegistryFile, snapshot: RegistrySnapshot, report: RegistryReport) {
         var directory = directory
         while directory.utf8.count > 1, directory.utf8.last == UInt8(ascii: "/") { directory.removeLast() }
         try calls.makeRegistryFolder(directory)
-        let lock = try RegistryLock.take(in: directory, isRun: isRun, calls: calls)
+        let lock = try RegistryLock.take(in: directory, isRun: options.isRun, calls: calls)
         var snapshot = RegistrySnapshot()
         var report = RegistryReport()
         do throws(DownloadError) {
-            let store = try RegistryStore(
-                in: directory,
-                syncs: syncs,
-                compaction: compaction,
-                calls: calls,
-                snapshot: &snapshot,
-                report: &report
-            )
+            let store = try RegistryStore(in: directory, options, calls: calls, snapshot: &snapshot, report: &report)
             return (RegistryFile(lock, store), snapshot, report)
         } catch {
             lock.release()

@@ -49,15 +49,14 @@ struct RegistryStore: Sendable {
     /// needed.
     init(
         in directory: String,
-        syncs: Bool,
-        compaction: Compaction,
+        _ options: RegistryFile.Options,
         calls: FileSystem,
         snapshot: inout RegistrySnapshot,
         report: inout RegistryReport
     ) throws(DownloadError) {
         self.directory = directory
-        self.syncs = syncs
-        self.compaction = compaction
+        syncs = options.syncs
+        compaction = options.compaction
         self.calls = calls
         path = "\(directory)/\(Self.fileName)"
         do throws(DownloadError) {

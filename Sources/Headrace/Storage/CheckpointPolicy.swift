@@ -90,9 +90,7 @@ struct CheckpointPolicy: Sendable {
     }
 
     /// Records that a resume record was written to disk without a ``Action/writeRecord`` of this policy.
-    mutating func recordWritten() {
-        hasRecord = true
-    }
+    mutating func recordWritten() { hasRecord = true }
 
     /// Records that these ranges were synced without a ``Action/startSync`` of this policy.
     mutating func synced(_ ranges: ByteRangeSet) {

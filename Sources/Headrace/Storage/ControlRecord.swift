@@ -61,9 +61,7 @@ struct ControlRecord: Sendable, Equatable {
     /// Only the inode is compared: a disk may get another device number after a reboot or when it is plugged in again.
     func matches(_ found: FileIdentity) -> Bool { found.inode == file.inode }
 
-    private func isSameBoot(_ bootID: String) -> Bool {
-        !bootID.isEmpty && bootID == self.bootID
-    }
+    private func isSameBoot(_ bootID: String) -> Bool { !bootID.isEmpty && bootID == self.bootID }
 }
 
 extension ControlRecord {

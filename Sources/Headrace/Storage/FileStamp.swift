@@ -19,7 +19,5 @@ extension FileStamp {
 
 extension FileStatus {
     /// Identifies the file on this machine.
-    var identity: ControlRecord.FileIdentity {
-        ControlRecord.FileIdentity(device: device, inode: inode)
-    }
+    var identity: ControlRecord.FileIdentity { ControlRecord.FileIdentity(device: device, inode: inode) }
 }

@@ -2,9 +2,6 @@ import HeadracePlatform
 
 /// Fallbacks for operations that a file system does not support.
 extension FileSystem {
-    /// The mode of private files: partial files, resume records and queues.
-    package static let privateMode: UInt32 = 0o600
-
     /// Sets the mode of an open file if its file system supports that.
     func setModeWherePossible(_ file: Int32, _ mode: UInt32) throws(SystemError) {
         do throws(SystemError) {

@@ -85,9 +85,7 @@ func openUnnamed(in directory: String) -> Int32 { directory.withCString { hr_cre
 
 func linkUnnamed(_ file: Int32, _ path: String) -> Int32 { path.withCString { hr_link(file, $0) } }
 
-func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 {
-    hr_set_modified(file, seconds)
-}
+func setModifiedTime(_ file: Int32, _ seconds: Int64) -> Int32 { hr_set_modified(file, seconds) }
 
 func setExtendedAttribute(_ file: Int32, _ name: String, _ bytes: [UInt8], _ count: Int) -> Int32 {
     hr_set_attribute(file, name, bytes, count)
@@ -97,9 +95,7 @@ func extendedAttribute(_ path: String, _ name: String, _ bytes: UnsafeMutableRaw
     hr_attribute(path, name, bytes, count)
 }
 
-func syncData(_ file: Int32) -> Int32 {
-    fdatasync(file)
-}
+func syncData(_ file: Int32) -> Int32 { fdatasync(file) }
 
 /// Returns the umask that `/proc` reports, or else 022; calling `umask()` would briefly change it for all threads.
 func currentMask() -> mode_t {

@@ -10,7 +10,7 @@ struct OpenFile: ~Copyable {
     /// Opens a file; throws `permission` or `fileSystem`, the latter also if it is not a regular file.
     init(_ path: String, followingLinks: Bool, calls: FileSystem = .system) throws(DownloadError) {
         let descriptor = try DownloadError.storage("\(path) could not be opened") { () throws(SystemError) in
-            try FileSystem.openToRead(path, followingLinks: followingLinks)
+            try SystemFileCalls.openToRead(path, followingLinks: followingLinks)
         }
         let status: FileStatus
         do throws(DownloadError) {
@@ -37,7 +37,7 @@ struct OpenFile: ~Copyable {
     /// Throws `CancellationError` between two buffers if the task is cancelled.
     func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let (path, descriptor, calls) = (path, descriptor, calls)
-        try await FileSystem.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
+        try await FileChunks.read(range, take) { offset, maxBytes throws(DownloadError) in
             try DownloadError.storage("\(path) could not be read") { () throws(SystemError) in
                 try calls.readAt(descriptor, offset, maxBytes)
             }

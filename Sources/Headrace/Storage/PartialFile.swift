@@ -254,9 +254,7 @@ final class PartialFile: Sendable {
     var syncFailure: SystemError? { failedSync.withLock { $0 } }
 
     /// Sets the modification time, in seconds since 1970.
-    func setModified(_ seconds: Int64) throws(SystemError) {
-        try shared.calls.setModified(file, seconds)
-    }
+    func setModified(_ seconds: Int64) throws(SystemError) { try shared.calls.setModified(file, seconds) }
 
     /// Sets an extended attribute.
     func setAttribute(_ name: String, _ bytes: [UInt8]) throws(SystemError) {

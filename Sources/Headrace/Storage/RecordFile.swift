@@ -61,9 +61,7 @@ struct RecordFile: Sendable {
     }
 
     /// Removes the temporary file of an interrupted ``write(_:syncing:)``.
-    func removeUnfinished() {
-        try? shared.calls.remove(path + Self.newSuffix)
-    }
+    func removeUnfinished() { try? shared.calls.remove(path + Self.newSuffix) }
 
     func remove() {
         try? removeIfPresent()

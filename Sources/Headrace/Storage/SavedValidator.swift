@@ -91,12 +91,7 @@ struct SavedValidator: Sendable, Hashable {
     /// Calls `bootID` only if the line expires at the next boot.
     ///
     /// A file that is world-writable or belongs to another user never matches.
-    func matches(
-        _ status: FileStatus,
-        from source: URL,
-        variant: String = "",
-        bootID: () throws -> String
-    ) -> Bool {
+    func matches(_ status: FileStatus, from source: URL, variant: String = "", bootID: () throws -> String) -> Bool {
         let boot = isBootSpecific ? try? bootID() : nil
         return status.kind == .regular && status.isOwn && (boot != nil) == isBootSpecific
             && hash == Self.hash(of: source, variant, FileStamp(status), boot)
@@ -104,12 +99,7 @@ struct SavedValidator: Sendable, Hashable {
 
     /// Returns a hash of the complete URL, whose query may select the content, of the file's size and time, and of the
     /// other parameters.
-    private static func hash(
-        of source: URL,
-        _ variant: String,
-        _ stamp: FileStamp,
-        _ bootID: String?
-    ) -> String {
+    private static func hash(of source: URL, _ variant: String, _ stamp: FileStamp, _ bootID: String?) -> String {
         Fingerprint(url: source) { hash in
             hash.add("\(stamp.size)")
             hash.add(" ")

@@ -57,9 +57,7 @@ package struct ByteRate: Sendable, Hashable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    private static func factor(_ unit: Int?) -> Int64 {
-        unit.map { 1 << (10 * Int64($0 + 1)) } ?? 1
-    }
+    private static func factor(_ unit: Int?) -> Int64 { unit.map { 1 << (10 * Int64($0 + 1)) } ?? 1 }
 }
 
 extension ByteRate: CustomStringConvertible {

@@ -33,9 +33,7 @@ struct DescriptorBudget: Sendable {
 
     /// Returns how many idle connections a transport may retain: a quarter of the free descriptors that exceed
     /// ``minimum``, but at least one and at most ``maxIdleConnections``.
-    static func idleConnections(free: Int) -> Int {
-        max(1, min(maxIdleConnections, (free - minimum) / 4))
-    }
+    static func idleConnections(free: Int) -> Int { max(1, min(maxIdleConnections, (free - minimum) / 4)) }
 
     /// Updates the capacity from a count of free descriptors.
     ///
@@ -58,9 +56,7 @@ struct DescriptorBudget: Sendable {
     /// Whether ``admit(isOnly:)`` would refuse a transfer that is not its manager's only one.
     var isFull: Bool { isScarce || used + Self.perTransfer > capacity }
 
-    mutating func transferEnded() {
-        transfers = max(0, transfers - 1)
-    }
+    mutating func transferEnded() { transfers = max(0, transfers - 1) }
 
     /// Reserves up to `wanted` connections for a download; returns how many it may have, including its first.
     ///
@@ -87,9 +83,7 @@ struct DescriptorBudget: Sendable {
         return true
     }
 
-    private var used: Int {
-        transfers * Self.perTransfer + connectionCount * Self.perConnection
-    }
+    private var used: Int { transfers * Self.perTransfer + connectionCount * Self.perConnection }
 }
 
 /// The descriptor budget that all managers of a process share.
@@ -136,9 +130,7 @@ final class DescriptorShare: Sendable {
         }
     }
 
-    func transferEnded() {
-        state.withLock { $0.budget.transferEnded() }
-    }
+    func transferEnded() { state.withLock { $0.budget.transferEnded() } }
 
     /// Reserves up to `wanted` connections for a download; returns how many it may have, including its first.
     ///
@@ -147,15 +139,11 @@ final class DescriptorShare: Sendable {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
 
-    func releaseConnections(of id: DownloadID) {
-        state.withLock { $0.budget.releaseConnections(of: id) }
-    }
+    func releaseConnections(of id: DownloadID) { state.withLock { $0.budget.releaseConnections(of: id) } }
 
     /// Records that a transfer failed to open a descriptor; returns whether the transfer should wait for other
     /// transfers to release descriptors.
-    func ranOut() -> Bool {
-        state.withLock { $0.budget.ranOut() }
-    }
+    func ranOut() -> Bool { state.withLock { $0.budget.ranOut() } }
 }
 
 extension DescriptorLimit {

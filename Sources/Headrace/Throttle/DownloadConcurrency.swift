@@ -134,23 +134,21 @@ struct DownloadConcurrency: Sendable {
     /// - Parameters:
     ///   - measurement: The measurement of the run.
     ///   - host: The host of the download.
-    ///   - running: The number of downloads that are still running, in total and from the host.
-    ///   - isLimited: Whether more downloads were waiting for a slot.
+    ///   - load: The number of downloads from the host that are still running, and whether the total limit was reached.
     ///   - now: The time.
     mutating func ended(
         _ measurement: TransferMeasurement,
         from host: String,
-        running: (total: Int, ofHost: Int),
-        isLimited: Bool,
+        load: (running: Int, isFull: Bool),
         at now: Duration
     ) {
         if hosts.count > Self.sweepThreshold { hosts = hosts.filter { $0.value.accepted != nil } }
         if let isMultiplexed = measurement.isMultiplexed { hosts[host, default: Host()].isMultiplexed = isMultiplexed }
         if measurement.isRefused {
-            refused(by: host, running: running.ofHost, since: measurement.start, at: now)
+            refused(by: host, running: load.running, since: measurement.start, at: now)
         } else if measurement.bytes > 0, measurement.latency != nil {
             accepted(by: host, at: now)
-            completed(measurement, isLimited: isLimited, at: now)
+            completed(measurement, isFull: load.isFull, at: now)
         }
     }
 
@@ -185,7 +183,7 @@ struct DownloadConcurrency: Sendable {
 
     // MARK: Goodput
 
-    private mutating func completed(_ measurement: TransferMeasurement, isLimited: Bool, at now: Duration) {
+    private mutating func completed(_ measurement: TransferMeasurement, isFull: Bool, at now: Duration) {
         // On a line with a long round trip, small bodies take long too.
         let largeTime = max(Self.largeBodyTime, min(minLatency ?? .seconds(60), measurement.latency ?? .zero) * 16)
         let isLarge = measurement.bytes >= Self.largeBodyBytes && measurement.bodyTime(until: now) >= largeTime
@@ -194,7 +192,7 @@ struct DownloadConcurrency: Sendable {
         current.bytes += measurement.bytes
         current.completions += 1
         current.latency += measurement.latency ?? .zero
-        current.isFull = current.isFull && isLimited
+        current.isFull = current.isFull && isFull
         round = current
         if isLarge, !hasLargeBodies, largeShare >= 0.3 || previous == nil {
             // A few large bodies mostly fill the line, and users want one file after the other.

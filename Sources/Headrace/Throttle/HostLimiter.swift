@@ -38,14 +38,10 @@ final class HostLimiter: Sendable {
     }
 
     /// Records that the server of a URL has responded.
-    func responded(_ url: URL) {
-        responsive.withLock { _ = $0.insert(url.server) }
-    }
+    func responded(_ url: URL) { responsive.withLock { _ = $0.insert(url.server) } }
 
     /// Whether the server of a URL has responded to any download.
-    func hasResponded(_ url: URL) -> Bool {
-        responsive.withLock { $0.contains(url.server) }
-    }
+    func hasResponded(_ url: URL) -> Bool { responsive.withLock { $0.contains(url.server) } }
 
     /// Records the connections that a download from the server of a URL has settled on.
     func record(_ experience: HostExperience, of url: URL) {
@@ -56,9 +52,7 @@ final class HostLimiter: Sendable {
     }
 
     /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if there is none.
-    func experience(_ url: URL) -> HostExperience? {
-        experiences.withLock { $0[url.server] }
-    }
+    func experience(_ url: URL) -> HostExperience? { experiences.withLock { $0[url.server] } }
 
     /// Reserves a time for a retry to the URL's host, and returns that time, from which the retry may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {

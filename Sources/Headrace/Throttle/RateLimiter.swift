@@ -291,9 +291,7 @@ private struct Node: Sendable {
     }
 
     /// Returns the number of tokens that a rate yields in a time; at least one.
-    static func tokens(_ rate: Double, for time: Duration) -> Double {
-        max(1, rate * (time / .seconds(1)))
-    }
+    static func tokens(_ rate: Double, for time: Duration) -> Double { max(1, rate * (time / .seconds(1))) }
 
     mutating func setRate(_ bytesPerSecond: Int64?) {
         let newRate = bytesPerSecond.map { Double(max(1, $0)) }

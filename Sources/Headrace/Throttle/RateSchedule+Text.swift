@@ -38,9 +38,7 @@ extension RateSchedule: LosslessStringConvertible {
         (entries.map(\.text) + ["\(Self.otherwiseWord) \(Self.text(otherwise))"]).joined(separator: ", ")
     }
 
-    private static func words(_ part: Substring) -> [Substring] {
-        part.split { $0 == " " || $0 == "\t" }
-    }
+    private static func words(_ part: Substring) -> [Substring] { part.split { $0 == " " || $0 == "\t" } }
 
     /// Parses the words between two commas, which may name several ranges of hours; returns one ``Entry`` for each
     /// range.

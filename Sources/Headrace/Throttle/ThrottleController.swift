@@ -25,11 +25,7 @@ final class ThrottleController: Sendable {
     /// Whether a limit or a schedule is set; if not, the limiter is not consulted.
     private let hasLimits = Atomic(false)
 
-    init(
-        _ configuration: DownloadConfiguration,
-        clock: AnyClock,
-        localTime: @escaping @Sendable () -> LocalTime
-    ) {
+    init(_ configuration: DownloadConfiguration, clock: AnyClock, localTime: @escaping @Sendable () -> LocalTime) {
         self.clock = clock
         self.localTime = localTime
         change { state, now in
@@ -52,21 +48,15 @@ final class ThrottleController: Sendable {
         }
     }
 
-    func limit(ofGroup group: String) -> Int64? {
-        state.withLock { $0.limiter.limit(for: .group(group)) }
-    }
+    func limit(ofGroup group: String) -> Int64? { state.withLock { $0.limiter.limit(for: .group(group)) } }
 
-    func setLimit(_ bytesPerSecond: Int64?) {
-        change { state, _ in state.limit = bytesPerSecond }
-    }
+    func setLimit(_ bytesPerSecond: Int64?) { change { state, _ in state.limit = bytesPerSecond } }
 
     func setLimit(_ bytesPerSecond: Int64?, ofGroup group: String) {
         change { $0.limiter.setLimit(bytesPerSecond, for: .group(group), at: $1) }
     }
 
-    func setSchedule(_ schedule: RateSchedule?) {
-        change { state, _ in state.schedule = schedule }
-    }
+    func setSchedule(_ schedule: RateSchedule?) { change { state, _ in state.schedule = schedule } }
 
     /// Applies the changed limit of a download that has open handles; otherwise, its first handle applies the limit.
     func limitChanged(of record: some RateLimitedDownload) {

@@ -3,12 +3,9 @@ extension PartialDownload {
     /// Passes the bytes of a range to `take` in order, a buffer at a time, and yields after each buffer.
     ///
     /// Throws `CancellationError` if the task is cancelled, and a `fileSystem` error if the file is too short.
-    func read(
-        _ range: Range<Int64>,
-        _ take: (UnsafeRawBufferPointer) throws -> Void
-    ) async throws {
+    func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         guard let file else { preconditionFailure("There is no partial file to read") }
-        try await FileSystem.readInOrder(range, take) { offset, maxBytes throws(DownloadError) in
+        try await FileChunks.read(range, take) { offset, maxBytes throws(DownloadError) in
             try file.read(at: offset, maxBytes: maxBytes)
         } whenShort: {
             DownloadError(.fileSystem, "\(file.path) was changed or removed during the download. Start it again.")
@@ -52,9 +49,7 @@ extension PartialDownload {
     }
 
     /// Records that only a checksum of the complete file can show whether the received bytes are of one version.
-    func markUnverified() {
-        ledger.change { contents, _ in contents.representation?.isUnverified = true }
-    }
+    func markUnverified() { ledger.change { contents, _ in contents.representation?.isUnverified = true } }
 
     /// Marks as missing the bytes that the file has lost since they were written; returns the number of these bytes.
     mutating func releaseLostBytes() throws(DownloadError) -> Int64 {
@@ -70,25 +65,5 @@ extension PartialDownload {
         var kept = held
         for range in bad.ranges { kept.remove(range) }
         keepOnly(kept)
-    }
-}
-
-extension FileSystem {
-    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `failure` if `read` returns no bytes.
-    static func readInOrder(
-        _ range: Range<Int64>,
-        _ take: (UnsafeRawBufferPointer) throws -> Void,
-        reading read: (_ offset: Int64, _ maxBytes: Int) throws(DownloadError) -> [UInt8],
-        whenShort failure: () -> DownloadError
-    ) async throws {
-        var offset = range.lowerBound
-        while offset < range.upperBound {
-            try Task.checkCancellation()
-            let bytes = try read(offset, Int(min(Int64(readBytes), range.upperBound - offset)))
-            guard !bytes.isEmpty else { throw failure() }
-            try bytes.withUnsafeBytes(take)
-            offset += Int64(bytes.count)
-            await Task.yield()
-        }
     }
 }

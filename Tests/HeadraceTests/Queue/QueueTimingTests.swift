@@ -210,6 +210,6 @@ extension DownloadManager {
     /// Cancels all downloads and waits for some, without a suspension in which these could stop unnoticed.
     fileprivate func cancelAll(waitingFor records: [DownloadRecord]) async throws {
         _ = try stop(.all, .cancel)
-        await waitForStop(of: records)
+        await ChildTasks.waitForStop(of: records, in: self)
     }
 }

@@ -347,6 +347,10 @@ struct SchedulerTests {
 }
 
 extension Scheduler {
+    init(limit: Int, hostLimit: Int? = nil, gate: NetworkAdmission = NetworkAdmission()) {
+        self.init(RunningLimits(maximum: limit, perHost: hostLimit), gate: gate)
+    }
+
     /// Whether no download runs or waits.
     var isIdle: Bool { startNumbers.isEmpty && !ids.contains { phase(of: $0) == .waiting } }
 }

@@ -36,9 +36,9 @@ struct SchedulerWalkTests {
                 switch action {
                 case .start(let id):
                     check(phases[id] == .waiting, "\(id) started and did not wait")
-                    check(running.count < queue.limit, "\(id) started over the limit")
+                    check(running.count < queue.limits.total, "\(id) started over the limit")
                     let ofHost = running.filter { hosts[$0] == hosts[id] }.count
-                    check(ofHost < queue.hostLimit ?? .max, "\(id) started over the limit of its host")
+                    check(ofHost < queue.limits.perHost ?? .max, "\(id) started over the limit of its host")
                     check(notBefore[id] ?? .zero <= now, "\(id) started before its time")
                     check(blocker(of: id) == nil, "\(id) started on a network that it may not use")
                     phases[id] = .running
@@ -139,16 +139,16 @@ struct SchedulerWalkTests {
             check(queue.ids == order, "the order is not the user's")
             check(Set(running) == Set(queue.startNumbers.keys), "others run than those that were started")
             for id in order { check(queue.phase(of: id) == phases[id], "the phase of \(id)") }
-            check(running.filter { !stopping.contains($0) }.count <= queue.limit, "too many run")
+            check(running.filter { !stopping.contains($0) }.count <= queue.limits.total, "too many run")
             check(queue.isIdle == !phases.values.contains { $0 == .waiting || $0 == .running }, "idle or not")
             for id in order {
                 let held = queue.networkBlocker(of: id)
                 check(held == nil || phases[id] == .waiting && held == blocker(of: id), "\(id) is held by nothing")
             }
-            guard running.count < queue.limit else { return }
+            guard running.count < queue.limits.total else { return }
             let eligible = order.filter { id in
                 phases[id] == .waiting && notBefore[id] ?? .zero <= now && blocker(of: id) == nil
-                    && running.filter { hosts[$0] == hosts[id] }.count < queue.hostLimit ?? .max
+                    && running.filter { hosts[$0] == hosts[id] }.count < queue.limits.perHost ?? .max
             }
             check(eligible.isEmpty, "\(eligible) could run, and a place is free")
         }

@@ -46,7 +46,7 @@ struct DownloadConcurrencyTests {
     @Test func `large bodies lower the number`() {
         var controller = Self.controller()
         let large = Self.completion(at: 0, bytes: 1 << 30)
-        controller.ended(large, from: "h", running: (5, 5), isLimited: true, at: .seconds(20))
+        controller.ended(large, from: "h", load: (5, true), at: .seconds(20))
         #expect(controller.limit == 4)
     }
 
@@ -54,28 +54,28 @@ struct DownloadConcurrencyTests {
         var controller = Self.controller()
         controller.received(headOf: 1000, from: "other", isMultiplexed: true)
         let refusal = Self.completion(at: 0, isRefused: true)
-        controller.ended(refusal, from: "h", running: (15, 15), isLimited: true, at: .seconds(1))
+        controller.ended(refusal, from: "h", load: (15, true), at: .seconds(1))
         #expect(controller.limit(of: "h") == 8)
-        controller.ended(refusal, from: "h", running: (14, 14), isLimited: true, at: .seconds(1))
+        controller.ended(refusal, from: "h", load: (14, true), at: .seconds(1))
         #expect(controller.limit(of: "h") == 8)
         #expect(controller.limit(of: "other") == 64)
         let second = Self.completion(at: 2, isRefused: true)
-        controller.ended(second, from: "h", running: (7, 7), isLimited: true, at: .seconds(3))
+        controller.ended(second, from: "h", load: (7, true), at: .seconds(3))
         #expect(controller.limit(of: "h") == 4)
     }
 
     @Test func `a refused number is approached quickly, and exceeded only after a while`() {
         var controller = Self.controller()
         let refusal = Self.completion(at: 0, isRefused: true)
-        controller.ended(refusal, from: "h", running: (15, 15), isLimited: true, at: .seconds(1))
+        controller.ended(refusal, from: "h", load: (15, true), at: .seconds(1))
         for _ in 0..<300 {
-            controller.ended(Self.completion(at: 1), from: "h", running: (7, 7), isLimited: true, at: .seconds(2))
+            controller.ended(Self.completion(at: 1), from: "h", load: (7, true), at: .seconds(2))
         }
         #expect(controller.limit(of: "h") == 15)
         for second in 7..<100 {
             for _ in 0..<20 {
                 let completion = Self.completion(at: Double(second))
-                controller.ended(completion, from: "h", running: (7, 7), isLimited: true, at: .seconds(second))
+                controller.ended(completion, from: "h", load: (7, true), at: .seconds(second))
             }
         }
         #expect(controller.limit(of: "h") == 16)
@@ -159,8 +159,7 @@ struct DownloadConcurrencyTests {
             controller.ended(
                 measurement,
                 from: host,
-                running: (running, running),
-                isLimited: Bool.random(using: &random),
+                load: (running, Bool.random(using: &random)),
                 at: .seconds(now)
             )
             #expect((1...maximum).contains(controller.limit))

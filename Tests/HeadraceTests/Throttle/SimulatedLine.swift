@@ -162,8 +162,7 @@ struct SimulatedLine: Sendable, CustomStringConvertible {
             controller?.ended(
                 measurement,
                 from: "h",
-                running: (running.count, running.count),
-                isLimited: isLimited,
+                load: (running.count, isLimited),
                 at: .seconds(now)
             )
             if let controller { result.limits.append(min(controller.limit, controller.limit(of: "h"))) }

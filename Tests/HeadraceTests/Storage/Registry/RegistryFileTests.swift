@@ -158,7 +158,7 @@ struct RegistryFileTests {
             var calls = FileSystem.unsynced
             calls.sync = { _ throws(SystemError) in if isBroken.withLock({ $0 }) { throw SystemError(errno: EIO) } }
             let compaction = RegistryStore.Compaction(minBytes: 0, factor: 3)
-            let file = try RegistryFile.open(folder.path, syncs: true, compaction: compaction, calls: calls).file
+            let file = try RegistryFile.open(folder.path, .init(syncs: true, compaction: compaction), calls: calls).file
             let changes: [RegistryChange] = [.state(1, .paused), .state(2, .paused)]
             #expect(try file.append([.added(entries)]) == .recorded)
             for _ in 0..<2 { #expect(try file.append(changes) == .recorded) }

@@ -27,7 +27,7 @@ enum RegistryFixture {
         compaction: RegistryStore.Compaction = RegistryStore.Compaction(),
         calls: FileSystem
     ) throws(DownloadError) -> (list: RegistryList, report: RegistryReport) {
-        let opened = try RegistryFile.open(folder, syncs: syncs, compaction: compaction, calls: calls)
+        let opened = try RegistryFile.open(folder, .init(syncs: syncs, compaction: compaction), calls: calls)
         return (RegistryList(opened.file, opened.snapshot), opened.report)
     }
 

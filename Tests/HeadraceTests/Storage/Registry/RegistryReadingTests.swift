@@ -42,7 +42,7 @@ struct RegistryReadingTests {
     /// Between the status call and the read, the file grows a lot or is replaced.
     @Test func `a registry that grows or is replaced while it is read is read completely`() async throws {
         try await withTemporaryDirectory { folder in
-            let file = try RegistryFile.open(folder.path, syncs: true, calls: .unsynced).file
+            let file = try RegistryFile.open(folder.path, .init(syncs: true), calls: .unsynced).file
             let entries = (0..<2000).map { Fixture.entry($0) }
             for grows in [true, false] {
                 var calls = FileSystem.system

@@ -1,0 +1,35 @@
+/// The limits on the number of running downloads: those that the user has set and, below them, those chosen automatically.
+struct RunningLimits: Sendable {
+    /// The maximum number of running downloads that the user has set.
+    var maximum: Int
+    /// Chooses the limits, up to those that the user has set; `nil` if they are fixed.
+    var concurrency: DownloadConcurrency?
+    /// The maximum number of running downloads per host that the user has set; `nil` for none.
+    var perHost: Int?
+
+    /// The maximum number of running downloads; fewer than ``maximum`` if it is chosen automatically.
+    var total: Int { min(maximum, concurrency?.limit ?? .max) }
+
+    /// Returns the maximum number of running downloads of a host.
+    func limit(of host: @autoclosure () -> String) -> Int {
+        min(perHost ?? .max, concurrency.map { $0.limit(of: host()) } ?? .max)
+    }
+
+    /// Whether a download that starts may share a connection to its host with others: the host uses HTTP/2, or its
+    /// protocol is not known yet and many downloads are waiting, so that they are probably small.
+    func mayShareConnection(to host: String, with waiting: Int) -> Bool {
+        guard let concurrency else { return false }
+        return concurrency.usesHTTP2(host) ?? (waiting >= DownloadConcurrency.initial)
+    }
+}
+
+extension RunningLimits {
+    /// Creates the limits of a configuration; if it starts no downloads, the maximum is 0.
+    init(_ configuration: DownloadConfiguration) {
+        self.init(
+            maximum: configuration.startsDownloads ? configuration.maxConcurrentDownloads.maximum : 0,
+            concurrency: DownloadConcurrency(configuration.maxConcurrentDownloads, configuration),
+            perHost: configuration.maxConcurrentDownloadsPerHost
+        )
+    }
+}
