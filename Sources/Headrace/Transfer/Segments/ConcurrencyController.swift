@@ -39,6 +39,8 @@ struct ConcurrencyController: Sendable {
     /// The number of connections that the download has settled on, and their speed; `nil` before.
     private(set) var experience: HostExperience?
     private let mode: Mode
+    /// The experience of an earlier download from the same host; `nil` if there is none.
+    private let earlier: HostExperience?
     private var phase = Phase.settling(until: nil)
     /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
     private var previous: (count: Int, rate: Double, isSettled: Bool)?
@@ -96,7 +98,8 @@ struct ConcurrencyController: Sendable {
         roundTrip < Self.minRoundTrip ? 1 : exp2(min(3, max(1, latency / roundTrip)))
     }
 
-    init(_ mode: Mode) {
+    init(_ mode: Mode, after earlier: HostExperience? = nil) {
+        self.earlier = earlier
         switch mode {
         case .fixed(let number): (count, maximum) = (number, number)
         case .automatic(let max): (count, maximum) = (1, max)
@@ -115,23 +118,20 @@ struct ConcurrencyController: Sendable {
     /// - Parameters:
     ///   - missingBytes: The number of bytes to download.
     ///   - roundTrip: The round-trip time.
-    ///   - experience: The experience of an earlier download from the same host; `nil` if there is none.
-    mutating func begin(missingBytes: Int64, roundTrip: Duration, _ experience: HostExperience? = nil) {
+    mutating func begin(missingBytes: Int64, roundTrip: Duration) {
         self.roundTrip = roundTrip
         guard case .automatic = mode else { return }
         let shares = Int(clamping: missingBytes / Self.firstShareBytes)
-        if let experience, experience.connections > 0, Double(missingBytes) > experience.rate {
+        if let earlier, earlier.connections > 0, Double(missingBytes) > earlier.rate {
             // The number was measured to be useful; a later download measures whether it still is.
-            count = max(1, min(experience.connections, maximum, max(shares, 2)))
+            count = max(1, min(earlier.connections, maximum, max(shares, 2)))
         } else if roundTrip >= Self.minRoundTrip {
             count = max(1, min(shares, roundTrip < Self.longRoundTrip ? Self.maxFirst : maximum, maximum))
         }
     }
 
     /// Records the round-trip time of another connection.
-    mutating func measured(roundTrip: Duration) {
-        self.roundTrip = roundTrip
-    }
+    mutating func measured(roundTrip: Duration) { self.roundTrip = roundTrip }
 
     /// Records the progress and, when a measurement is complete, changes ``count``.
     /// - Parameters:

@@ -24,7 +24,7 @@ struct Segment: Sendable {
     /// The number of received bytes that were not written, because another connection delivers them.
     var wastedBytes: Int64 = 0
     /// Whether this is an extra connection, which the controller does not count; see
-    /// ``SegmentPlanner/compareSources(at:)``.
+    /// ``SourcePool/compare(_:at:)``.
     var isExtra = false
     /// The time since which the connection has been much slower than a new one would be; `nil` if it is fast enough.
     var slowSince: Duration?

@@ -18,7 +18,7 @@ extension SegmentPlanner {
     /// Opens segments for demanded bytes that would otherwise arrive late.
     mutating func serve(at now: Duration) -> [Action] {
         let bytes = wanted.compactMap { range in
-            held.firstGap(from: range.lowerBound, before: min(range.upperBound, totalBytes))?.lowerBound
+            list.held.firstGap(from: range.lowerBound, before: min(range.upperBound, list.totalBytes))?.lowerBound
         }
         let lackedConnection = lacksConnection
         lacksConnection = false
@@ -32,21 +32,21 @@ extension SegmentPlanner {
             }
             let mayJoin = segments.count < controller.maximum && sources.contains { !$0.isRetired }
             var place =
-                mayJoin ? newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
+                mayJoin ? pool.newcomer(at: now, beside: segments.map(\.source), measuredBy: segments) : nil
             // Before a connection is displaced, ``wantedConnections`` requests one more from the host.
             if place == nil, lackedConnection || !mayJoin,
                 let displaced = leastUrgent(beside: serving, for: bytes, at: now)
             {
-                place = replacement(of: displaced, at: now)
+                place = pool.replacement(of: displaced, among: segments, at: now)
                 actions += [.displace(displaced.id)] + close(displaced.id, at: now)
-                reclaimUnassigned()
+                list.reclaimUnassigned()
             }
             guard let place else {
                 lacksConnection = lacksConnection || mayJoin
                 continue
             }
-            sources[place.source].opened(at: now)
-            actions.append(begin(at: byte, by: place, at: now))
+            pool.sources[place.source].opened(at: now)
+            actions.append(open(list.split(at: byte), by: place, at: now))
             if let newest = segments.last { serving.insert(newest.id) }
         }
         return actions
@@ -54,15 +54,15 @@ extension SegmentPlanner {
 
     /// Returns the segment that will deliver a demanded byte soon enough; `nil` if there is none.
     private func server(of byte: Int64, at now: Duration) -> SegmentID? {
-        let newcomer = newcomer(at: now, beside: [], measuredBy: segments)
+        let newcomer = pool.newcomer(at: now, beside: [], measuredBy: segments)
         let latest = max(Self.maxDemandDelay / .seconds(1), newcomer?.delay ?? 0)
         return segments.first { segment in
             guard segment.rest.contains(byte) else { return false }
             // If the segment's next byte does not arrive, the planner replaces the connection after a timeout.
             let distance = Double(byte - segment.position)
             guard distance > 0 else { return true }
-            let delay = segment.delay(at: now, latency: sources[segment.source].latency ?? .zero)
-            let rate = segment.rate(at: now) ?? newcomer?.rate ?? Self.assumedRate
+            let delay = pool.delay(of: segment, at: now)
+            let rate = segment.rate(at: now) ?? newcomer?.rate ?? SourcePool.assumedRate
             return delay / .seconds(1) + distance / rate <= latest
         }?.id
     }
@@ -73,16 +73,7 @@ extension SegmentPlanner {
         let distance = { (segment: Segment) in
             bytes.map { segment.position < $0 ? .max : segment.position - $0 }.min() ?? .max
         }
-        return segments.filter { !serving.contains($0.id) && replacement(of: $0, at: now) != nil }
+        return segments.filter { !serving.contains($0.id) && pool.replacement(of: $0, among: segments, at: now) != nil }
             .max { (distance($0), $0.rest.count) < (distance($1), $1.rest.count) }
-    }
-
-    /// Opens a segment that starts at a missing byte; a segment that contains the byte is shortened to end before it.
-    private mutating func begin(at byte: Int64, by worker: SegmentPart.Worker, at now: Duration) -> Action {
-        for index in segments.indices where segments[index].rest.contains(byte) { segments[index].end = byte }
-        guard let gap = unassigned.first(where: { $0.contains(byte) }) else {
-            preconditionFailure("The byte \(byte) is neither missing nor assigned")
-        }
-        return open(byte..<gap.upperBound, by: worker, at: now)
     }
 }

@@ -13,8 +13,7 @@
 ///            4. free connections get unassigned bytes, then the parts that finish last, then last pieces a second time
 ///            5. no segments are left, but bytes are missing: exhausted
 ///
-/// The state is the set of bytes handed out for writing and the list of segments. A missing byte that is in no segment
-/// is unassigned, so removing the segment of a lost connection is enough to reassign its bytes.
+/// The state is the ``SegmentList`` and the ``SourcePool``.
 ///
 /// The caller calls ``headArrived(_:latency:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each segment, it
 /// calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally ``ended(_:at:)`` or
@@ -58,33 +57,19 @@ struct SegmentPlanner: Sendable {
         var isDone: Bool
     }
 
-    private struct Rejection {
-        var source: Int
-        var time: Duration
-    }
-
     /// The interval at which the caller must call ``tick(at:)``.
     static let tickInterval = Duration.milliseconds(50)
     /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile.
     static let minShareBytes: Int64 = 1 << 20
-    /// The minimum remaining time of a slow connection in seconds; with less, another connection is not worthwhile.
-    private static let minTimeLeft = 1.0
     /// The minimum remaining time of the download; with less, another connection is not worthwhile.
     private static let minJoiningTime = Duration.milliseconds(400)
     /// The minimum remaining time of the download in round trips, in which a connection opens and becomes fast.
     private static let minJoiningRoundTrips = 8
     /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)
-    /// The time after a refused connection during which arriving bytes may have been sent before the refusal.
-    private static let transitTime = Duration.milliseconds(200)
 
-    let totalBytes: Int64
-    /// The ranges received before the plan began, and the ranges handed out for writing since then.
-    private(set) var held: ByteRangeSet
-    var segments: [Segment] = []
-    var sources: [SourceStats]
-    /// The index of the source with the most connections; the other sources are compared with it.
-    var mainSource = 0
+    var list: SegmentList
+    var pool: SourcePool
     /// The demanded ranges, the most urgent first.
     var wanted: [Range<Int64>]
     /// Whether demanded bytes need one more connection than the limits of the sources allow.
@@ -94,35 +79,21 @@ struct SegmentPlanner: Sendable {
     private var joined = 1
     /// The number of new bytes received over all connections except the extra ones; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
-    private var lastByte = Duration.zero
-    private var nextNumber = 0
     /// The connections that hosts recently refused without a response.
-    private var refusals: [Rejection] = []
+    private var refusals = RecentRefusals()
     /// Whether the plan is finished or exhausted.
     private(set) var isOver = false
 
-    /// - Parameters:
-    ///   - totalBytes: The size of the file.
-    ///   - held: The ranges that were already received.
-    ///   - allowances: The maximum number of connections to the host of each source; the first request uses the first
-    ///     source.
-    ///   - hosts: For each source, the index of the first source with the same host; by default, all hosts differ.
-    ///   - connections: The controller of the total number of connections.
-    ///   - wanted: The demanded ranges, the most urgent first.
-    init(
-        totalBytes: Int64,
-        held: ByteRangeSet,
-        allowances: [Int],
-        hosts: [Int]? = nil,
-        connections: ConcurrencyController,
-        wanted: [Range<Int64>] = []
-    ) {
-        self.totalBytes = totalBytes
-        self.held = held
+    /// Creates a plan; the first request uses the first source.
+    init(_ list: SegmentList, _ pool: SourcePool, _ controller: ConcurrencyController, wanted: [Range<Int64>] = []) {
+        self.list = list
+        self.pool = pool
+        self.controller = controller
         self.wanted = wanted
-        sources = zip(allowances, hosts ?? Array(allowances.indices)).map { SourceStats(allowance: $0, host: $1) }
-        controller = connections
     }
+
+    var segments: [Segment] { list.segments }
+    var sources: [SourceStats] { pool.sources }
 
     /// The connections that the download has settled on; `nil` before, or if they belong to several hosts.
     var experience: HostExperience? { sources.count == 1 ? controller.experience : nil }
@@ -134,71 +105,54 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Limits the total number of connections; `share` returns how many of the given maximum number are granted.
-    mutating func limitConnections(_ share: (Int) -> Int) {
-        controller.limit(share)
-    }
+    mutating func limitConnections(_ share: (Int) -> Int) { controller.limit(share) }
 
     // MARK: Events
 
-    /// Handles the first response, with the range of its body and its latency.
+    /// Handles the first response, with the range of its body and its latency; from now on, further connections may be
+    /// opened.
     ///
-    /// From now on, further connections may be opened.
-    /// - Parameters:
-    ///   - body: The range of the body.
-    ///   - latency: The time from the request to the response.
-    ///   - roundTrip: The round-trip time of the connection; by default, the latency.
-    ///   - experience: The experience of an earlier download from the same host; `nil` if there is none.
-    ///   - now: The time.
-    /// - Returns: The actions to perform.
+    /// `roundTrip` is the round-trip time of the connection; by default, it is the latency.
     mutating func headArrived(
         _ body: Range<Int64>,
         latency: Duration,
         roundTrip: Duration? = nil,
-        _ experience: HostExperience? = nil,
         at now: Duration
     ) -> [Action] {
-        lastByte = now
-        controller.begin(missingBytes: totalBytes - held.count, roundTrip: roundTrip ?? latency, experience)
-        sources[0].headReceived(after: latency)
-        sources[0].progressed()
-        sources[0].tried()
-        if let gap = held.firstGap(from: body.lowerBound, before: body.upperBound) {
-            add(body.lowerBound..<gap.upperBound, limit: body.upperBound, source: 0, opened: now - latency)
+        list.lastByte = now
+        controller.begin(missingBytes: list.missingBytes, roundTrip: roundTrip ?? latency)
+        pool.sources[0].headReceived(after: latency)
+        pool.sources[0].progressed()
+        pool.sources[0].tried()
+        if let gap = list.held.firstGap(from: body.lowerBound, before: body.upperBound) {
+            list.add(body.lowerBound..<gap.upperBound, limit: body.upperBound, source: 0, opened: now - latency)
         }
         return plan(at: now)
     }
 
     /// Records the round-trip time of another connection.
-    mutating func measured(roundTrip: Duration) {
-        controller.measured(roundTrip: roundTrip)
-    }
+    mutating func measured(roundTrip: Duration) { controller.measured(roundTrip: roundTrip) }
 
     /// Records that the next `count` bytes of a segment have arrived; returns which of them the caller must write, each
     /// byte only once.
     mutating func accept(_ count: Int, for id: SegmentID, at now: Duration) -> Acceptance {
-        guard let index = index(of: id) else { return Acceptance(range: nil, isDone: true) }
-        if segments[index].lastByte == nil { returnBorrowed(to: id) }
-        while count >= segments[index].rest.count, extendIfPossible(index) {}
-        let coming = segments[index].rest.prefix(count)
-        let source = segments[index].source
-        let wasFailure = segments[index].wouldBeFailure
-        if let latency = segments[index].received(count, at: now) { sources[source].headReceived(after: latency) }
-        if wasFailure, !segments[index].wouldBeFailure { sources[source].progressed() }
-        lastByte = now
-        let new = held.firstGap(from: coming.lowerBound, before: coming.upperBound)
-        if let new { held.insert(new) }
+        guard let index = list.index(of: id) else { return Acceptance(range: nil, isDone: true) }
+        let coming = list.next(count, of: index)
+        let (source, wasFailure) = (list.segments[index].source, list.segments[index].wouldBeFailure)
+        let latency = list.received(count, by: index, at: now)
+        if let latency { pool.sources[source].headReceived(after: latency) }
+        if wasFailure, !list.segments[index].wouldBeFailure { pool.sources[source].progressed() }
+        let new = list.handOut(coming)
         let newCount = new.map { $0.upperBound - $0.lowerBound } ?? 0
-        if !segments[index].isExtra { advisedBytes += newCount }
-        segments[index].wastedBytes += Int64(count) - newCount
-        return Acceptance(range: new, isDone: held.contains(segments[index].rest))
+        if !list.segments[index].isExtra { advisedBytes += newCount }
+        list.segments[index].wastedBytes += Int64(count) - newCount
+        return Acceptance(range: new, isDone: list.held.contains(list.segments[index].rest))
     }
 
     /// Handles the end of a body.
     ///
     /// If bytes of the segment are missing, the body was truncated or the server sent only a part.
-    mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] {
-        failed(id, .broken, at: now)
-    }
+    mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] { failed(id, .broken, at: now) }
 
     /// Handles a lost connection; `allowance` is the new maximum number of connections to its host, if it has changed.
     mutating func failed(
@@ -207,45 +161,33 @@ struct SegmentPlanner: Sendable {
         allowing allowance: Int? = nil,
         at now: Duration
     ) -> [Action] {
-        guard let index = index(of: id) else { return [] }
-        if let allowance { set(allowance, on: segments[index].source) }
+        guard let index = list.index(of: id) else { return [] }
+        if let allowance { pool.allow(allowance, on: segments[index].source) }
         lost(segments[index], failure, at: now)
         return close(id, at: now) + plan(at: now)
     }
 
     /// Records that the host refused a connection without a response: it is down, or limits connections.
     mutating func refused(_ id: SegmentID, at now: Duration) {
-        guard let index = index(of: id) else { return }
-        refusals.append(Rejection(source: segments[index].source, time: now))
+        guard let index = list.index(of: id) else { return }
+        refusals.add(segments[index].source, at: now)
     }
 
     /// Returns the sources whose hosts evidently limit connections: they refused a connection, but later sent bytes
     /// over an older one.
     ///
     /// Each element is the index of a source, once for each refusal. The returned refusals are forgotten.
-    mutating func takeRefusals(at now: Duration) -> [Int] {
-        refusals.removeAll { now - $0.time > Self.timeout }
-        let isLimitRefusal = { [segments] (refusal: Rejection) in
-            segments.contains {
-                $0.source == refusal.source && $0.opened < refusal.time
-                    && $0.lastByte ?? .zero >= refusal.time + Self.transitTime
-            }
-        }
-        defer { refusals.removeAll(where: isLimitRefusal) }
-        return refusals.filter(isLimitRefusal).map(\.source)
-    }
+    mutating func takeRefusals(at now: Duration) -> [Int] { refusals.take(provenBy: segments, at: now) }
 
     /// Records that a source has another version of the file, so that no further connection to it is opened.
-    mutating func retire(_ source: Int) {
-        sources[source].retire()
-    }
+    mutating func retire(_ source: Int) { pool.sources[source].retire() }
 
     /// Sets the maximum number of connections to the host of each source; surplus connections are stopped, the slowest
     /// first.
     mutating func allow(_ allowances: [Int], at now: Duration) -> [Action] {
         var actions: [Action] = []
         for (source, allowance) in allowances.enumerated() where sources[source].host == source {
-            set(allowance, on: source)
+            pool.allow(allowance, on: source)
             let open = segments.filter { sources[$0.source].host == source }
             let slowest = open.sorted { ($0.rate(at: now) ?? 0) < ($1.rate(at: now) ?? 0) }
             actions += slowest.prefix(max(0, open.count - allowance)).flatMap { stop($0.id, at: now) }
@@ -253,21 +195,9 @@ struct SegmentPlanner: Sendable {
         return actions + plan(at: now)
     }
 
-    /// Sets the maximum number of connections to the host of one source.
-    mutating func allow(_ connections: Int, on source: Int, at now: Duration) -> [Action] {
-        set(connections, on: source)
-        return allow(sources.map(\.allowance), at: now)
-    }
-
-    private mutating func set(_ allowance: Int, on source: Int) {
-        for index in sources.indices where sources[index].host == sources[source].host {
-            sources[index].allowance = allowance
-        }
-    }
-
     /// Updates the measurements and the plan; returns the resulting actions.
     mutating func tick(at now: Duration) -> [Action] {
-        compareSources(at: now)
+        pool.compare(&list.segments, at: now)
         let earlier = controller.count
         controller.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
         let dropped = controller.count < earlier ? dropSurplus(at: now) : []
@@ -279,14 +209,14 @@ struct SegmentPlanner: Sendable {
     mutating func plan(at now: Duration) -> [Action] {
         guard !isOver else { return [] }
         // Connections whose bytes another connection has already delivered.
-        var actions = segments.filter { held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
-        reclaimUnassigned()
+        var actions = segments.filter { list.held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
+        list.reclaimUnassigned()
         actions += serve(at: now)
-        compareSources(at: now)
+        pool.compare(&list.segments, at: now)
         actions += divide(at: now)
         if segments.isEmpty {
             isOver = true
-            actions.append(held.contains(0..<totalBytes) ? .finished : .exhausted)
+            actions.append(list.held.contains(0..<list.totalBytes) ? .finished : .exhausted)
         }
         return actions
     }
@@ -296,7 +226,7 @@ struct SegmentPlanner: Sendable {
 
     /// Returns whether another connection would have enough bytes and time left to be worthwhile; updates `joined`.
     mutating func isWorthJoining(at now: Duration) -> Bool {
-        let missing = totalBytes - held.count
+        let missing = list.missingBytes
         let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
         // Before any measurement, the remaining time is unknown and does not count.
         let minTime = max(Self.minJoiningTime, controller.roundTrip * Self.minJoiningRoundTrips)
@@ -305,92 +235,37 @@ struct SegmentPlanner: Sendable {
         return isWorthIt && missing / Int64(segments.count + 1) >= Self.minShareBytes
     }
 
-    /// Extends a segment that has reached its planned end, if no other connection is known to deliver the following
-    /// bytes; returns whether the segment was extended.
-    private mutating func extendIfPossible(_ index: Int) -> Bool {
-        let end = segments[index].end
-        guard segments[index].limit > end else { return false }
-        reclaimUnassigned()
-        borrowNext(index)
-        return segments[index].end > end
-    }
-
-    /// Adds unassigned bytes to the preceding segment, as far as the request of that segment covers the bytes.
-    mutating func reclaimUnassigned() {
-        for gap in unassigned {
-            guard let index = segments.firstIndex(where: { $0.end == gap.lowerBound && $0.limit > $0.end }) else {
-                continue
-            }
-            segments[index].end = min(segments[index].limit, gap.upperBound)
-        }
-    }
-
     /// Stops connections that have been silent or slow for a while, if better ones can be opened.
     private mutating func stopUnderperforming(at now: Duration) -> [Action] {
         var actions: [Action] = []
         for segment in segments {
-            let isSlow = isSlow(segment, at: now)
-            guard isSlow || isStalled(segment, at: now), replacement(of: segment, at: now) != nil else { continue }
-            if isSlow, segment.isExtra { sources[segment.source].suspend() }
+            let replacement = pool.replacement(of: segment, among: segments, at: now)
+            let isSlow = list.isSlow(segment, comparedTo: replacement, at: now)
+            let latency = sources[segment.source].latency ?? .zero
+            guard replacement != nil, isSlow || list.isStalled(segment, latency: latency, at: now) else { continue }
+            if isSlow, segment.isExtra { pool.sources[segment.source].suspend() }
             lost(segment, .broken, at: now)
             actions += stop(segment.id, at: now)
         }
         return actions
     }
 
-    /// Whether a connection has been silent for too long while others were not; if all are silent, the network may be
-    /// at fault.
-    private func isStalled(_ segment: Segment, at now: Duration) -> Bool {
-        let silence = segment.silence(at: now)
-        let timeout = max(Self.timeout, (sources[segment.source].latency ?? .zero) * 3)
-        return silence >= timeout && lastByte >= now - silence + .seconds(1)
-    }
-
-    /// Whether, for at least ``timeout``, a connection has been slower than a third of the other connections' median
-    /// speed and than a third of the expected speed of a new connection.
-    private mutating func isSlow(_ segment: Segment, at now: Duration) -> Bool {
-        guard let index = index(of: segment.id) else { return false }
-        let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }
-        guard let rate = segment.rate(at: now), let median = others.quantile(0.5),
-            let other = replacement(of: segment, at: now), rate < min(median, other.rate) / 3
-        else {
-            segments[index].slowSince = nil
-            return false
-        }
-        let since = segment.slowSince ?? now
-        segments[index].slowSince = since
-        return now - since >= Self.timeout && Double(segment.rest.count) > rate * Self.minTimeLeft
-    }
-
     // MARK: Segments
-
-    private func index(of id: SegmentID) -> Int? { segments.firstIndex { $0.id == id } }
-
-    /// Adds a segment and returns its identifier.
-    @discardableResult
-    mutating func add(_ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) -> SegmentID {
-        let id = SegmentID(number: nextNumber)
-        nextNumber += 1
-        segments.append(Segment(id, range, limit: limit, source: source, opened: opened))
-        return id
-    }
 
     /// Counts the loss of a connection as a failure of its source if ``Segment/wouldBeFailure`` is `true` and bytes of
     /// its range are still missing.
     mutating func lost(_ segment: Segment, _ failure: Failure, at now: Duration) {
-        guard segment.wouldBeFailure, !held.contains(segment.rest) else { return }
+        guard segment.wouldBeFailure, !list.held.contains(segment.rest) else { return }
         let isAlone = segments.count { $0.source == segment.source } == 1
-        sources[segment.source].failed(failure, openedAt: segment.opened, isAlone: isAlone, at: now)
+        pool.sources[segment.source].failed(failure, openedAt: segment.opened, isAlone: isAlone, at: now)
     }
 
-    mutating func stop(_ id: SegmentID, at now: Duration) -> [Action] {
-        [.stop(id)] + close(id, at: now)
-    }
+    mutating func stop(_ id: SegmentID, at now: Duration) -> [Action] { [.stop(id)] + close(id, at: now) }
 
     mutating func close(_ id: SegmentID, at now: Duration) -> [Action] {
-        guard let index = index(of: id) else { return [] }
-        let segment = segments.remove(at: index)
-        if let rate = segment.rate(at: now) { sources[segment.source].ended(with: rate) }
+        guard let index = list.index(of: id) else { return [] }
+        let segment = list.segments.remove(at: index)
+        if let rate = segment.rate(at: now) { pool.sources[segment.source].ended(with: rate) }
         return segment.wastedBytes > 0 ? [.wasted(segment.wastedBytes)] : []
     }
 }

@@ -15,13 +15,6 @@ final class SegmentedFetch: Sendable {
         let stop: StopSignal
     }
 
-    /// The position of a connection in the file, and the digests of the pieces that it completes.
-    struct Cursor {
-        let connection: Connection
-        var position: Int64
-        var digester: PieceDigester?
-    }
-
     /// The state shared by the tasks.
     struct State {
         var planner: SegmentPlanner
@@ -71,7 +64,7 @@ final class SegmentedFetch: Sendable {
     private let roundTrip: Duration
     /// The source of the first response, followed by the mirrors that may deliver segments.
     let sources: [DownloadSource]
-    private let target: FileLedger.Target
+    let target: FileLedger.Target
     let ledger: FileLedger
     let monitor: BottleneckMonitor?
     let state: Locked<State>
@@ -84,21 +77,13 @@ final class SegmentedFetch: Sendable {
     private var hosts: HostLimiter { environment.hosts }
 
     /// Creates a fetch; returns `nil` if a single connection must deliver the bytes, or is the better choice.
-    init?(
-        of transfer: DownloadTransfer,
-        _ response: RequestSender.Response,
-        _ accepted: BodyPlacement
-    ) {
+    init?(of transfer: DownloadTransfer, _ response: RequestSender.Response, _ accepted: BodyPlacement) {
         guard Self.isPossible(for: transfer, after: response, accepted), let known = transfer.partial.representation,
             let totalBytes = accepted.totalBytes, let target = transfer.partial.target
         else { return nil }
         let configuration = transfer.environment.configuration
-        let mode: ConcurrencyController.Mode =
-            switch (transfer.state.parts, configuration.maxConnectionsPerDownload) {
-            case (.one, _), (_, 1?): .fixed(1)
-            case (_, let number?): .fixed(number)
-            case (_, nil): .automatic(max: Self.maxAutomatic)
-            }
+        let number = transfer.state.parts == .one ? 1 : configuration.maxConnectionsPerDownload
+        let mode: ConcurrencyController.Mode = number.map { .fixed($0) } ?? .automatic(max: Self.maxAutomatic)
         ledger = transfer.partial.ledger
         monitor = transfer.monitor
         guard transfer.partial.hasGaps || mode != .fixed(1) || ledger.isRead else { return nil }
@@ -119,12 +104,10 @@ final class SegmentedFetch: Sendable {
         state = Locked(
             State(
                 planner: SegmentPlanner(
-                    totalBytes: totalBytes,
-                    held: transfer.partial.held,
+                    SegmentList(totalBytes: totalBytes, held: transfer.partial.held),
                     // The other hosts get their allowances with the first change of the plan.
-                    allowances: sources.hosts.map { $0 == 0 ? 1 : 0 },
-                    hosts: sources.hosts,
-                    connections: ConcurrencyController(mode),
+                    SourcePool(allowances: sources.hosts.map { $0 == 0 ? 1 : 0 }, hosts: sources.hosts),
+                    ConcurrencyController(mode, after: environment.hosts.experience(first.url)),
                     wanted: ledger.demands
                 ),
                 transfer: transfer,
@@ -156,9 +139,7 @@ final class SegmentedFetch: Sendable {
     }
 
     /// Whether a segmented fetch should serve a reader: the file has a reader, and many bytes are missing.
-    static func isServing(_ partial: PartialDownload) -> Bool {
-        partial.ledger.isRead && isLarge(partial)
-    }
+    static func isServing(_ partial: PartialDownload) -> Bool { partial.ledger.isRead && isLarge(partial) }
 
     private static func isLarge(_ partial: PartialDownload) -> Bool {
         partial.ledger.read { ($0.representation?.totalBytes ?? 0) - $0.policy.written.count }
@@ -179,14 +160,7 @@ final class SegmentedFetch: Sendable {
             change(because: .delivered) { state, now in
                 state.stops[.first] = first.stop
                 limitConnections(in: &state)
-                let experience = hosts.experience(sources[0].url)
-                return state.planner.headArrived(
-                    first.range,
-                    latency: latency,
-                    roundTrip: roundTrip,
-                    experience,
-                    at: now
-                )
+                return state.planner.headArrived(first.range, latency: latency, roundTrip: roundTrip, at: now)
             }
             // Started only now, since the plan must begin with the segment of the first request.
             group.addTask(executorPreference: environment.computing) { [self] in await tick() }
@@ -352,42 +326,8 @@ final class SegmentedFetch: Sendable {
 
     private func publish(_ event: DownloadEvent) { record.status.publish(event) }
 
-    // MARK: Writing
-
-    /// Writes those bytes of a chunk that are still needed; returns `true` if the connection must be closed.
-    ///
-    /// `piece` is the part of the chunk with bytes of the file; its first byte belongs at the cursor's position.
-    func take(_ bytes: UnsafeRawBufferPointer, _ piece: Range<Int>, _ cursor: inout Cursor) throws -> Bool {
-        let (now, position) = (clock.now(), cursor.position)
-        cursor.position += Int64(piece.count)
-        let acceptance = state.withLock { state in
-            state.transfer.state.fetched(bytes.count)
-            state.writers += 1
-            return state.planner.accept(piece.count, for: cursor.connection.id, at: now)
-        }
-        defer { state.withLock { $0.writers -= 1 } }
-        guard let range = acceptance.range else { return acceptance.isDone }
-        let start = piece.lowerBound + Int(range.lowerBound - position)
-        let new = UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(range.upperBound - range.lowerBound)])
-        try monitor.write { () throws(DownloadError) in try target.file.write(new, at: range.lowerBound) }
-        let whole = cursor.digester?.update(new, at: range.lowerBound) ?? []
-        try wrote(range, of: cursor.connection, completing: whole)
-        return acceptance.isDone
-    }
-
-    /// Records bytes that were written to the file, and starts a checkpoint if one is due.
-    private func wrote(
-        _ range: Range<Int64>,
-        of connection: Connection,
-        completing pieces: [ReceivedPieces.Digest]
-    ) throws {
-        let now = clock.now()
-        state.withLock { state in
-            let count = Int(range.upperBound - range.lowerBound)
-            if let progress = state.transfer.state.meter.received(count, at: now) { record.status.publish(progress) }
-            state.compose(connection)
-        }
-        guard try ledger.wrote(range, completing: pieces, at: now) else { return }
+    /// Starts the checkpoint that is due.
+    func checkpoint() {
         if case .terminated = continuation.yield(.checkpoint) { ledger.work(on: target) }
     }
 }

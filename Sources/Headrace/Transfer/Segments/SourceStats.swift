@@ -39,14 +39,10 @@ struct SourceStats: Sendable {
     }
 
     /// Records that the source has been compared with the others, or needs no comparison.
-    mutating func tried() {
-        isTried = true
-    }
+    mutating func tried() { isTried = true }
 
     /// Records that a connection to the source was closed because other sources are faster.
-    mutating func suspend() {
-        isSuspended = true
-    }
+    mutating func suspend() { isSuspended = true }
 
     /// Whether no further connection to the source may be opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
@@ -58,9 +54,7 @@ struct SourceStats: Sendable {
         !isRetired && (now >= notBefore ?? now || open == 0 && soleFailures < Self.maxSoleFailures)
     }
 
-    mutating func retire() {
-        unusableResponses = Self.maxUnusableResponses
-    }
+    mutating func retire() { unusableResponses = Self.maxUnusableResponses }
 
     /// Records a new connection; after a failure, a delay begins during which no second connection may be opened.
     mutating func opened(at now: Duration) {

@@ -79,8 +79,8 @@ struct ConcurrencyControllerTests {
         var controller = ConcurrencyController(.automatic(max: maximum))
         controller.begin(missingBytes: missing, roundTrip: .milliseconds(roundTrip))
         #expect(controller.count == expected)
-        var fixed = ConcurrencyController(.fixed(5))
-        fixed.begin(missingBytes: missing, roundTrip: .milliseconds(roundTrip), HostExperience(connections: 9, rate: 1))
+        var fixed = ConcurrencyController(.fixed(5), after: HostExperience(connections: 9, rate: 1))
+        fixed.begin(missingBytes: missing, roundTrip: .milliseconds(roundTrip))
         #expect(fixed.count == 5)
     }
 
@@ -96,9 +96,9 @@ struct ConcurrencyControllerTests {
         _ missing: Int64,
         _ expected: Int
     ) {
-        var controller = ConcurrencyController(.automatic(max: maximum))
         let experience = HostExperience(connections: found, rate: Double(2 << 20))
-        controller.begin(missingBytes: missing, roundTrip: .milliseconds(50), experience)
+        var controller = ConcurrencyController(.automatic(max: maximum), after: experience)
+        controller.begin(missingBytes: missing, roundTrip: .milliseconds(50))
         #expect(controller.count == expected)
     }
 

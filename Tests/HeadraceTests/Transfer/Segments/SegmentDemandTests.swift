@@ -61,7 +61,7 @@ struct SegmentDemandTests {
             want(&planner, start..<64 * mebibyte),
             isLate ? [.open(id(1), start..<64 * mebibyte, source: 0)] : []
         )
-        #expect(planner.unassigned == [])
+        #expect(planner.list.unassigned == [])
     }
 
     @Test func `a new connection ends at the next received byte`() {
@@ -92,7 +92,7 @@ struct SegmentDemandTests {
         _ = planner.accept(1 << 20, for: id(1), at: .milliseconds(1100))
         let actions = want(&planner, 0..<64 * mebibyte, after: 1100)
         #expect(actions == [.displace(id(1)), .open(id(2), mebibyte..<40 * mebibyte, source: 0)])
-        #expect(planner.unassigned == [41 * mebibyte..<64 * mebibyte])
+        #expect(planner.list.unassigned == [41 * mebibyte..<64 * mebibyte])
     }
 
     @Test func `the connection whose bytes are needed last is displaced`() {
@@ -162,7 +162,7 @@ struct SegmentDemandTests {
         #expect(planner.segments.map(\.rest) == [40 * mebibyte..<64 * mebibyte])
         let several = begun(.fixed(4), wanted: [40 * mebibyte..<64 * mebibyte])
         #expect(several.segments.contains { $0.position == 40 * mebibyte })
-        #expect(several.segments.count == 4 && several.unassigned == [])
+        #expect(several.segments.count == 4 && several.list.unassigned == [])
     }
 
     @Test(arguments: [[], [0..<0], [0..<1 << 20], [100 << 20..<200 << 20]] as [[Range<Int64>]])

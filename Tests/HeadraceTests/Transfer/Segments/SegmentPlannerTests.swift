@@ -106,7 +106,7 @@ struct SegmentPlannerTests {
         var planner = planner(total, connections)
         let opened = planner.headArrived(0..<total, latency: .milliseconds(10), at: .zero)
         #expect(opened.count == joining)
-        #expect(planner.segments.count == joining + 1 && planner.unassigned == [])
+        #expect(planner.segments.count == joining + 1 && planner.list.unassigned == [])
         let sizes = planner.segments.map { $0.rest.upperBound - $0.rest.lowerBound }.sorted()
         #expect(sizes[joining] - sizes[0] <= total / 50, "the parts are not equal")
         #expect(planner.segments.map(\.end).max() == total)
@@ -176,9 +176,9 @@ struct SegmentPlannerTests {
         var planner = planner(8 << 20, 4, held: held)
         let actions = planner.headArrived(100..<8 << 20, latency: .zero, at: .zero)
         #expect(actions.count == 3)
-        #expect(planner.unassigned == [])
+        #expect(planner.list.unassigned == [])
         #expect(planner.segments[0].end == 1 << 20, "the first connection stops at what is held")
-        for segment in planner.segments { #expect(planner.held.gaps(in: segment.rest) == [segment.rest]) }
+        for segment in planner.segments { #expect(planner.list.held.gaps(in: segment.rest) == [segment.rest]) }
     }
 
     @Test func `R11 a body shorter than the missing range is followed by another request`() {
@@ -318,7 +318,7 @@ struct SegmentPlannerTests {
         expect(planner.failed(id(2), .unusable, at: .zero), [])
         _ = planner.accept(100, for: .first, at: .zero)
         expect(planner.failed(.first, .broken, at: .zero), [.exhausted])
-        #expect(planner.isOver && planner.held == ByteRangeSet([0..<100]))
+        #expect(planner.isOver && planner.list.held == ByteRangeSet([0..<100]))
         expect(planner.tick(at: .seconds(1000)), [])
     }
 
@@ -421,7 +421,7 @@ struct SegmentPlannerTests {
         #expect(Set(stopped.map { "\($0)" }) == Set([Action.stop(id(1)), .stop(id(3))].map { "\($0)" }))
         expect(planner.allow(2, on: 0, at: .seconds(1)), [])
         #expect(planner.allow(9, on: 0, at: .seconds(1)).count == 2)
-        #expect(planner.unassigned == [])
+        #expect(planner.list.unassigned == [])
     }
 
     @Test func `each source stays within its allowance, and the best one gets the next connection`() {

@@ -97,7 +97,7 @@ struct SegmentSimulator {
                 perform(planner.want([want.byte..<size], at: now))
             }
             wanted.removeAll { want in
-                guard planner.held.contains(want.byte..<want.byte + 1) else { return false }
+                guard planner.list.held.contains(want.byte..<want.byte + 1) else { return false }
                 result.waits.append(now - want.time)
                 return true
             }
@@ -127,5 +127,33 @@ struct SegmentSimulator {
         }
         result.duration = now
         return result
+    }
+}
+
+extension SegmentPlanner {
+    /// - Parameters:
+    ///   - totalBytes: The size of the file.
+    ///   - held: The ranges that were already received.
+    ///   - allowances: The maximum number of connections to the host of each source.
+    ///   - hosts: For each source, the index of the first source with the same host; by default, all hosts differ.
+    ///   - connections: The controller of the total number of connections.
+    ///   - wanted: The demanded ranges, the most urgent first.
+    init(
+        totalBytes: Int64,
+        held: ByteRangeSet,
+        allowances: [Int],
+        hosts: [Int]? = nil,
+        connections: ConcurrencyController,
+        wanted: [Range<Int64>] = []
+    ) {
+        let pool = SourcePool(allowances: allowances, hosts: hosts ?? Array(allowances.indices))
+        self.init(SegmentList(totalBytes: totalBytes, held: held), pool, connections, wanted: wanted)
+    }
+
+    /// Sets the maximum number of connections to the host of one source.
+    mutating func allow(_ connections: Int, on source: Int, at now: Duration) -> [Action] {
+        var changed = pool
+        changed.allow(connections, on: source)
+        return allow(changed.sources.map(\.allowance), at: now)
     }
 }

@@ -164,7 +164,7 @@ private struct Walk {
     }
 
     private func check() {
-        expect(planner.held == written, "what is held was written")
+        expect(planner.list.held == written, "what is held was written")
         expect(planner.segments.count == connections.count, "each connection has a segment")
         expect(planner.isOver == planner.segments.isEmpty, "the plan is over when nobody fetches")
         expect(planner.wantedConnections <= number, "no more connections are asked for than there may be")
@@ -172,7 +172,7 @@ private struct Walk {
         for (source, allowance) in allowances.enumerated() {
             expect(connections.values.count { $0.source == source } <= allowance, "each source has what it may")
         }
-        var assigned = ByteRangeSet(planner.unassigned)
+        var assigned = ByteRangeSet(planner.list.unassigned)
         for segment in planner.segments {
             let connection = connections[segment.id]
             expect(segment.position == connection?.position, "a segment is where its connection is")

@@ -1,0 +1,28 @@
+/// The connections that hosts recently refused without a response: a host may be down, or limit its connections.
+struct RecentRefusals: Sendable {
+    private struct Refusal {
+        var source: Int
+        var time: Duration
+    }
+
+    /// The time after a refused connection during which arriving bytes may have been sent before the refusal.
+    private static let transitTime = Duration.milliseconds(200)
+
+    private var refusals: [Refusal] = []
+
+    mutating func add(_ source: Int, at now: Duration) { refusals.append(Refusal(source: source, time: now)) }
+
+    /// Removes and returns the refusals, each as the index of its source, whose hosts evidently limit connections: they
+    /// later sent bytes over an older connection.
+    mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int] {
+        refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
+        let isProven = { (refusal: Refusal) in
+            segments.contains {
+                $0.source == refusal.source && $0.opened < refusal.time
+                    && $0.lastByte ?? .zero >= refusal.time + Self.transitTime
+            }
+        }
+        defer { refusals.removeAll(where: isProven) }
+        return refusals.filter(isProven).map(\.source)
+    }
+}
