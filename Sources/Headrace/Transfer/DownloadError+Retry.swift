@@ -6,9 +6,7 @@ extension DownloadError {
     var isHostUnreachable: Bool { code == .nameResolution || isConnectionRefused }
 
     /// Whether the network, rather than the server, may have failed.
-    var isNetworkFailure: Bool {
-        [.nameResolution, .connection, .stalled, .connectionLost].contains(code)
-    }
+    var isNetworkFailure: Bool { [.nameResolution, .connection, .stalled, .connectionLost].contains(code) }
 }
 
 extension DownloadError {

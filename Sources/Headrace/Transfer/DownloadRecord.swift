@@ -137,9 +137,7 @@ final class DownloadRecord: Sendable {
     }
 
     /// Records that the file must be verified again.
-    func unseal() {
-        state.withLock { $0.isSealed = false }
-    }
+    func unseal() { state.withLock { $0.isSealed = false } }
 
     /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
@@ -157,9 +155,7 @@ final class DownloadRecord: Sendable {
     }
 
     /// Records that the download is not finished, or no longer.
-    func forgetFinishedFile() {
-        state.withLock { if !$0.finished.isEmpty { $0.finished = [] } }
-    }
+    func forgetFinishedFile() { state.withLock { if !$0.finished.isEmpty { $0.finished = [] } } }
 
     /// Removes the request's earliest start time, so that the download need not wait for it.
     func removeStartTime() {
@@ -191,15 +187,11 @@ final class DownloadRecord: Sendable {
     }
 
     /// Stores the state of the partial file while no transfer has it open.
-    func keep(_ held: SuspendedPartial) {
-        state.withLock { $0.held = held }
-    }
+    func keep(_ held: SuspendedPartial) { state.withLock { $0.held = held } }
 
     /// Removes and returns the stored state of the partial file, so that the resume record need not be read; `nil` if
     /// there is none.
-    func takeSuspended() -> SuspendedPartial? {
-        state.withLock { $0.held.take() }
-    }
+    func takeSuspended() -> SuspendedPartial? { state.withLock { $0.held.take() } }
 }
 
 extension DownloadRecord {
@@ -226,9 +218,7 @@ extension DownloadRecord {
     /// Updates the resume record on the disk if the download is running; blocks.
     ///
     /// With `syncing`, the record is also synced, so that it survives a power cut.
-    func save(syncing: Bool) {
-        state.withLock { $0.ledger }?.save(syncing: syncing)
-    }
+    func save(syncing: Bool) { state.withLock { $0.ledger }?.save(syncing: syncing) }
 
     /// Changes the state like ``DownloadStatus/enter(_:_:)``, and notifies waiting readers.
     func enter(_ newState: DownloadState?, _ event: DownloadEvent?) {

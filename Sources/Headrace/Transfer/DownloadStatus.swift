@@ -75,9 +75,7 @@ final class DownloadStatus: Sendable {
     }
 
     /// Records that the download no longer waits for the network.
-    func unblock() {
-        storage.withLock { $0.networkBlocker = nil }
-    }
+    func unblock() { storage.withLock { $0.networkBlocker = nil } }
 
     /// Publishes an event and sets the state; `nil` changes no state.
     ///
@@ -175,7 +173,5 @@ extension DownloadState {
 }
 
 extension DownloadProgress {
-    fileprivate mutating func stopped() {
-        (bytesPerSecond, timeRemaining, bytesVerified) = (0, nil, nil)
-    }
+    fileprivate mutating func stopped() { (bytesPerSecond, timeRemaining, bytesVerified) = (0, nil, nil) }
 }

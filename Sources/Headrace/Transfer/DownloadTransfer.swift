@@ -55,6 +55,7 @@ struct DownloadTransfer: Sendable {
     var expectedSize: Int64? { record.requested { $0.expectedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
     var existingFiles: ExistingFiles { ExistingFiles(record, environment) }
+    private var retries: RetryCoordinator { RetryCoordinator(record: record, stop: stop, environment: environment) }
 
     /// Downloads the file until it has its final name, or the run ends without it.
     mutating func run() async -> TransferOutcome {
@@ -92,7 +93,7 @@ struct DownloadTransfer: Sendable {
     /// complete.
     private mutating func openPartial() throws(DownloadError) -> String? {
         record.requested { state.verification.takeOver($0) }
-        let recovered: PartialDownload.RecoveredState
+        let recovered: PartialRecovery.Outcome
         if let background = environment.background {
             recovered = try background.betweenFiles { () throws(DownloadError) in try partial.open() }
         } else {
@@ -136,7 +137,7 @@ struct DownloadTransfer: Sendable {
     }
 
     private func failed(_ error: DownloadError) -> TransferOutcome {
-        guard lacksDescriptors(after: error) else { return .failed(error) }
+        guard environment.lacksDescriptors(after: error) else { return .failed(error) }
         publish(.notice(.waitingForDescriptors(error)))
         return retry(at: environment.clock.now())
     }
@@ -155,11 +156,6 @@ struct DownloadTransfer: Sendable {
         .timedOut(request.url, after: limit, hostWait: hostWait, isResumable: record.isResumable != false)
     }
 
-    /// Whether the error is a lack of file descriptors, and other transfers will release theirs.
-    private func lacksDescriptors(after error: DownloadError) -> Bool {
-        error.isOutOfDescriptors && environment.descriptors.ranOut()
-    }
-
     // MARK: Attempts
 
     /// Sends requests until the file is complete or the run must pause.
@@ -168,12 +164,13 @@ struct DownloadTransfer: Sendable {
         let path = destination.plannedPath
         if partial.held.isEmpty {
             if let file = try await existingFiles.verified(named: path, &state) { return unchanged(file) }
-            if try await copyPieces(of: path) { return unchanged(path) }
+            let progress = state.meter.progress(at: environment.clock.now())
+            if try await existingFiles.copyPieces(of: path, into: &partial, progress) { return unchanged(path) }
             correctMeter()
         }
         while true {
-            if let time = waitForHost() ?? waitForPace() { return .retry(at: time) }
-            try await renewExpiredLink()
+            if let time = retries.waitEnd(&state) { return .retry(at: time) }
+            try await retries.renewExpiredLink(&state)
             let held = partial.held.count
             let step: Step
             do {
@@ -183,7 +180,7 @@ struct DownloadTransfer: Sendable {
                 state.progressed(from: held, to: partial.held.count)
                 measured.failed(error)
                 guard stop.reason == nil else { throw error }
-                step = try await recover(from: error)
+                step = try await retries.recover(from: error, holdingBytes: !partial.held.isEmpty, &state)
             }
             guard case .again = step else { return step }
         }
@@ -203,105 +200,107 @@ struct DownloadTransfer: Sendable {
         return isResult ? existingFiles.skip(path) : nil
     }
 
-    /// Acts on a failed attempt, as ``TransferState`` decides; throws if the download must fail.
-    private mutating func recover(from error: DownloadError) async throws -> Step {
-        let facts = TransferState.FailureFacts(
-            holdsBytes: !partial.held.isEmpty,
-            lacksDescriptors: lacksDescriptors(after: error),
-            isNetworkUnsettled: error.isNetworkFailure && environment.isNetworkUnsettled(for: request),
-            hasLinkProvider: record.requested { $0.linkProvider != nil },
-            hasHostResponded: environment.hosts.hasResponded(state.sources.current)
-        )
-        var reaction = state.failed(error, facts)
-        while true {
-            switch reaction {
-            case .again: return .again
-            case .pause(let notice, let delay):
-                if let notice { publish(.notice(notice)) }
-                return .retry(at: environment.clock.now() + delay)
-            case .requestLink(let error):
-                let link = try await requestLink()
-                reaction = state.renewed(link, after: error, facts)
-                if case .success(let link)? = link {
-                    publish(.sourceFailed(error, next: link.url.withoutCredentials))
-                }
-            case .decide(let error):
-                let decide = environment.configuration.retryPolicy.decide
-                let decision = await decide?(error, state.count + 1) ?? .standard
-                if case .retry = decision, stop.reason != nil { throw error }
-                var random = environment.random
-                reaction = state.decided(decision, after: error, facts, using: &random)
-            case .changeSource(let error, let next):
-                publish(.sourceFailed(error, next: next.withoutCredentials))
-                return .again
-            case .retry(let error, let delay): return retry(after: error, delay)
-            case .fail(let error): throw error
-            }
+    // MARK: Requests
+
+    /// Sends one request, or finishes the file if no bytes are missing.
+    private mutating func exchange() async throws -> Step {
+        let (known, expectedSize) = (partial.representation, expectedSize)
+        if let expectedSize { try sizeLimit.check(expectedSize) }
+        // Checked before each request, since a new source starts without the state of the previous one.
+        if let reason = restartReason(expectedSize) { state.resume.mustRestart(reason) }
+        if let total = known?.totalBytes, total > 0, total == partial.heldBytes, state.resume.pendingRestart == nil {
+            try sizeLimit.check(total)
+            return try await complete(partial.finalPath ?? destination.plannedPath)
+        }
+        if let background = environment.background { return try await background.fetch(for: &self) }
+        var request = state.resume.nextRequest(partial.held, of: known, inParts: state.parts != .none)
+        request.expectedSize = expectedSize
+        let source = state.sources.current
+        if partial.held.isEmpty, state.resume.sendsCondition {
+            request.condition = existingFiles.conditional(destination.plannedPath, from: source)?.version.condition
+        }
+        let isAdvertised = state.sources.isAdvertised(source)
+        let chain = record.requested {
+            RedirectChain($0, at: source, isAdvertised: isAdvertised, environment.configuration)
+        }
+        var sender = RequestSender(request, along: chain, for: record, environment)
+        sender.avoidsHTTP2 = state.resume.avoidsHTTP2
+        sender.prefersHTTP1 = prefersHTTP1
+        sender.reportsRedirects = true
+        sender.mayShareConnection = mayShareConnection && partial.held.isEmpty
+        return try await sender.send { response, body in
+            await measure(response)
+            return try await ResponseHandler(response, for: self).handle(&body, in: &self)
         }
     }
 
-    private mutating func retry(after error: DownloadError, _ delay: Duration) -> Step {
-        publish(.retrying(error, attempt: state.count, after: delay))
-        state.lastFailure = error
-        return .retry(at: environment.clock.now() + delay)
+    /// Whether the body is likely to be large, or has no other transfer to share an HTTP/2 connection with.
+    private var prefersHTTP1: Bool {
+        // To verify the end of a body, the strategy chooses the version.
+        guard !state.resume.verifiesEnd else { return false }
+        return environment.descriptors.isSingleTransfer || partial.heldBytes >= Self.minLargeBytes
+            || expectedSize ?? 0 >= Self.minLargeBytes
     }
 
-    /// Switches to another source while the current source's host requires a delay; if there is no other source,
-    /// returns the end of the delay.
-    private mutating func waitForHost() -> Duration? {
-        while let time = environment.hosts.notBefore(state.sources.current), !state.isHastened {
-            let now = environment.clock.now()
-            guard time > now else { return nil }
-            let source = state.sources.current
-            let notice = DownloadEvent.Notice.waitingForHost(time - now)
-            guard let next = state.postponeSource() else {
-                publish(.notice(notice))
-                return time
-            }
-            publish(.sourceFailed(DownloadError(.httpStatus, "\(notice)").about(source), next: next.withoutCredentials))
-        }
-        return nil
-    }
+    /// The size from which a body is transferred faster over an HTTP/1.1 connection of its own.
+    private static var minLargeBytes: Int64 { 2 * SegmentPlanner.minShareBytes }
 
-    /// Applies the source host's limit on retries if the next request is a retry; returns the time until which it must
-    /// wait.
-    private mutating func waitForPace() -> Duration? {
-        guard let failure = state.unpacedFailure.take() else { return nil }
-        let now = environment.clock.now()
-        let begin = environment.hosts.beginRetry(state.sources.current, at: now)
-        guard begin > now, !state.isHastened, case .retry(let time) = retry(after: failure, begin - now) else {
-            return nil
-        }
-        return time
-    }
-
-    /// Requests a new link from the provider if the present link has expired.
+    /// Returns the reason why the received bytes must be downloaded again, whatever the server responds; `nil` if they
+    /// may be resumed.
     ///
-    /// If the provider fails, the present link is used nevertheless, since the local clock may be wrong.
-    private mutating func renewExpiredLink() async throws {
-        guard let end = state.sources.expires, record.requested({ $0.linkProvider != nil }),
-            WallTime.duration(until: end) == .zero, state.mayRenewLink()
-        else { return }
-        switch try await requestLink() {
-        case .success(let link)?:
-            state.renewSource(link)
-            publish(.notice(.linkRenewed))
-        case .failure(let cause)?: publish(.notice(.linkNotRenewed(reason: cause.reason)))
-        case nil: return
+    /// The reasons are: the bytes are unverified and nothing will verify the complete file, another requester
+    /// downloaded the bytes, or they exceed or contradict the expected size.
+    private func restartReason(_ expectedSize: Int64?) -> RestartReason? {
+        if let known = partial.representation, !state.verification.isNeeded {
+            if known.isUnverified == true { return .unverified }
+            let requester = partial.requesterFingerprint
+            if known.requesterFingerprint ?? requester != requester {
+                // If the file is complete, no further response can verify it.
+                guard case .strong? = EntityValidator(of: known), known.totalBytes != partial.heldBytes else {
+                    return .differentRequester
+                }
+            }
         }
+        guard let expectedSize, partial.isOfOtherSize(than: expectedSize) else { return nil }
+        return .wrongSize(expected: expectedSize)
     }
 
-    /// Returns the provider's new link or its error; `nil` if the request has no provider.
-    private func requestLink() async throws(CancellationError) -> Result<DownloadRequest.Link, any Error>? {
-        guard let provider = record.requested({ $0.linkProvider }) else { return nil }
-        do {
-            let link = try await provider.link(on: environment.computing)
-            try link.url.validate()
-            return .success(link)
-        } catch {
-            guard stop.reason == nil, !Task.isCancelled else { throw CancellationError() }
-            return .failure(error)
-        }
+    /// Records that the received bytes are unusable, and keeps them until the transfer accepts a replacement; throws if
+    /// that happened too often.
+    mutating func requestAgain(for reason: RestartReason) throws(DownloadError) -> Step {
+        state.resume.mustRestart(reason)
+        // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.
+        guard reason.isUnverifiable || state.mayRequestAgain() else { throw .restartedTooOften(reason) }
+        return .again
+    }
+
+    /// Discards the received bytes, because the body of the present response replaces them.
+    mutating func restart(for reason: RestartReason) throws(DownloadError) {
+        guard state.restarted(for: reason) else { throw .restartedTooOften(reason) }
+        publish(.restarted(reason: reason, bytesWasted: partial.held.count))
+        try partial.discard()
+        correctMeter()
+    }
+
+    /// Adopts the expected checksum from an accepted response and, if the origin sent it, the mirrors in the response
+    /// (RFC 6249).
+    ///
+    /// Mirrors are used only if a checksum verifies the file. For an https response, mirrors over http are used only if
+    /// the configuration allows it.
+    mutating func expect(_ head: ResponseHead, for path: String) throws(DownloadError) {
+        let isOrigin = state.sources.isOrigin
+        try state.verification.begin(head, ofOrigin: isOrigin, beside: partial.held)
+        let verification = state.verification
+        partial.keepPieces(verification.expected != nil && verification.pieces == nil)
+        partial.keepChecksum(verification.isFromServer ? verification.expected : nil)
+        if state.resume.isUnverified, verification.isNeeded { partial.markUnverified() }
+        guard isOrigin else { return }
+        guard verification.expected != nil else { return state.sources.forgetAdvertised() }
+        let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
+        guard !mirrors.isEmpty else { return }
+        state.originPath = path
+        state.verification.bind()
+        state.sources.join(mirrors)
     }
 
     // MARK: Measurements
@@ -314,7 +313,7 @@ struct DownloadTransfer: Sendable {
     }
 
     /// Records a response head; reports it if it is the first one of this run and the manager needs it.
-    mutating func measure(_ response: RequestSender.Response) async {
+    private mutating func measure(_ response: RequestSender.Response) async {
         let head = response.head
         guard measured.latency == nil else { return }
         // Without the wait for a connection, which says nothing about the server.
@@ -326,7 +325,23 @@ struct DownloadTransfer: Sendable {
         await onHead(record.id, size, head.isMultiplexed)
     }
 
-    // MARK: Reports
+    // MARK: Results
+
+    /// Reserves the final name for this download; throws `fileExists` if another download has reserved it.
+    func reserve(_ path: String) throws(DownloadError) {
+        guard !existingFiles.reserveName(path) else { return }
+        let advice = partial.held.isEmpty ? "" : " The download is kept as \(partial.path)."
+        throw DownloadError(
+            .fileExists,
+            "\(path) is the file of another download in this queue; this download would replace it as if it were a new "
+                + "version. Use a separate folder for each.\(advice)"
+        )
+    }
+
+    /// Verifies the complete file and gives it its final name; see ``FileCompletion``.
+    mutating func complete(_ path: String, _ framing: BodyFraming? = nil) async throws -> Step {
+        try await FileCompletion(path: path, framing: framing).complete(&self)
+    }
 
     /// Finishes with the unchanged existing file, and removes the partial file of an earlier run.
     func unchanged(_ path: String) -> Step {
@@ -341,15 +356,20 @@ struct DownloadTransfer: Sendable {
     }
 
     /// Adjusts the progress to the bytes that are on the disk.
-    mutating func correctMeter() {
-        state.meter.correct(to: partial.held.count)
+    mutating func correctMeter() { state.meter.correct(to: partial.held.count) }
+
+    func reportResumed(_ accepted: BodyPlacement) {
+        guard let proof = accepted.proof else { return }
+        publish(.resumed(from: accepted.offset, bytesKept: partial.held.count, proof: proof))
     }
 
-    func publish(_ event: DownloadEvent) {
-        record.status.publish(event)
-    }
+    func publish(_ event: DownloadEvent) { record.status.publish(event) }
 
-    func publish(_ progress: DownloadProgress) {
-        record.status.publish(progress)
+    func publish(_ progress: DownloadProgress) { record.status.publish(progress) }
+}
+
+extension DownloadError {
+    fileprivate static func restartedTooOften(_ reason: RestartReason) -> DownloadError {
+        DownloadError(.resourceChanged, "The download was restarted too often. The last reason: \(reason)")
     }
 }

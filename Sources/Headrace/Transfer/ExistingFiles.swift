@@ -117,6 +117,42 @@ struct ExistingFiles {
         return nil
     }
 
+    /// Copies the correct pieces of an existing file into the partial file, so that only the other pieces are
+    /// downloaded.
+    ///
+    /// Returns `true` if the existing file is the result: all pieces match, and the request has no other checksum.
+    func copyPieces(
+        of path: String,
+        into partial: inout PartialDownload,
+        _ progress: DownloadProgress
+    ) async throws -> Bool {
+        guard record.requested({ $0.refetchPolicy == .ifChanged }), let pieces = request.pieceHashes,
+            let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
+        else { return false }
+        let size = min(file.status.size, pieces.maxBytes)
+        var verifier = FileVerifier(record, environment.clock, progress)
+        let found = try await verifier.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
+        let bad = pieces.badRanges(found: found, fileSize: size)
+        if bad.isEmpty, pieces.fit(fileSize: file.status.size), request.expectedSize ?? size == size {
+            guard request.checksums.isEmpty else { return false }
+            try file.checkUnchanged()
+            record.status.publish(.piecesVerified(count: found.count))
+            return true
+        }
+        var right = ByteRangeSet(pieces.ranges(fileSize: size))
+        for range in bad.ranges { right.remove(range) }
+        guard !right.isEmpty else { return false }
+        let wrong = pieces.wrongPieces(found: found)
+        // If the last piece matches, the file ends with it.
+        let hasEnd = found.count == pieces.count && wrong.last != pieces.count - 1
+        let missing = (hasEnd ? size : pieces.maxBytes) - right.count
+        try await partial.takeOver(right, of: file, for: path, isWhole: missing == 0)
+        let count = pieces.count - found.count + wrong.count
+        let excess = file.status.size - size
+        record.status.publish(.repairing(pieces: count, bytesWasted: missing > 0 ? missing : excess))
+        return false
+    }
+
     /// Returns whether an existing file matches the request's checksum or, without one, its piece hashes; `nil` if the
     /// request has neither.
     ///

@@ -30,10 +30,7 @@ struct Mismatch {
     /// Returns the error for a file of the wrong size.
     static func wrongSize(of path: String, _ size: Int64, expected: Int64) -> DownloadError {
         let found = size > expected ? "more than \(expected) bytes" : "\(size) bytes"
-        return DownloadError(
-            .checksum,
-            "\(path) has the wrong size: it has \(found), but \(expected) are expected."
-        )
+        return DownloadError(.checksum, "\(path) has the wrong size: it has \(found), but \(expected) are expected.")
     }
 
     /// Returns the error for a file with a wrong checksum.

@@ -5,18 +5,6 @@ import HeadracePlatform
 ///
 /// Methods that access the disk block, and must be called on the blocking executor.
 struct PartialDownload {
-    /// The state of the bytes that an earlier run received.
-    enum RecoveredState: Sendable, Equatable {
-        case nothing
-        /// Bytes that can be resumed if the server still has their version; `lost` is the number of written bytes that
-        /// the disk lost.
-        case bytes(lost: Int64)
-        /// The file at this path is complete; only its resume record still has to be removed.
-        case complete(String)
-        /// Bytes that cannot be resumed for the given reason; they were deleted.
-        case discarded(RestartReason, bytes: Int64)
-    }
-
     /// How many responses and sources the bytes came from, and thus whether they may be of different versions.
     enum Composition: Sendable {
         /// One response, over one connection.
@@ -79,6 +67,18 @@ struct PartialDownload {
         return held.end > held.prefixCount
     }
 
+    /// Opens and locks the partial file of an earlier run, if there is one; returns its state.
+    mutating func open() throws(DownloadError) -> PartialRecovery.Outcome {
+        resetBytes()
+        file = try PartialFile.existing(path, calls: environment.sharedFiles)
+        return try PartialRecovery(contents: try recordFile.read()).recover(&self)
+    }
+
+    /// The attributes of the complete file.
+    var finalAttributes: FinalAttributes {
+        FinalAttributes(record: record, environment: environment, representation: representation, requester: requester)
+    }
+
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
     mutating func discard() throws(DownloadError) {
         ledger.change { $1.lost() }
@@ -100,6 +100,12 @@ struct PartialDownload {
         composition = .oneResponse
         let policy = CheckpointPolicy(environment.configuration.durability, at: .zero)
         ledger.change { contents, _ in contents = FileLedger.Contents(policy: policy) }
+    }
+
+    /// Closes the file, which has got another name: it belongs to the user now.
+    mutating func detachFile() {
+        file.take()?.close()
+        resetBytes()
     }
 
     func syncFolder() throws(SystemError) {
@@ -154,14 +160,14 @@ struct PartialDownload {
         if let target { ledger.begin(target) }
     }
 
-    /// Returns a checkpoint policy for the next attempt; `written` are the ranges it starts with, by default all
-    /// received ones.
-    func newPolicy(of written: ByteRangeSet? = nil) -> CheckpointPolicy {
+    /// Returns a checkpoint policy for the next attempt; `written` and `durable` are the ranges it starts with, by
+    /// default the present ones.
+    func newPolicy(of written: ByteRangeSet? = nil, durable: ByteRangeSet? = nil) -> CheckpointPolicy {
         let policy = ledger.read { $0.policy }
         return CheckpointPolicy(
             environment.configuration.durability,
             written: written ?? policy.written,
-            durable: policy.durable,
+            durable: durable ?? policy.durable,
             at: environment.clock.now()
         )
     }
@@ -220,130 +226,6 @@ struct PartialDownload {
     /// Whether the given bytes equal the bytes already received at this offset.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
         try file?.holds(bytes, at: offset) ?? false
-    }
-
-    // MARK: Finishing
-
-    /// Gives the complete file its final name.
-    ///
-    /// The order is: sync the data, write the record, rename, sync the directory.
-    ///
-    /// - Parameters:
-    ///   - finalPath: The intended final path.
-    ///   - source: The URL that the file came from.
-    ///   - willRename: Called before each attempted rename, with the path and the stamp of the file.
-    /// - Returns: The final path and the stamp of the file.
-    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
-    ///   final name and only the directory could not be synced.
-    mutating func finish(
-        as finalPath: String,
-        from source: URL,
-        willRename: (String, FileStamp) async throws(DownloadError) -> Void
-    ) async throws(DownloadError) -> (path: String, stamp: FileStamp) {
-        // A last safeguard, wherever the name came from.
-        guard names.contains(finalPath) else {
-            throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
-        }
-        let target = if let target { target } else { try opened() }
-        announce(finalPath)
-        setRemoteTime(of: target.file)
-        ledger.end()
-        try ledger.stop(.finishing, on: target)
-        let stamp = try completeStamp(of: target.file)
-        let version: [UInt8]?
-        do throws(SystemError) {
-            version = try setVersion(source, on: target.file, stamp)
-        } catch {
-            // The kernel may have lost any of the bytes; they stay untrusted if the record cannot be removed either.
-            ledger.change { contents, _ in contents.policy.syncFailed() }
-            try discard()
-            throw target.file.syncError
-        }
-        var name = finalPath
-        let isRenamed = try await rename(target, to: &name) { name throws(DownloadError) in
-            try await willRename(name, stamp)
-        }
-        guard isRenamed else {
-            try giveName()
-            return try await finish(as: name, from: source, willRename: willRename)
-        }
-        if let version { environment.versions?.keep(version, of: name, inode: stamp.inode) }
-        ledger.change { $1.named(name) }
-        do throws(SystemError) {
-            try syncFolder()
-            if ledger.read({ $0.policy.hasRecord }) { recordFile.remove() }
-        } catch {
-            // With the record, the next run recognizes the file, under this name or, after a power cut, under the old one.
-            if !ledger.read({ $0.policy.hasRecord }) { ledger.writeRecord(to: target) }
-            // The file belongs to the user now: this download must not write to it again.
-            file = nil
-            target.file.close()
-            resetBytes()
-            let what = "\(name) is complete, but its folder could not be synced to the disk"
-            throw .storage(what, error, " A power cut may remove the file.")
-        }
-        return (name, stamp)
-    }
-
-    /// Returns the stamp of the complete file; throws if another program changed or removed it.
-    private mutating func completeStamp(of file: PartialFile) throws(DownloadError) -> FileStamp {
-        let status: FileStatus?
-        do {
-            status = try file.namedStatus()
-        } catch {
-            throw nameless("\(path) could not be checked", error)
-        }
-        guard let status, status.size == heldBytes else {
-            throw DownloadError(.fileSystem, "\(path) was changed or removed during the download. Start it again.")
-        }
-        return FileStamp(status)
-    }
-
-    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name; returns `false` if
-    /// a file without a name needs one first.
-    private mutating func rename(
-        _ target: FileLedger.Target,
-        to name: inout String,
-        _ willRename: (String) async throws(DownloadError) -> Void
-    ) async throws(DownloadError) -> Bool {
-        let policy = record.requested { $0.replacement }
-        var others = NumberedNames(name, names, mayRename: policy == .rename)
-        while true {
-            try await willRename(name)
-            do throws(SystemError) {
-                if policy == .overwrite, !target.file.isUnnamed {
-                    try target.file.replace(name)
-                    return true
-                }
-                if try target.file.move(to: name) { return true }
-                guard policy != .overwrite else { return false }
-                guard let next = others.next() else { throw SystemError(errno: EEXIST) }
-                name = next
-            } catch  where target.file.isUnnamed && error.errno != EEXIST {
-                return false
-            } catch {
-                throw nameless("\(path) could not be renamed to \(name)", error, taken: name)
-            }
-            announce(name)
-            if ledger.read({ $0.policy.hasRecord }) { ledger.writeRecord(to: target) }
-        }
-    }
-
-    /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
-    /// again; returns the error to throw.
-    private mutating func nameless(_ what: String, _ error: SystemError, taken name: String? = nil) -> DownloadError {
-        let isKept = (try? giveName()) != nil
-        if isKept, let target { ledger.writeRecord(to: target) }
-        // An empty partial file is not worth mentioning.
-        let advice = isKept && heldBytes > 0 ? " The download is kept as \(path)." : ""
-        guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }
-        return DownloadError(.fileExists, "\(name) exists already.\(advice)")
-    }
-
-    /// Records the name that the file is about to get.
-    private func announce(_ finalPath: String) {
-        let name = names.name(of: finalPath)
-        ledger.change { contents, _ in contents.state = .finalising(name) }
     }
 
     /// Returns the partial file with its name, creating it if necessary.

@@ -25,9 +25,7 @@ struct ProgressMeter: Sendable {
     }
 
     /// Resets the count to the bytes that remain after some were discarded.
-    mutating func correct(to bytes: Int64) {
-        bytesReceived = bytes
-    }
+    mutating func correct(to bytes: Int64) { bytesReceived = bytes }
 
     mutating func progress(at now: Duration) -> DownloadProgress {
         let bytesPerSecond = speed.bytesPerSecond(at: now)

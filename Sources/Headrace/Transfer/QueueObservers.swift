@@ -53,9 +53,7 @@ final class QueueObservers: Sendable {
     }
 
     /// Returns a stream that yields one element at first, and one after each change or quick succession of changes.
-    func changes() -> AsyncStream<Void> {
-        stream(.bufferingNewest(1), \.changes, first: [()])
-    }
+    func changes() -> AsyncStream<Void> { stream(.bufferingNewest(1), \.changes, first: [()]) }
 
     /// Finishes all streams.
     func end() {

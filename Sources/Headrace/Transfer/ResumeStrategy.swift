@@ -109,9 +109,7 @@ struct ResumeStrategy: Sendable {
     }
 
     /// Records that the next requests use another source.
-    mutating func sourceChanged() {
-        isOtherSource = true
-    }
+    mutating func sourceChanged() { isOtherSource = true }
 
     /// Records that a response continues the received bytes; `proof` is the reason why it may.
     mutating func accepted(_ proof: ResumeProof?) {
@@ -121,14 +119,10 @@ struct ResumeStrategy: Sendable {
     }
 
     /// Requires a matching validator to combine bytes from now on, even if a checksum is expected.
-    mutating func stopTrustingChecksum() {
-        isVerifiedAtEnd = false
-    }
+    mutating func stopTrustingChecksum() { isVerifiedAtEnd = false }
 
     /// Records the reason why the next response must replace the received bytes.
-    mutating func mustRestart(_ reason: RestartReason) {
-        pendingRestart = reason
-    }
+    mutating func mustRestart(_ reason: RestartReason) { pendingRestart = reason }
 
     /// Records that the received bytes were discarded; returns `false` after more than ``maxRestarts`` restarts.
     ///
@@ -144,11 +138,7 @@ struct ResumeStrategy: Sendable {
         return restarts <= Self.maxRestarts
     }
 
-    mutating func stopSendingIfRange() {
-        sendsIfRange = false
-    }
+    mutating func stopSendingIfRange() { sendsIfRange = false }
 
-    mutating func stopSendingCondition() {
-        sendsCondition = false
-    }
+    mutating func stopSendingCondition() { sendsCondition = false }
 }

@@ -107,6 +107,9 @@ final class TransferEnvironment: Sendable {
         return settled.map { clock.now() < $0 } ?? false
     }
 
+    /// Whether the error is a lack of file descriptors, and other transfers will release theirs.
+    func lacksDescriptors(after error: DownloadError) -> Bool { error.isOutOfDescriptors && descriptors.ranOut() }
+
     /// The rules that decide which downloads may run on the current network path.
     var gate: NetworkAdmission {
         NetworkAdmission(waitsForConnectivity: configuration.waitsForConnectivity, path: network.path)

@@ -14,9 +14,7 @@ struct TransferState: Sendable {
         /// The bytes must not be divided: they must be requested in one range that extends to the end of the file.
         case none
 
-        mutating func lower() {
-            self = self == .several ? .one : .none
-        }
+        mutating func lower() { self = self == .several ? .one : .none }
     }
 
     /// The next step if a complete file has the wrong checksum or size.
@@ -95,9 +93,7 @@ struct TransferState: Sendable {
     /// The number of failures since the last progress.
     var count: Int { backoff.failures }
 
-    mutating func fetched(_ count: Int) {
-        fetchedBytes += Int64(count)
-    }
+    mutating func fetched(_ count: Int) { fetchedBytes += Int64(count) }
 
     /// Counts the progress of an attempt, from the numbers of received bytes before and after it.
     mutating func progressed(from before: Int64, to held: Int64) {
@@ -124,9 +120,7 @@ struct TransferState: Sendable {
     }
 
     /// Counts a failure that is retried regardless of the retry budgets.
-    mutating func failedIgnoringBudgets() {
-        backoff.failedIgnoringBudgets()
-    }
+    mutating func failedIgnoringBudgets() { backoff.failedIgnoringBudgets() }
 
     /// Records that the received bytes were discarded; returns `false` if that happened too often.
     mutating func restarted(for reason: RestartReason) -> Bool {
@@ -177,9 +171,7 @@ struct TransferState: Sendable {
     }
 
     /// Records that the download waits for its next attempt until this time.
-    mutating func wait(until time: Duration) {
-        due = time
-    }
+    mutating func wait(until time: Duration) { due = time }
 
     /// Records that the wait for the next attempt or for a slot has ended.
     mutating func endWait(at now: Duration) {

@@ -325,7 +325,8 @@ struct DiskFaultTests {
         try session.begin(body, for: "/folder/file.bin")
         _ = try bytes.withUnsafeBytes { try session.append($0, at: 0) }
         await #expect(throws: DownloadError.self) {
-            try await session.finish(as: "/folder/file.bin", from: record.request.url) { _, _ in }
+            let rename = FinalRename(finalPath: "/folder/file.bin", source: record.request.url)
+            _ = try await rename.perform(on: &session) { _, _ in }
         }
         #expect(session.held.isEmpty && session.file == nil)
         session.keep(leaving: true)

@@ -425,7 +425,8 @@ struct PartialFileTests {
             var session = PartialDownload(record, environment)
             defer { session.close() }
             let error = await #expect(throws: DownloadError.self) {
-                try await session.finish(as: out.path + "/" + name, from: record.request.url) { _, _ in }
+                let rename = FinalRename(finalPath: out.path + "/" + name, source: record.request.url)
+                _ = try await rename.perform(on: &session) { _, _ in }
             }
             #expect(error?.code == .fileSystem)
             #expect(try FileProbe.names(in: folder) == ["out"])

@@ -8,9 +8,7 @@ extension FileLedger {
 
     /// Sets a handler that is called when a reader joins or leaves, which changes ``demands``; `nil` removes the
     /// handler.
-    func follow(_ onDemand: (@Sendable () -> Void)?) {
-        state.withLock { $0.onDemand = onDemand }
-    }
+    func follow(_ onDemand: (@Sendable () -> Void)?) { state.withLock { $0.onDemand = onDemand } }
 
     /// Reports the current state of the download to its readers.
     func entered(_ record: DownloadRecord) {
@@ -18,13 +16,9 @@ extension FileLedger {
         change { $1.entered(record.status.state, of: record.requested { $0.url }) }
     }
 
-    func join(_ range: Range<Int64>) -> ReaderID {
-        changeDemand { $0.join(range) }
-    }
+    func join(_ range: Range<Int64>) -> ReaderID { changeDemand { $0.join(range) } }
 
-    func leave(_ id: ReaderID) {
-        changeDemand { $0.leave(id) }
-    }
+    func leave(_ id: ReaderID) { changeDemand { $0.leave(id) } }
 
     private func changeDemand<Result: Sendable>(_ verb: (inout ReadableFile) -> Result) -> Result {
         let (result, onDemand) = state.withLock { (verb(&$0.readable), $0.onDemand) }
@@ -32,9 +26,7 @@ extension FileLedger {
         return result
     }
 
-    func step(of id: ReaderID) -> ReadableFile.Step {
-        state.withLock { $0.readable.step(of: id) }
-    }
+    func step(of id: ReaderID) -> ReadableFile.Step { state.withLock { $0.readable.step(of: id) } }
 
     func took(_ count: Int, of read: ReadableFile.Read, by id: ReaderID) -> Bool {
         state.withLock { $0.readable.took(count, of: read, by: id) }

@@ -92,15 +92,11 @@ final class FileLedger: Sendable {
     // MARK: Checkpoints
 
     /// Lets all threads write the record from now on.
-    func begin(_ target: Target) {
-        state.withLock { $0.target = target }
-    }
+    func begin(_ target: Target) { state.withLock { $0.target = target } }
 
     /// Stops other threads from writing the record, and waits for one that is doing so; called before the record is
     /// removed or the file is renamed.
-    func end() {
-        disk.withLock { _ in state.withLock { $0.target = nil } }
-    }
+    func end() { disk.withLock { _ in state.withLock { $0.target = nil } } }
 
     /// Records a range that was written to the file; returns `true` if ``work(on:)`` must be called.
     ///
@@ -190,9 +186,7 @@ final class FileLedger: Sendable {
     }
 
     /// Writes the record now, whatever the policy says; blocks.
-    func writeRecord(to target: Target) {
-        disk.withLock { _ in write(to: target, syncing: true) }
-    }
+    func writeRecord(to target: Target) { disk.withLock { _ in write(to: target, syncing: true) } }
 
     /// Writes an up-to-date record if a transfer is receiving bytes; blocks.
     ///
@@ -291,9 +285,7 @@ extension FileLedger.Target {
 extension PartialFile {
     /// Syncs the file; returns `false` if this or any earlier sync failed, since the kernel reports a failed sync only
     /// once and discards the bytes.
-    fileprivate func syncOnce() -> Bool {
-        (try? sync()) != nil && syncFailure == nil
-    }
+    fileprivate func syncOnce() -> Bool { (try? sync()) != nil && syncFailure == nil }
 
     /// The error to throw after a failed sync.
     var syncError: DownloadError {

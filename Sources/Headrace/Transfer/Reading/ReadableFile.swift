@@ -86,9 +86,7 @@ struct ReadableFile: Sendable {
         return id
     }
 
-    mutating func leave(_ id: ReaderID) {
-        readers[id] = nil
-    }
+    mutating func leave(_ id: ReaderID) { readers[id] = nil }
 
     func step(of id: ReaderID) -> Step {
         guard let reader = readers[id] else { return .end }
@@ -143,9 +141,7 @@ struct ReadableFile: Sendable {
         place(at: path, .session)
     }
 
-    mutating func wrote(_ range: Range<Int64>) {
-        held.insert(range)
-    }
+    mutating func wrote(_ range: Range<Int64>) { held.insert(range) }
 
     /// Records that all bytes except the given ranges are about to be removed.
     mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet()) {
@@ -159,9 +155,7 @@ struct ReadableFile: Sendable {
     }
 
     /// Records that a transfer has ended and left a partial file with this stamp.
-    mutating func kept(_ stamp: FileStamp) {
-        proof = .stamp(stamp)
-    }
+    mutating func kept(_ stamp: FileStamp) { proof = .stamp(stamp) }
 
     /// Records that a transfer has ended; unless ``kept(_:)`` or ``named(_:)`` was called, the file cannot be read
     /// until the next transfer opens it.

@@ -125,9 +125,9 @@ struct SegmentReceiver {
 
     // MARK: Writing
 
-    /// Writes the needed bytes of a chunk; returns `true` if the connection must be closed.
+    /// Writes those bytes of a chunk that are still needed; returns `true` if the connection must be closed.
     ///
-    /// `piece` is the part of the chunk that belongs to the file, at the present position.
+    /// `piece` is the part of the chunk with bytes of the file; its first byte belongs at the present position.
     private mutating func take(_ bytes: UnsafeRawBufferPointer, _ piece: Range<Int>) throws -> Bool {
         let (now, first) = (fetch.clock.now(), position)
         position += Int64(piece.count)

@@ -1,7 +1,14 @@
 import HeadracePlatform
 
-/// Sets file attributes; a failure to set one does not fail the download.
-extension PartialDownload {
+/// The attributes of a complete file; a failure to set one does not fail the download.
+struct FinalAttributes {
+    let record: DownloadRecord
+    let environment: TransferEnvironment
+    /// The version of the file.
+    let representation: RepresentationMetadata?
+    /// The requester for which the server sent the file; `nil` if it responded in an earlier run only.
+    let requester: Requester?
+
     /// Sets the modification time that the server sent; called before the last sync, so that the time is synced too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }

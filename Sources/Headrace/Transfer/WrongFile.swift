@@ -22,28 +22,25 @@ struct MismatchNames {
     mutating func next() -> String? { first.take() ?? others.next() }
 }
 
-/// Saves a complete partial file whose bytes are wrong.
-extension PartialDownload {
+/// A complete partial file whose bytes are wrong.
+struct WrongFile {
     private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
 
-    /// Saves a wrong file under another name, or deletes it; returns the mismatch's error, extended by what was done.
-    mutating func save(_ mismatch: Mismatch, for finalPath: String) async throws -> DownloadError {
-        let isKept = record.requested { $0.mismatchPolicy == .keep }
-        guard isKept, mismatch.isWhole, heldBytes > 0 else {
-            try discard()
+    let mismatch: Mismatch
+    /// The path that the file would have if it were correct.
+    let finalPath: String
+
+    /// Saves the file under another name, or deletes it; returns the mismatch's error, extended by what was done.
+    func save(_ partial: inout PartialDownload) async throws -> DownloadError {
+        let isKept = partial.record.requested { $0.mismatchPolicy == .keep }
+        guard isKept, mismatch.isWhole, partial.heldBytes > 0 else {
+            try partial.discard()
             return mismatch.error.followed(by: "It was deleted. \(Self.advice)")
         }
-        let same = try await savedFile(mismatch, finalPath)
+        let same = try await savedFile(partial)
         do throws(DownloadError) {
-            let saved: String
-            if let same {
-                try discard()
-                saved = same
-            } else {
-                saved = try setAside(for: finalPath) { [environment, record] in
-                    environment.claims.claim($0, for: record)
-                }
-            }
+            if same != nil { try partial.discard() }
+            let saved = if let same { same } else { try setAside(&partial) }
             var error = mismatch.error.followed(
                 by: "It was saved as \(saved). Compare the checksum with its publisher's: if that is the actual one, "
                     + "rename the file; otherwise delete it, and download the file from another source."
@@ -59,11 +56,11 @@ extension PartialDownload {
     /// Returns the path of an identical wrong file that an earlier download saved; `nil` if there is none.
     ///
     /// Without this check, a command that is run repeatedly would save one more wrong file each time.
-    private func savedFile(_ mismatch: Mismatch, _ finalPath: String) async throws -> String? {
+    private func savedFile(_ partial: PartialDownload) async throws -> String? {
         guard let checksum = mismatch.found else { return nil }
-        var names = MismatchNames(finalPath, names)
-        while let name = names.next(), let status = try? environment.files.status(name) {
-            guard status.kind == .regular, status.size == heldBytes else { continue }
+        var names = MismatchNames(finalPath, partial.names)
+        while let name = names.next(), let status = try? partial.environment.files.status(name) {
+            guard status.kind == .regular, status.size == partial.heldBytes else { continue }
             let file = URL(filePath: name, directoryHint: .notDirectory)
             do {
                 if try await Checksum.compute(checksum.algorithm, ofFileAt: file) == checksum { return name }
@@ -74,24 +71,21 @@ extension PartialDownload {
         return nil
     }
 
-    /// Renames the partial file to a free name and removes the resume record.
+    /// Renames the partial file to a name that no other download uses, and removes the resume record; returns the name.
     ///
     /// With `full` durability, syncs the file before the rename, and the directory before the record is removed.
     ///
     /// A process that is killed meanwhile leaves the partial file or the renamed one. The renamed file stays private to
     /// its owner and gets no validator attribute, so that a later download does not mistake it for the finished file.
-    /// - Parameters:
-    ///   - finalPath: The path that the file would have if it were correct.
-    ///   - mayUse: Returns whether no other download uses a path.
-    /// - Returns: The new path.
-    /// - Throws: A file-system error; the partial file is kept.
-    private mutating func setAside(for finalPath: String, mayUse: (String) -> Bool) throws(DownloadError) -> String {
-        let file = try opened().file
+    /// After an error of the file system, which is thrown, the partial file is kept.
+    private func setAside(_ partial: inout PartialDownload) throws(DownloadError) -> String {
+        let file = try partial.opened().file
+        let (environment, names, path) = (partial.environment, partial.names, partial.path)
         var candidates = MismatchNames(finalPath, names)
-        ledger.end()
+        partial.ledger.end()
         let saved: String
         do throws(SystemError) {
-            guard try file.namedStatus()?.size == heldBytes else { throw SystemError(errno: ENOENT) }
+            guard try file.namedStatus()?.size == partial.heldBytes else { throw SystemError(errno: ENOENT) }
             if environment.configuration.durability == .full { try file.sync() }
             // A validator may be left from a time when the file was right and only its name was taken.
             if (try? environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)) != nil {
@@ -101,29 +95,29 @@ extension PartialDownload {
                 guard let candidate = candidates.next(), names.contains(candidate) else {
                     throw SystemError(errno: EEXIST)
                 }
-                guard mayUse(candidate), try file.move(to: candidate, mode: FileSystem.privateMode) else { continue }
+                guard environment.claims.claim(candidate, for: partial.record),
+                    try file.move(to: candidate, mode: FileSystem.privateMode)
+                else { continue }
                 saved = candidate
                 break
             }
         } catch {
             throw .storage("\(path) could not be renamed", error, " The download is kept as \(path).")
         }
-        ledger.change { $1.lost() }
+        partial.ledger.change { $1.lost() }
         // If the directory cannot be synced, a power cut may restore the old name.
-        try? syncFolder()
-        recordFile.remove()
-        self.file = nil
-        file.close()
-        resetBytes()
+        try? partial.syncFolder()
+        partial.recordFile.remove()
+        partial.detachFile()
         return saved
     }
 
-    /// Whether an earlier process ended after ``setAside(for:mayUse:)`` renamed the partial file of this record, and
-    /// before that process removed the record.
-    func isSetAside(_ record: ControlRecord) -> Bool {
-        let finalPath = names.knownPath ?? names.directory + "/" + record.fileName
-        var candidates = MismatchNames(finalPath, names)
-        while let path = candidates.next(), let status = try? environment.files.status(path) {
+    /// Whether an earlier process ended after ``save(_:)`` renamed the partial file of this record, and before that
+    /// process removed the record.
+    static func isSaved(_ record: ControlRecord, of partial: PartialDownload) -> Bool {
+        let names = partial.names
+        var candidates = MismatchNames(names.knownPath ?? names.directory + "/" + record.fileName, names)
+        while let path = candidates.next(), let status = try? partial.environment.files.status(path) {
             if record.matches(status.identity) { return true }
         }
         return false

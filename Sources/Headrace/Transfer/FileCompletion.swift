@@ -1,0 +1,148 @@
+import HeadracePlatform
+
+/// Verifies a complete file, repairs a wrong one, and gives a right one its final name.
+struct FileCompletion {
+    typealias Step = DownloadTransfer.Step
+
+    /// The final path.
+    let path: String
+    /// The framing of the last body; `nil` if the bytes were received earlier.
+    let framing: BodyFraming?
+
+    /// Verifies the complete file and renames it to its final name.
+    ///
+    /// Throws `checksum` if the file is wrong and the current source is not used again.
+    func complete(_ transfer: inout DownloadTransfer) async throws -> Step {
+        guard try isIntact(&transfer) else { return .again }
+        var expected: FileExpectations
+        repeat {
+            expected = transfer.record.requested { request in
+                transfer.state.verification.takeOver(request)
+                return request.expectations
+            }
+            if let mismatch = try await mismatch(expected.size, &transfer) {
+                if framing == .stream, expected.size == nil {
+                    // The bytes so far may be correct, and the file merely incomplete.
+                    transfer.state.resume.mustVerifyEnd(announcesRanges: false)
+                } else {
+                    try await prepareRepair(mismatch, &transfer)
+                }
+                return .again
+            }
+        } while !transfer.record.seal(after: expected)
+        return try await finish(&transfer)
+    }
+
+    /// Compares the file with what is expected; returns the mismatch, or `nil` if there is none.
+    private func mismatch(_ expectedSize: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
+        // Most files have neither a size nor a checksum to compare with.
+        guard expectedSize != nil || transfer.state.verification.isNeeded else { return nil }
+        let clock = transfer.environment.clock
+        var verifier = FileVerifier(transfer.record, clock, transfer.state.meter.progress(at: clock.now()))
+        return try await verifier.mismatch(of: transfer.partial, path, expectedSize, &transfer.state.verification)
+    }
+
+    /// Returns whether the file on the disk still has all bytes that were written to it.
+    ///
+    /// If not, marks the lost bytes as missing, so that they are downloaded again.
+    ///
+    /// Throws `fileSystem` if bytes were lost too often.
+    private func isIntact(_ transfer: inout DownloadTransfer) throws(DownloadError) -> Bool {
+        let lost = try transfer.partial.releaseLostBytes()
+        guard lost > 0 else { return true }
+        transfer.correctMeter()
+        guard transfer.state.mayRepairDisk() else {
+            throw DownloadError(
+                .fileSystem,
+                "Another program truncated \(transfer.partial.path), or the disk lost a part of it, for the third time: "
+                    + "\(lost.inBytes). Start again."
+            )
+        }
+        transfer.publish(.notice(.fileTruncated(path: transfer.partial.path, bytesLost: lost)))
+        return false
+    }
+
+    /// Marks the wrong bytes of a file as missing, so that they are downloaded again.
+    ///
+    /// Throws the mismatch's error if another source must be used or the download must fail.
+    ///
+    /// If the download fails, the partial file keeps the correct bytes. If no bytes are known to be correct, the file
+    /// is saved under another name or deleted.
+    private func prepareRepair(_ mismatch: Mismatch, _ transfer: inout DownloadTransfer) async throws {
+        let next = transfer.state.mismatched(
+            transfer.partial.composition,
+            keepsBytes: mismatch.bad != nil,
+            isDiskFailure: mismatch.isDiskFailure
+        )
+        let wasted = mismatch.bad?.ranges.count ?? transfer.partial.held.count
+        if let bad = mismatch.bad {
+            try transfer.partial.release(bad.ranges)
+            transfer.correctMeter()
+            if next == .fail {
+                let kept = "The correct bytes are kept as \(transfer.partial.path)."
+                throw mismatch.error.followed(by: kept + " Start again to download only the others.")
+            }
+            transfer.publish(.repairing(pieces: bad.pieces, bytesWasted: wasted))
+        } else {
+            if next == .fail { throw try await WrongFile(mismatch: mismatch, finalPath: path).save(&transfer.partial) }
+            try transfer.partial.discard()
+            transfer.correctMeter()
+            transfer.publish(.restarted(reason: .mismatch(mismatch.error), bytesWasted: wasted))
+        }
+        if next == .otherSource { throw mismatch.error }
+    }
+
+    /// Gives the complete file its final name.
+    private func finish(_ transfer: inout DownloadTransfer) async throws(DownloadError) -> Step {
+        let size = transfer.partial.heldBytes
+        try transfer.reserve(path)
+        let final: (path: String, stamp: FileStamp)
+        var present: String?
+        do {
+            let (existing, environment, id, source) = (
+                transfer.existingFiles, transfer.environment, transfer.record.id, transfer.state.sources.current
+            )
+            let (ledger, requester) = (transfer.partial.ledger, transfer.partial.requester)
+            let rename = FinalRename(finalPath: path, source: source)
+            final = try await rename.perform(on: &transfer.partial) { name, stamp throws(DownloadError) in
+                // Another process may have downloaded the same file meanwhile.
+                if name != path, let requester, var version = ledger.read({ $0.representation }) {
+                    version.totalBytes = size
+                    let same = existing.current(path, version, from: source, for: requester)
+                    // A damaged resume record may name the partial file itself.
+                    if let same, let inode = try? environment.files.status(same.path)?.inode, inode != stamp.inode {
+                        present = same.path
+                        throw DownloadError(.fileExists, "\(same.path) exists already.")
+                    }
+                }
+                try await environment.willRename(id, name, stamp)
+            }
+        } catch {
+            if let present { return transfer.unchanged(present) }
+            guard error.code == .fileExists, transfer.record.requested({ $0.replacement == .skip }) else { throw error }
+            // The file appeared during the download; it is treated as if it had existed before.
+            guard try transfer.destination.isSatisfied(by: path) else { throw error }
+            return transfer.skipped(path)
+        }
+        return .finished(FinishedFile(url: report(final.path, size, &transfer), stamp: final.stamp))
+    }
+
+    /// Reports that the download has finished; returns the URL of the file.
+    private func report(_ finalPath: String, _ size: Int64, _ transfer: inout DownloadTransfer) -> URL {
+        // Compared as bytes, since equal strings may name different files.
+        let reported = transfer.state.reportedFile.flatMap { $0.path.utf8.elementsEqual(finalPath.utf8) ? $0.url : nil }
+        let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
+        let now = transfer.environment.clock.now()
+        transfer.state.meter.totalBytes = size
+        transfer.publish(transfer.state.meter.progress(at: now))
+        let summary = DownloadSummary(
+            file: file,
+            fileSize: size,
+            bytesFetched: transfer.state.fetchedBytes,
+            duration: now - transfer.state.start,
+            isLengthVerified: framing != .unverified || transfer.expectedSize != nil
+        )
+        transfer.publish(.finished(summary))
+        return file
+    }
+}

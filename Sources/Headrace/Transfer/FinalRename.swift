@@ -1,0 +1,149 @@
+import HeadracePlatform
+
+/// Gives a complete partial file its final name.
+///
+/// The order is: sync the data, write the record, rename, sync the directory.
+struct FinalRename {
+    /// The intended final path.
+    let finalPath: String
+    /// The URL that the file came from.
+    let source: URL
+
+    /// Renames the file.
+    ///
+    /// - Parameters:
+    ///   - partial: The partial file.
+    ///   - willRename: Called before each attempted rename, with the path and the stamp of the file.
+    /// - Returns: The final path and the stamp of the file.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
+    ///   final name and only the directory could not be synced.
+    func perform(
+        on partial: inout PartialDownload,
+        willRename: (String, FileStamp) async throws(DownloadError) -> Void
+    ) async throws(DownloadError) -> (path: String, stamp: FileStamp) {
+        let (names, ledger) = (partial.names, partial.ledger)
+        // A last safeguard, wherever the name came from.
+        guard names.contains(finalPath) else {
+            throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
+        }
+        let target = if let target = partial.target { target } else { try partial.opened() }
+        announce(finalPath, partial)
+        let attributes = partial.finalAttributes
+        attributes.setRemoteTime(of: target.file)
+        ledger.end()
+        try ledger.stop(.finishing, on: target)
+        let stamp = try completeStamp(of: target.file, &partial)
+        let version: [UInt8]?
+        do throws(SystemError) {
+            version = try attributes.setVersion(source, on: target.file, stamp)
+        } catch {
+            // The kernel may have lost any of the bytes; they stay untrusted if the record cannot be removed either.
+            ledger.change { contents, _ in contents.policy.syncFailed() }
+            try partial.discard()
+            throw target.file.syncError
+        }
+        var name = finalPath
+        let isRenamed = try await rename(target, to: &name, &partial) { name throws(DownloadError) in
+            try await willRename(name, stamp)
+        }
+        guard isRenamed else {
+            try partial.giveName()
+            return try await FinalRename(finalPath: name, source: source).perform(on: &partial, willRename: willRename)
+        }
+        if let version { partial.environment.versions?.keep(version, of: name, inode: stamp.inode) }
+        ledger.change { $1.named(name) }
+        try syncName(name, of: target, &partial)
+        return (name, stamp)
+    }
+
+    /// Syncs the directory if the configuration requires it, and removes the resume record.
+    private func syncName(
+        _ name: String,
+        of target: FileLedger.Target,
+        _ partial: inout PartialDownload
+    ) throws(DownloadError) {
+        let hasRecord = partial.ledger.read { $0.policy.hasRecord }
+        do throws(SystemError) {
+            try partial.syncFolder()
+            if hasRecord { partial.recordFile.remove() }
+        } catch {
+            // With the record, the next run recognizes the file, under this name or, after a power cut, under the old one.
+            if !hasRecord { partial.ledger.writeRecord(to: target) }
+            // The file belongs to the user now: this download must not write to it again.
+            partial.detachFile()
+            let what = "\(name) is complete, but its folder could not be synced to the disk"
+            throw .storage(what, error, " A power cut may remove the file.")
+        }
+    }
+
+    /// Returns the stamp of the complete file; throws if another program changed or removed it.
+    private func completeStamp(
+        of file: PartialFile,
+        _ partial: inout PartialDownload
+    ) throws(DownloadError) -> FileStamp {
+        let status: FileStatus?
+        do {
+            status = try file.namedStatus()
+        } catch {
+            throw nameless("\(partial.path) could not be checked", error, &partial)
+        }
+        guard let status, status.size == partial.heldBytes else {
+            let what = "\(partial.path) was changed or removed during the download. Start it again."
+            throw DownloadError(.fileSystem, what)
+        }
+        return FileStamp(status)
+    }
+
+    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name; returns `false` if
+    /// a file without a name needs one first.
+    private func rename(
+        _ target: FileLedger.Target,
+        to name: inout String,
+        _ partial: inout PartialDownload,
+        _ willRename: (String) async throws(DownloadError) -> Void
+    ) async throws(DownloadError) -> Bool {
+        let policy = partial.record.requested { $0.replacement }
+        var others = NumberedNames(name, partial.names, mayRename: policy == .rename)
+        while true {
+            try await willRename(name)
+            do throws(SystemError) {
+                if policy == .overwrite, !target.file.isUnnamed {
+                    try target.file.replace(name)
+                    return true
+                }
+                if try target.file.move(to: name) { return true }
+                guard policy != .overwrite else { return false }
+                guard let next = others.next() else { throw SystemError(errno: EEXIST) }
+                name = next
+            } catch  where target.file.isUnnamed && error.errno != EEXIST {
+                return false
+            } catch {
+                throw nameless("\(partial.path) could not be renamed to \(name)", error, taken: name, &partial)
+            }
+            announce(name, partial)
+            if partial.ledger.read({ $0.policy.hasRecord }) { partial.ledger.writeRecord(to: target) }
+        }
+    }
+
+    /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded
+    /// again; returns the error to throw.
+    private func nameless(
+        _ what: String,
+        _ error: SystemError,
+        taken name: String? = nil,
+        _ partial: inout PartialDownload
+    ) -> DownloadError {
+        let isKept = (try? partial.giveName()) != nil
+        if isKept, let target = partial.target { partial.ledger.writeRecord(to: target) }
+        // An empty partial file is not worth mentioning.
+        let advice = isKept && partial.heldBytes > 0 ? " The download is kept as \(partial.path)." : ""
+        guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }
+        return DownloadError(.fileExists, "\(name) exists already.\(advice)")
+    }
+
+    /// Records the name that the file is about to get.
+    private func announce(_ path: String, _ partial: PartialDownload) {
+        let name = partial.names.name(of: path)
+        partial.ledger.change { contents, _ in contents.state = .finalising(name) }
+    }
+}

@@ -1,0 +1,127 @@
+import HeadracePlatform
+
+/// Performs what precedes and follows the attempts of a transfer: waits for hosts, new links, and other sources.
+///
+/// ``TransferState`` decides; this type calls the hooks of the user and publishes the events.
+struct RetryCoordinator: Sendable {
+    let record: DownloadRecord
+    let stop: StopSignal
+    let environment: TransferEnvironment
+
+    // MARK: Before an attempt
+
+    /// Returns the time until which the next request must wait, for the host or its limit on retries; `nil` for none.
+    func waitEnd(_ state: inout TransferState) -> Duration? { waitForHost(&state) ?? waitForPace(&state) }
+
+    /// Switches to another source while the current source's host requires a delay; if there is no other source,
+    /// returns the end of the delay.
+    private func waitForHost(_ state: inout TransferState) -> Duration? {
+        while let time = environment.hosts.notBefore(state.sources.current), !state.isHastened {
+            let now = environment.clock.now()
+            guard time > now else { return nil }
+            let source = state.sources.current
+            let notice = DownloadEvent.Notice.waitingForHost(time - now)
+            guard let next = state.postponeSource() else {
+                publish(.notice(notice))
+                return time
+            }
+            publish(.sourceFailed(DownloadError(.httpStatus, "\(notice)").about(source), next: next.withoutCredentials))
+        }
+        return nil
+    }
+
+    /// Applies the source host's limit on retries if the next request is a retry; returns the time until which it must
+    /// wait.
+    private func waitForPace(_ state: inout TransferState) -> Duration? {
+        guard let failure = state.unpacedFailure.take() else { return nil }
+        let now = environment.clock.now()
+        let begin = environment.hosts.beginRetry(state.sources.current, at: now)
+        guard begin > now, !state.isHastened else { return nil }
+        _ = retry(after: failure, begin - now, &state)
+        return begin
+    }
+
+    /// Requests a new link from the provider if the present link has expired.
+    ///
+    /// If the provider fails, the present link is used nevertheless, since the local clock may be wrong.
+    func renewExpiredLink(_ state: inout TransferState) async throws {
+        guard let end = state.sources.expires, record.requested({ $0.linkProvider != nil }),
+            WallTime.duration(until: end) == .zero, state.mayRenewLink()
+        else { return }
+        switch try await requestLink() {
+        case .success(let link)?:
+            state.renewSource(link)
+            publish(.notice(.linkRenewed))
+        case .failure(let cause)?: publish(.notice(.linkNotRenewed(reason: cause.reason)))
+        case nil: return
+        }
+    }
+
+    /// Returns the provider's new link or its error; `nil` if the request has no provider.
+    private func requestLink() async throws(CancellationError) -> Result<DownloadRequest.Link, any Error>? {
+        guard let provider = record.requested({ $0.linkProvider }) else { return nil }
+        do {
+            let link = try await provider.link(on: environment.computing)
+            try link.url.validate()
+            return .success(link)
+        } catch {
+            guard stop.reason == nil, !Task.isCancelled else { throw CancellationError() }
+            return .failure(error)
+        }
+    }
+
+    // MARK: After a failed attempt
+
+    /// Acts on a failed attempt, as ``TransferState`` decides; throws if the download must fail.
+    func recover(
+        from error: DownloadError,
+        holdingBytes: Bool,
+        _ state: inout TransferState
+    ) async throws -> DownloadTransfer.Step {
+        let facts = TransferState.FailureFacts(
+            holdsBytes: holdingBytes,
+            lacksDescriptors: environment.lacksDescriptors(after: error),
+            isNetworkUnsettled: error.isNetworkFailure && environment.isNetworkUnsettled(for: record.request),
+            hasLinkProvider: record.requested { $0.linkProvider != nil },
+            hasHostResponded: environment.hosts.hasResponded(state.sources.current)
+        )
+        var reaction = state.failed(error, facts)
+        while true {
+            switch reaction {
+            case .again: return .again
+            case .pause(let notice, let delay):
+                if let notice { publish(.notice(notice)) }
+                return .retry(at: environment.clock.now() + delay)
+            case .requestLink(let error):
+                let link = try await requestLink()
+                reaction = state.renewed(link, after: error, facts)
+                if case .success(let link)? = link {
+                    publish(.sourceFailed(error, next: link.url.withoutCredentials))
+                }
+            case .decide(let error):
+                let decide = environment.configuration.retryPolicy.decide
+                let decision = await decide?(error, state.count + 1) ?? .standard
+                if case .retry = decision, stop.reason != nil { throw error }
+                var random = environment.random
+                reaction = state.decided(decision, after: error, facts, using: &random)
+            case .changeSource(let error, let next):
+                publish(.sourceFailed(error, next: next.withoutCredentials))
+                return .again
+            case .retry(let error, let delay): return retry(after: error, delay, &state)
+            case .fail(let error): throw error
+            }
+        }
+    }
+
+    private func retry(
+        after error: DownloadError,
+        _ delay: Duration,
+        _ state: inout TransferState
+    ) -> DownloadTransfer.Step {
+        publish(.retrying(error, attempt: state.count, after: delay))
+        state.lastFailure = error
+        return .retry(at: environment.clock.now() + delay)
+    }
+
+    private func publish(_ event: DownloadEvent) { record.status.publish(event) }
+}
