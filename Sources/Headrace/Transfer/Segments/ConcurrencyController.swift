@@ -95,7 +95,8 @@ struct ConcurrencyController: Sendable {
     /// TCP doubles the speed of the first connection in each round trip until then. At the end of its part, the first
     /// connection is closed, because its response continues, so a large part keeps a fast connection.
     func headStart(latency: Duration) -> Double {
-        roundTrip < Self.minRoundTrip ? 1 : exp2(min(3, max(1, latency / roundTrip)))
+        guard roundTrip >= Self.minRoundTrip else { return 1 }
+        return Double(1 << Int(min(3, max(1, latency / roundTrip))))
     }
 
     init(_ mode: Mode, after earlier: HostExperience? = nil) {
