@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// Carries out the commands that other processes leave in a registry's directory; see ``DownloadRegistry``.
 ///
 /// The state of the commands belongs to the manager, on whose executor the steps run.
@@ -192,6 +194,9 @@ struct CommandServer: Sendable {
         case .move(let id, let place): try? await manager[DownloadID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
             await manager[DownloadID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
+        case .relink(let id, let url):
+            guard let url = URL(string: url) else { throw DownloadError(.invalidRequest, "The new URL is not valid.") }
+            try await manager[DownloadID(rawValue: id)]?.setURL(url)
         }
         return []
     }

@@ -26,6 +26,8 @@ public struct DownloadRegistry: Sendable, Hashable {
         case move(DownloadID, to: QueuePosition)
         /// Changes the priority of a download.
         case setPriority(DownloadPriority, DownloadID)
+        /// Replaces the URL of a download, as ``Download/setURL(_:)`` does; the URL has no user and password.
+        case setURL(URL, DownloadID)
     }
 
     /// How long to wait for the manager that uses the registry to carry out a command.
@@ -188,11 +190,12 @@ public struct DownloadRegistry: Sendable, Hashable {
             let path = DestinationPaths(request).partialPath
             let existing = active[path]
             let (id, known) = (existing?.id ?? .random(using: &random), existing?.expectations ?? FileExpectations())
+            let isRelinked = request.identity != nil && existing.map { $0.url != request.url.identity } ?? true
             let expectations = try known.adding(request.expectations, of: request.url)
-            active[path] = (id, expectations)
+            active[path] = (id, expectations, request.url.identity)
             ids.append(id)
-            // An active download adopts only the expected size and checksums of a new request.
-            guard existing == nil || expectations != known else { continue }
+            // An active download adopts only the expected size, the checksums and the URL of a new request.
+            guard existing == nil || expectations != known || isRelinked else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
         guard !entries.isEmpty else { return (ids, true) }
@@ -208,16 +211,20 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, true)
     }
 
-    /// Returns the identity and expectations of each active download, by the path of its partial file, which is unique.
-    private func active() async throws(DownloadError) -> [String: (id: DownloadID, expectations: FileExpectations)] {
+    private typealias Active = (id: DownloadID, expectations: FileExpectations, url: URL)
+
+    /// Returns each active download by the path of its partial file, which is unique.
+    private func active() async throws(DownloadError) -> [String: Active] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
-            var active: [String: (id: DownloadID, expectations: FileExpectations)] = [:]
+            var active: [String: Active] = [:]
             for entry in try RegistryFile.read(directory.filePath, calls: calls).snapshot.entries {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }
-                active[DestinationPaths(request).partialPath] = (DownloadID(rawValue: entry.id), request.expectations)
+                active[DestinationPaths(request).partialPath] = (
+                    DownloadID(rawValue: entry.id), request.expectations, request.url.identity
+                )
             }
             return active
         }
@@ -229,10 +236,17 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// the result. If the command is not done by then, or the task is cancelled, it remains and is carried out later.
     /// - Parameter command: The change to make.
     /// - Returns: Whether the command is done.
-    /// - Throws: Any error from writing the registry, and `fileSystem` if the manager rejected the command, for example because
-    ///   it is of an earlier release and does not know it.
+    /// - Throws: Any error from writing the registry, `invalidRequest` for an invalid URL or one with a user or a password, which
+    ///   are never saved, and `fileSystem` if the manager rejected the command, for example because it is of an earlier release
+    ///   and does not know it.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
+        if case .setURL(let url, _) = command {
+            try url.validate()
+            guard url.login == nil else {
+                throw DownloadError(.invalidRequest, "The new URL has a user or a password, which are never saved.")
+            }
+        }
         let command = RegistryCommand(command)
         let done: Void? = try await withList { manager throws(DownloadError) in
             try await manager.commandServer.carryOutAndFlush(command, for: manager)
@@ -335,6 +349,7 @@ extension RegistryCommand {
             case .remove(let ids, let deletingFiles): .remove(ids.map(\.rawValue), deletingFiles: deletingFiles)
             case .move(let id, let place): .move(id.rawValue, place)
             case .setPriority(let priority, let id): .priority(id.rawValue, priority.rawValue)
+            case .setURL(let url, let id): .relink(id.rawValue, url.absoluteURL.absoluteString)
             }
     }
 }

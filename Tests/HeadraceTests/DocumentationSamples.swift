@@ -102,6 +102,14 @@ private func links(_ request: inout DownloadRequest, _ api: API, _ id: String) {
     request.linkProvider = .init { .init(try await api.signedURL(of: id)) }
 }
 
+private func link(_ download: Download, _ link: URL) async throws {
+    try await download.setURL(link)
+}
+
+private func identity(_ request: inout DownloadRequest) {
+    request.identity = "report-42"
+}
+
 private func rates(_ download: Download) async throws {
     let configuration = DownloadConfiguration {
         $0.rateLimit = 10_000_000

@@ -311,7 +311,8 @@ final class BackgroundTransfers: BackgroundFetcher {
 extension BackgroundMachine.Stop {
     fileprivate init(_ reason: StopSignal.Reason) {
         switch reason {
-        case .cancelled: self = .discarding
+        // A task of the system cannot continue with another URL.
+        case .cancelled, .relinked: self = .discarding
         case .shutDown: self = .leaving
         case .paused, .demoted, .networkChanged, .timedOut: self = .keeping
         }

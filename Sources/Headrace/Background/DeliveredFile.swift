@@ -62,7 +62,7 @@ extension DeliveredFile {
         representation.requesterFingerprint = download.requested { $0.requesterFingerprint(configuration) }
         guard let status = try calls.status(file) else { throw SystemError(errno: ENOENT) }
         var record = ControlRecord(
-            url: download.request.url,
+            url: download.requested { $0.key },
             fileName: names.name(of: path),
             representation: representation,
             totalBytes: body.totalBytes,

@@ -8,6 +8,7 @@ extension DownloadRequest: CustomReflectable {
                 "mirrors": mirrors.map(\.withoutCredentials),
                 "urlExpires": urlExpires as Any,
                 "linkProvider": linkProvider as Any,
+                "identity": identity as Any,
                 "destination": destination,
                 "conflictPolicy": conflictPolicy,
                 "refetchPolicy": refetchPolicy,

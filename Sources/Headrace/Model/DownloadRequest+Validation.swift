@@ -20,6 +20,9 @@ extension DownloadRequest {
                 )
             }
             for mirror in mirrors { try mirror.validate() }
+            if let identity, identity.isEmpty || URL(string: identity) == nil {
+                throw DownloadError(.invalidRequest, "\"\(identity.printable)\" is no identity: use a name or a URL.")
+            }
             for field in headers { try field.validate() }
             try validateDestination()
             try validateExpectations()

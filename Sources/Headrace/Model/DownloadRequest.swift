@@ -25,6 +25,14 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
     /// the download continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
+    /// A key of the file that stays the same while its URL changes, such as a signed URL; `nil` to use ``url`` as the key.
+    ///
+    ///     request.identity = "report-42"
+    ///
+    /// Downloads with the same identity and destination are the same download: a request with a new URL resumes the
+    /// partial file of the old one, and replaces the URL of an active download. The new URL must have a matching
+    /// validator, as on any resume. The identity is saved in the registry, so it must not be secret.
+    public var identity: String?
     /// The location of the finished file: a file, or the directory in which the file is created.
     public var destination: Destination
     /// The action if a file with the destination's name exists, unless ``refetchPolicy`` reuses or replaces that file.

@@ -76,8 +76,10 @@ struct QueueAdditions {
         effects += queue.revive(twin, for: request, at: now)
     }
 
-    /// Adds the expectations of another request to those of a download.
+    /// Adds the expectations of another request to those of a download, which adopts the URL of a request with its
+    /// identity.
     private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
+        if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.url, at: now) }
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { queue.recordRequest(of: twin.id) }
         } catch {

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// Adds and changes downloads.
 extension QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
@@ -72,6 +74,31 @@ extension QueueState {
         guard let record = records[id] else { return }
         record.setRateLimit(bytesPerSecond)
         recordRequest(of: id)
+    }
+
+    /// Replaces the URL of a download in the queue.
+    ///
+    /// A running download continues with the new URL, and a download that failed or waits for a retry is queued again.
+    ///
+    /// Throws `invalidRequest` if the journal has no room for the URL.
+    mutating func setURL(_ url: URL, of id: DownloadID, at now: Duration) throws(DownloadError) -> [QueueEffect] {
+        guard let record = records[id], !scheduler.isShutDown else { return [] }
+        try journal?.check([record.request.relinked(to: url)])
+        return relink(record, to: url, at: now)
+    }
+
+    /// Replaces the URL of a download as ``setURL(_:of:at:)`` does.
+    mutating func relink(_ record: DownloadRecord, to url: URL, at now: Duration) -> [QueueEffect] {
+        let id = record.id
+        record.relink(to: url)
+        recordRequest(of: id)
+        let (host, need) = record.requested { (HostLimiter.host(of: $0.url), NetworkRequirement($0)) }
+        let effects = effects(of: scheduler.relink(id, to: host, need, at: now))
+        guard discardAttempts(of: id) || scheduler.phase(of: id) == .failed else { return effects }
+        return effects
+            + requeue([id]) { state, id in
+                state.scheduler.resume(id, at: now, notBefore: record.requested { $0.notBefore(at: now) })
+            }
     }
 
     /// Records a changed request in the journal.

@@ -241,6 +241,9 @@ struct QueueState: Sendable {
         if !partialFiles.depart(record) { journal?.note(record.id, .cancelled) }
     }
 
+    /// Forgets the state of a download that waits for a retry; returns `false` if it does not wait for one.
+    mutating func discardAttempts(of id: DownloadID) -> Bool { attempts.removeValue(forKey: id) != nil }
+
     /// Records that a download has ended.
     private mutating func close(_ record: DownloadRecord) {
         partialFiles.ended(record)

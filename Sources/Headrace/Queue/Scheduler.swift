@@ -102,9 +102,24 @@ struct Scheduler: Sendable {
     }
 
     mutating func setPriority(_ priority: Int, of id: ID, at now: Duration) {
-        guard entries[id] != nil else { return }
         entries[id]?.priority = priority
         enqueue(id, at: now)
+    }
+
+    /// Applies the new URL of a download: its host and network; a running download starts again with that URL.
+    mutating func relink(_ id: ID, to name: String, _ need: NetworkRequirement, at now: Duration) -> [Action] {
+        guard let entry = entries[id] else { return [] }
+        let host = hosts.added(name)
+        entries[id]?.host = host
+        entries[id]?.need = need
+        if startNumbers[id] != nil {
+            hosts[entry.host] -= 1
+            hosts[host] += 1
+        }
+        if hosts.removed(entry.host) { waiting.removeHost(entry.host) } else { release(entry.host) }
+        enqueue(id, at: now)
+        guard entry.phase == .running, entry.intent == nil else { return startNext() }
+        return stop(id, .requeue, because: .relinked) + startNext()
     }
 
     /// Removes a download from the queue; a running download is stopped first.

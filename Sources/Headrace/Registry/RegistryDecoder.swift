@@ -68,6 +68,7 @@ struct RegistryDecoder {
 
     private mutating func read(_ option: RegistryOption, into entry: inout RegistryEntry) throws(Failure) {
         switch option {
+        case .identity: entry.request.identity = try line.text()
         case .mirrors: entry.request.mirrors = try line.texts()
         // An unknown policy becomes `fail`, which overwrites no file.
         case .conflict: entry.request.conflictPolicy = try keyword("conflict policy", else: .fail)

@@ -175,6 +175,7 @@ extension RegistryWriter {
         write(request.url)
         write(request.destination.kind.rawValue)
         write(request.destination.path.description)
+        if let identity = request.identity { write(.identity, identity) }
         if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }

@@ -36,6 +36,7 @@ enum RegistryBackground: String {
 
 /// The names of an entry's optional properties, which are written only if they differ from the default.
 enum RegistryOption: String {
+    case identity
     case mirrors
     case conflict
     case resume

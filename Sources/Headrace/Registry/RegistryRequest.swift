@@ -11,7 +11,9 @@ struct RegistryRequest: Sendable, Hashable {
     }
 
     /// The URL to download, without user and password.
-    let url: String
+    private(set) var url: String
+    /// The key that stays the same while the URL changes; `nil` if the URL is the key.
+    var identity: String?
     /// Alternative URLs of the file; those with a user or a password are not saved.
     var mirrors: [String] = []
     /// Whether the requested URL had a user or password; neither is saved.
@@ -81,6 +83,16 @@ struct RegistryRequest: Sendable, Hashable {
         }
     }
 
+    /// Adopts the URL and the identity of a request; secrets stay with their origin.
+    mutating func relink(as request: DownloadRequest) {
+        let text = request.url.absoluteURL.absoluteString
+        let hasMoved = URL(string: url).map { Origin($0) != Origin(request.url) } ?? true
+        url = text.withoutUserInfo
+        withholdsUser = url.utf8.count < text.utf8.count
+        identity = request.identity
+        if hasMoved { withheldHeaders = [] }
+    }
+
     mutating func withhold(_ names: [String]) {
         withheldHeaders += names
     }
@@ -105,6 +117,7 @@ extension RegistryRequest {
             headers: request.headers,
             resumePolicy: request.resumePolicy
         )
+        identity = request.identity
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
         expectations = request.expectations
         mismatchPolicy = request.mismatchPolicy
@@ -134,6 +147,7 @@ extension RegistryRequest {
             headers: headers,
             resumePolicy: resumePolicy
         )
+        request.identity = identity
         request.mirrors = mirrors.compactMap { URL(string: $0) }
         request.expectations = expectations
         request.mismatchPolicy = mismatchPolicy
@@ -159,7 +173,8 @@ extension RegistryRequest {
 extension DownloadRequest {
     /// Whether the texts of the request, except for the destination, have more than `maxBytes` bytes in total.
     func isLong(maxBytes: Int) -> Bool {
-        var bytes = url.absoluteString.utf8.count + (group ?? "").utf8.count + (title ?? "").utf8.count
+        var bytes = url.absoluteString.utf8.count
+        for text in [identity, group, title] { bytes += text?.utf8.count ?? 0 }
         for checksum in checksums { bytes += checksum.description.utf8.count }
         for mirror in mirrors { bytes += mirror.absoluteString.utf8.count }
         for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }

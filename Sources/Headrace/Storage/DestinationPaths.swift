@@ -7,7 +7,8 @@ struct DestinationPaths: Sendable {
     /// The path of the partial file; it depends on the request only, so that a later run finds it.
     let partialPath: String
     private let directoryLength: Int
-    /// The length of the suffix that ``partialPath`` adds to the file's name; 0 if the name had to be truncated.
+    /// The length of the suffix that ``partialPath`` adds to the file's name; 0 if the name had to be truncated or is
+    /// that of the request's identity.
     private let suffixLength: Int
     private let requestURL: URL
     private let fixedName: String?
@@ -24,11 +25,13 @@ struct DestinationPaths: Sendable {
             fixedName = url.lastPathComponent
         }
         directoryLength = directory.utf8.count
-        let suffix = Fingerprint(url: requestURL, name: fixedName ?? "").suffix
+        let key = request.key
+        let suffix = Fingerprint(url: key, name: fixedName ?? "").suffix
         // The resume record's name is the partial file's name with further suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
-        let name = fixedName ?? SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
-        suffixLength = name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
+        let name = fixedName ?? SafeFileName.forDownload(finalURL: key, requestURL: key)
+        let isPlanned = fixedName != nil || request.identity == nil
+        suffixLength = isPlanned && name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
         var path = directory
         path.reserveCapacity(directoryLength + 1 + name.utf8.count + suffix.utf8.count)
         path += "/"

@@ -4,6 +4,7 @@ import HeadracePlatform
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
+        var names: DestinationPaths
         /// The stored request of an earlier run while its secrets are missing; an array of at most one element, because
         /// an `Optional` would reserve the space of a whole request in every record.
         var withoutSecrets: [RegistryRequest]
@@ -18,6 +19,16 @@ final class DownloadRecord: Sendable {
         var backgroundNote: [BackgroundTaskState]
         /// The ledger of the file, which exists while a transfer or a reader references it.
         weak var ledger: FileLedger?
+
+        /// Replaces the URL; the path of the partial file stays the same.
+        mutating func relink(to url: URL) {
+            request = request.relinked(to: url)
+            names = DestinationPaths(request)
+            changeStored { [request] in $0.relink(as: request) }
+            if withoutSecrets.first?.lacksSecrets == false { withoutSecrets = [] }
+            // Data to resume the system's task has the old URL.
+            if case .resumable = backgroundNote.first { backgroundNote = [] }
+        }
 
         /// Changes the stored request of an earlier run, if there is one.
         mutating func changeStored(_ change: (inout RegistryRequest) -> Void) {
@@ -38,7 +49,6 @@ final class DownloadRecord: Sendable {
     let id: DownloadID
     /// The number shown to the user, unique within the queue.
     let number: Int
-    let names: DestinationPaths
     let status: DownloadStatus
     private let state: Locked<State>
 
@@ -58,16 +68,17 @@ final class DownloadRecord: Sendable {
         self.state = Locked(
             State(
                 request: request,
+                names: names ?? DestinationPaths(request),
                 withoutSecrets: withoutSecrets.map { [$0] } ?? [],
                 backgroundNote: backgroundNote.map { [$0] } ?? []
             ),
             rank: .downloadRecord
         )
-        self.names = names ?? DestinationPaths(request)
         status = DownloadStatus(id: id, state, progress, priority: request.priority, observers: observers)
     }
 
     var request: DownloadRequest { state.withLock { $0.request } }
+    var names: DestinationPaths { state.withLock { $0.names } }
 
     /// Returns a property of the request, without copying the whole request.
     func requested<Part>(_ part: (borrowing DownloadRequest) -> Part) -> Part {
@@ -88,7 +99,18 @@ final class DownloadRecord: Sendable {
             guard state.withoutSecrets.popLast() != nil else { return }
             state.request.url = request.url
             state.request.headers = request.headers
+            state.names = DestinationPaths(state.request)
         }
+    }
+
+    /// Replaces the URL by another one of the same file.
+    func relink(to url: URL) {
+        state.withLock { $0.relink(to: url) }
+    }
+
+    /// Whether a new request of the same identity has another URL.
+    func isRelinked(by request: DownloadRequest) -> Bool {
+        request.identity != nil && requested { $0.url.identity != request.url.identity }
     }
 
     /// Adopts the link provider of a request for the same file, if that request has one.
@@ -99,11 +121,12 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// Whether a new request for the same file supplies the secrets or the link provider that this failed download
-    /// lacks.
+    /// Whether a new request for the same file supplies the secrets, the link provider or the working URL that this
+    /// failed download lacks.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard !lacksSecrets else { return true }
-        guard request.linkProvider != nil, requested({ $0.linkProvider == nil }) else { return false }
+        let hasNewProvider = request.linkProvider != nil && requested { $0.linkProvider == nil }
+        guard hasNewProvider || isRelinked(by: request) else { return false }
         guard case .failed(let error) = status.state, let code = error.statusCode else { return false }
         return SourceList.endedStatuses.contains(code)
     }

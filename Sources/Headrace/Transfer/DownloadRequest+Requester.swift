@@ -57,4 +57,16 @@ extension DownloadRequest {
 
     /// The policy for an existing file of the same name: overwrite it with `ifChanged`, else the request's policy.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
+
+    /// Returns the request with another URL of the same file, so that its bytes are found by the same key.
+    ///
+    /// Secret header fields stay with their origin, so a URL of another origin loses them.
+    func relinked(to url: URL) -> DownloadRequest {
+        var request = self
+        request.identity = identity ?? self.url.identity.absoluteString
+        if Origin(url) != Origin(self.url) { request.headers.removeAll(where: \.isBoundToOrigin) }
+        request.url = url
+        request.urlExpires = nil
+        return request
+    }
 }

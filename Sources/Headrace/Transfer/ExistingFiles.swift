@@ -189,10 +189,11 @@ struct ExistingFiles {
         // Most downloads have no existing file, and skip the rest.
         guard !existing.isEmpty else { return [] }
         let (request, configuration) = (request, environment.configuration)
+        let key = request.key(of: source)
         return existing.compactMap { path, status in
             guard let version = savedValidator(of: path, status) else { return nil }
             func matches(_ variant: String) -> Bool {
-                version.matches(status, from: source, variant: variant, bootID: { try environment.files.bootID() })
+                version.matches(status, from: key, variant: variant, bootID: { try environment.files.bootID() })
             }
             let isKnown = matches(request.variant)
             let lacksRequester =

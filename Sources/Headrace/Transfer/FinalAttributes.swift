@@ -49,10 +49,10 @@ struct FinalAttributes {
             fingerprint = RequesterFingerprint(requester)
             guard fingerprint != nil else { return nil }
         }
-        let variant = record.requested(\.variant)
+        let (variant, key) = record.requested { ($0.variant, $0.key(of: source)) }
         let version = SavedValidator(
             condition,
-            of: source,
+            of: key,
             variant: variant,
             requester: fingerprint,
             stamp,

@@ -16,6 +16,7 @@ struct PartialDownload {
     }
 
     let record: DownloadRecord
+    /// The URL in the resume record, which shows that the bytes are of this download; see ``DownloadRequest/key``.
     let url: URL
     let names: DestinationPaths
     let environment: TransferEnvironment
@@ -36,7 +37,7 @@ struct PartialDownload {
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
         self.record = record
-        url = record.requested { $0.url }
+        url = record.requested { $0.key }
         names = record.names
         self.environment = environment
         requesterFingerprint = record.requested { $0.requesterFingerprint(environment.configuration) }

@@ -9,6 +9,8 @@ final class StopSignal: Sendable {
         case demoted
         /// The network has changed, and the download's connections do not work on the present one.
         case networkChanged
+        /// The download has a new URL.
+        case relinked
         case shutDown
         case timedOut(after: Duration)
     }

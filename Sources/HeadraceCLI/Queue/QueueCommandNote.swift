@@ -11,7 +11,7 @@ struct QueueCommandNote: Sendable, Hashable {
     init?(_ command: DownloadRegistry.Command, to state: DownloadState) {
         switch (command, state) {
         case (.pause, .waiting), (.pause, .running), (.retry, .failed), (.remove, _), (.move, _), (.setPriority, _),
-            (.resume, .paused), (.resume, .failed), (.resume, .waiting),
+            (.setURL, _), (.resume, .paused), (.resume, .failed), (.resume, .waiting),
             (.cancel, .waiting), (.cancel, .running), (.cancel, .paused), (.cancel, .failed):
             return nil
         case (.resume, .cancelled): self.init("was cancelled; will download again from the beginning", true)
@@ -102,6 +102,7 @@ extension DownloadRegistry.Command {
         case .remove: "removed"
         case .move: "moved"
         case .setPriority: "changed the priority of"
+        case .setURL: "changed the URL of"
         }
     }
 
@@ -109,7 +110,7 @@ extension DownloadRegistry.Command {
     fileprivate var affectsFinished: Bool {
         switch self {
         case .resume, .retry: true
-        case .pause, .cancel, .remove, .move, .setPriority: false
+        case .pause, .cancel, .remove, .move, .setPriority, .setURL: false
         }
     }
 }

@@ -59,6 +59,20 @@ struct SchedulerTests {
         #expect(queue.ids == [a, b, c])
     }
 
+    @Test func `a running download with a new URL starts again and counts for its new host`() {
+        let need = NetworkRequirement()
+        var queue = Scheduler(limit: 3, hostLimit: 1)
+        expect(queue.add([item(a), item(b), item(c, host: "i")], at: .zero), [.start(a), .start(c)])
+        expect(queue.relink(a, to: "j", need, at: .zero), [.stop(a, .relinked), .start(b)])
+        expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .waiting), .start(a)])
+        // A second new URL does not replace a pause.
+        expect(queue.pause(a), [.stop(a, .paused)])
+        expect(queue.relink(a, to: "i", need, at: .zero), [])
+        expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .paused)])
+        expect(queue.resume(a, at: .zero), [.enter(a, .waiting)])
+        expect(queue.relink(a, to: "k", need, at: .zero), [.start(a)])
+    }
+
     @Test func `when a download finishes, the next one runs`() {
         var queue = queue()
         expect(queue.ended(a, .finished, at: .zero), [.enter(a, .finished), .start(b)])

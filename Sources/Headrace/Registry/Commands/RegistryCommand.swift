@@ -18,6 +18,8 @@ enum RegistryCommand: Sendable, Hashable {
     case move(UInt64, QueuePosition)
     /// Change the priority of a download.
     case priority(UInt64, Int)
+    /// Replace the URL of a download.
+    case relink(UInt64, String)
 
     /// The number of downloads in the command, which determines the cost of executing it.
     var recordCount: Int { ids.count }
@@ -28,7 +30,7 @@ enum RegistryCommand: Sendable, Hashable {
         case .add(let entries): entries.map(\.id)
         case .pause(let ids), .resume(let ids), .cancel(let ids), .retry(let ids), .remove(let ids, _): ids
         case .move(let id, .before(let other)), .move(let id, .after(let other)): [id, other.rawValue]
-        case .move(let id, _), .priority(let id, _): [id]
+        case .move(let id, _), .priority(let id, _), .relink(let id, _): [id]
         }
     }
 }
@@ -95,6 +97,7 @@ private enum CommandKind: String {
     case remove
     case move
     case priority
+    case relink
 }
 
 private enum PositionKind: String {
@@ -134,6 +137,10 @@ extension RegistryWriter {
             write(CommandKind.priority.rawValue)
             write(id: id)
             write(priority)
+        case .relink(let id, let url):
+            write(CommandKind.relink.rawValue)
+            write(id: id)
+            write(url)
         }
         endList()
     }
@@ -196,6 +203,7 @@ extension RegistryDecoder {
             let id = try line.id()
             return try place().map { .move(id, $0) }
         case .priority: return .priority(try line.id(), try line.integer())
+        case .relink: return .relink(try line.id(), try line.text())
         }
     }
 

@@ -34,6 +34,7 @@ struct RegistryCommandTests {
         (.move(2, .after(.init(rawValue: 3))), #"["move","0000000000000002","after","0000000000000003"]"#),
         (.move(2, .index(-1)), #"["move","0000000000000002","index",-1]"#),
         (.priority(2, .min), #"["priority","0000000000000002",-9223372036854775808]"#),
+        (.relink(2, "http://h/a?b"), #"["relink","0000000000000002","http://h/a?b"]"#),
     ]
 
     private func framed(_ payload: String) -> [UInt8] { RegistryCommand.framed(Array(payload.utf8)) }

@@ -144,6 +144,7 @@ enum RegistryFixture {
             .add(ids.map { Bool.random(using: &random) ? entry($0) : fullEntry($0) }), .pause(ids),
             .resume(ids), .cancel(ids), .retry(ids), .remove(ids, deletingFiles: Bool.random(using: &random)),
             .move(id, places.randomElement(using: &random) ?? .first), .priority(id, number),
+            .relink(id, "http://h/\(number)"),
         ]
         return commands.randomElement(using: &random) ?? .pause([])
     }
