@@ -149,6 +149,14 @@ public struct DownloadConfiguration: Sendable {
     /// The closure's task is cancelled when the download stops. If another download waits for the credential, the
     /// closure is called again.
     public var credentials: (@Sendable (CredentialRequest) async throws -> Credential?)?
+    /// Supplies a new URL when the URL of a download without a ``DownloadRequest/linkProvider`` stops working; `nil` for
+    /// none.
+    ///
+    ///     $0.linkProvider = { request in .init(try await api.signedURL(of: request.userInfo["id"])) }
+    ///
+    /// The closure serves all downloads, including those that a registry restores. It is called and cancelled like a
+    /// ``DownloadRequest/linkProvider``.
+    public var linkProvider: (@Sendable (DownloadRequest) async throws -> DownloadRequest.Link)?
     /// Logins by host, which are tried before ``credentials``; `nil` for none.
     ///
     /// A host's login is sent with each request to that host; the default login only if a server responds with 401.

@@ -45,7 +45,7 @@ struct RetryCoordinator: Sendable {
     ///
     /// If the provider fails, the present link is used nevertheless, since the local clock may be wrong.
     func renewExpiredLink(_ state: inout TransferState) async throws {
-        guard let end = state.sources.expires, record.requested({ $0.linkProvider != nil }),
+        guard let end = state.sources.expires, linkProvider != nil,
             WallTime.duration(until: end) == .zero, state.mayRenewLink()
         else { return }
         switch try await requestLink() {
@@ -57,9 +57,17 @@ struct RetryCoordinator: Sendable {
         }
     }
 
+    /// The provider of the request, or else that of the configuration for this request.
+    private var linkProvider: DownloadRequest.LinkProvider? {
+        if let own = record.requested({ $0.linkProvider }) { return own }
+        guard let provide = environment.configuration.linkProvider else { return nil }
+        let request = record.requested(\.self)
+        return DownloadRequest.LinkProvider { try await provide(request) }
+    }
+
     /// Returns the provider's new link or its error; `nil` if the request has no provider.
     private func requestLink() async throws(CancellationError) -> Result<DownloadRequest.Link, any Error>? {
-        guard let provider = record.requested({ $0.linkProvider }) else { return nil }
+        guard let provider = linkProvider else { return nil }
         do {
             let link = try await provider.link(on: environment.computing)
             try link.url.validate()
@@ -82,7 +90,7 @@ struct RetryCoordinator: Sendable {
             holdsBytes: holdingBytes,
             lacksDescriptors: environment.lacksDescriptors(after: error),
             isNetworkUnsettled: error.isNetworkFailure && environment.isNetworkUnsettled(for: record.request),
-            hasLinkProvider: record.requested { $0.linkProvider != nil },
+            hasLinkProvider: linkProvider != nil,
             hasHostResponded: environment.hosts.hasResponded(state.sources.current)
         )
         var reaction = state.failed(error, facts)

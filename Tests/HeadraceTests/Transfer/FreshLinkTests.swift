@@ -67,6 +67,27 @@ struct FreshLinkTests {
         #expect(outcome.restarts.isEmpty)
     }
 
+    @Test func `the configuration's link provider serves downloads without one of their own`() async throws {
+        try await withTemporaryDirectory { folder in
+            let routes = ["/new": Response.file(file), "/own": .file(file)]
+            try await withFaultServer(.routes(routes, otherwise: .status(403))) { server in
+                let configuration = DownloadConfiguration {
+                    $0.linkProvider = { .init(server.url($0.url.path() == "/old" ? "/new" : "/none")) }
+                }
+                try await withDownloadManager(configuration) { manager in
+                    var requests = ["/old", "/other"].map {
+                        DownloadRequest(server.url($0), to: .file(folder.appending(path: "\($0.dropFirst()).bin")))
+                    }
+                    requests[1].linkProvider = .init { .init(server.url("/own")) }
+                    for request in requests {
+                        let saved = try await manager.download(request).value
+                        #expect(file.body.difference(fromFileAt: saved) == nil)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a link to another file restarts the download, and versions are never mixed`() async throws {
         let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
         let (outcome, _) = try await run(
