@@ -19,33 +19,18 @@ struct ExitCode: Sendable, Hashable {
 }
 
 extension ExitCode {
-    private static let table: [DownloadError.Code: ExitCode] = [
-        .invalidRequest: .usage,
-        .unknownDownload: .usage,
-        .nameResolution: .network,
-        .connection: .network,
-        .tls: .network,
-        .proxy: .network,
-        .stalled: .network,
-        .connectionLost: .network,
-        .httpStatus: .refused,
-        .credentialsMissing: .refused,
+    private static let table: [(status: ExitCode, codes: Set<DownloadError.Code>)] = [
+        (.usage, [.invalidRequest, .unknownDownload]),
+        (.network, [.nameResolution, .connection, .tls, .proxy, .stalled, .connectionLost]),
         // A redirect that is not followed is a response without the file.
-        .redirect: .refused,
-        .resourceChanged: .refused,
-        .unexpectedContent: .refused,
-        .checksum: .checksum,
-        .busy: .disk,
-        .diskFull: .disk,
-        .permission: .disk,
-        .fileExists: .disk,
-        .fileSystem: .disk,
-        .protocolViolation: .brokenProtocol,
+        (.refused, [.httpStatus, .credentialsMissing, .redirect, .resourceChanged, .unexpectedContent]),
+        (.disk, [.busy, .diskFull, .permission, .fileExists, .fileSystem]),
+        (.checksum, [.checksum]), (.brokenProtocol, [.protocolViolation]),
     ]
 
     /// Creates the exit status for a download that failed with this error code.
     init(_ code: DownloadError.Code) {
-        self = Self.table[code] ?? .other
+        self = Self.table.first { $0.codes.contains(code) }?.status ?? .other
     }
 
     /// Creates the exit status of a run: `success` without failures, their status if all are equal, otherwise `other`.

@@ -1,4 +1,5 @@
 import Headrace
+import HeadracePlatform
 
 /// The command line tool: runs a command and exits with its status.
 @main
@@ -34,11 +35,17 @@ struct Tool {
         switch try Invocation(arguments) {
         case .help(let verbs): return Console.output.print(Help.text(on: verbs))
         case .version: return Console.output.print("headrace \(headraceVersion)")
-        case .verb(let verb, let arguments):
+        case .verb(let verb, var arguments):
+            if verb.options.count > 1 {
+                let file = try ConfigurationFile(arguments, environment: ProcessInfo.processInfo.environment)
+                if let file { arguments.add(file, for: verb) }
+            }
             do {
                 try check(arguments, for: verb)
                 return try await verb.run(arguments)
-            } catch  where !(error is UsageError) {
+            } catch let error as UsageError {
+                throw arguments.located(error)
+            } catch {
                 return report(error, writesJSON: arguments.has(.json))
             }
         }

@@ -6,9 +6,9 @@ import Testing
 /// The page on replacing other tools names only options and exit statuses that the tool has.
 @Suite(.timeLimit(.minutes(4)))
 struct ReplacingDocumentationTests {
-    private static func page() throws -> String {
+    private static func page(_ name: String = "ReplacingCurl") throws -> String {
         let root = URL(filePath: #filePath).appending(path: "../../..").standardized
-        let page = root.appending(path: "Sources/Headrace/Documentation.docc/ReplacingCurl.md")
+        let page = root.appending(path: "Sources/Headrace/Documentation.docc/\(name).md")
         return try String(contentsOf: page, encoding: .utf8)
     }
 
@@ -31,13 +31,36 @@ struct ReplacingDocumentationTests {
         #expect(letters.filter { letter in !options.contains { $0.short.map(String.init) == letter } } == [])
     }
 
-    @Test func `the commands on the page are parsed`() throws {
-        let commands = try Self.page().split(separator: "\n").filter { $0.hasPrefix("    headrace get ") }
-        #expect(commands.count == 2)
+    @Test(arguments: [("ReplacingCurl", 5), ("Recipes", 8)])
+    func `the commands on the page are parsed`(_ name: String, count: Int) throws {
+        let lines = try Self.page(name).replacing("\\\n", with: "").split(separator: "\n")
+            .filter { $0.hasPrefix("    ") }
+        // The last command of a pipeline, or one that a configuration file contains.
+        let commands = lines.compactMap { line in line.range(of: "headrace ").map { line[$0.lowerBound...] } }
+        #expect(commands.count == count)
         for command in commands {
-            let words = command.prefix { $0 != "|" }.split(separator: " ").dropFirst(2).map(String.init)
-            _ = try ParsedArguments(words)
+            let invocation = try Invocation(Array(Self.words(command).dropFirst()))
+            guard case .verb(_, let arguments) = invocation, arguments.operands.count <= 1 else {
+                Issue.record("\(command)")
+                continue
+            }
         }
+    }
+
+    /// The words of the first command of a line for the shell; `$(...)` in double quotes is kept as it is.
+    private static func words(_ command: Substring) -> [String] {
+        var words = [""]
+        var quote: Character?
+        for character in command {
+            switch (character, quote) {
+            case ("'", nil), ("\"", nil): quote = character
+            case (character, character): quote = nil
+            case (" ", nil): words.append("")
+            case ("|", nil), ("&", nil): return words.filter { !$0.isEmpty }
+            default: words[words.count - 1].append(character)
+            }
+        }
+        return words.filter { !$0.isEmpty }
     }
 
     @Test func `each exit status is in the table`() throws {

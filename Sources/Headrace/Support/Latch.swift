@@ -1,5 +1,5 @@
 /// A one-time event that a single task can wait for.
-final class Latch: Sendable {
+package final class Latch: Sendable {
     private enum State {
         case closed
         case awaited(CheckedContinuation<Void, Never>)
@@ -8,8 +8,11 @@ final class Latch: Sendable {
 
     private let state = Locked(State.closed)
 
+    /// Creates a closed latch.
+    package init() {}
+
     /// Opens the latch and resumes the task that waits for it, if any; does nothing if the latch is already open.
-    func open() {
+    package func open() {
         let waiting: CheckedContinuation<Void, Never>? = state.withLock { state in
             defer { state = .open }
             return if case .awaited(let continuation) = state { continuation } else { nil }
@@ -20,7 +23,7 @@ final class Latch: Sendable {
     /// Suspends until the latch is open; cancelling the task opens the latch, unless `evenIfCancelled` is `true`.
     ///
     /// Must be called only once.
-    func wait(evenIfCancelled: Bool) async {
+    package func wait(evenIfCancelled: Bool) async {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isOpen = state.withLock { state in

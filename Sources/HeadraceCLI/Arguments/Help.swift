@@ -2,7 +2,8 @@
 enum Help {
     static let statuses = """
         Exit status: 0 success, 2 usage error, 3 network error, 4 refused by the server, 5 disk error or queue in use,
-        6 checksum mismatch, 7 invalid HTTP response, 1 other or several different errors; 129, 130, 131, 143 interrupted.
+        6 checksum mismatch, 7 invalid HTTP response, 1 other or several different errors; 129, 130, 131, 143 interrupted,
+        141 pipe closed by its reader.
         """
 
     /// Returns the help for the given commands; a single command is shown with its options.

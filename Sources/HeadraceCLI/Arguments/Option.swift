@@ -1,57 +1,40 @@
 import Headrace
 
-/// An option of a command, by its long name.
-enum Option: String, CaseIterable, Sendable {
-    case output, directory
-    case inputFile = "input-file"
-    case jobs, connections
-    case limitRate = "limit-rate"
-    case limitPerHost = "limit-per-host"
-    case checksum
-    case checksumFile = "checksum-file"
-    case header
-    case headerEverywhere = "header-everywhere"
-    case userAgent = "user-agent"
-    case referer, user, mirror, metalink, retries, timeout
-    case connectTimeout = "connect-timeout"
-    case minSpeed = "min-speed"
-    case timeLimit = "time-limit"
-    case maxRedirects = "max-redirects"
-    case waitForNetwork = "wait-for-network"
-    case ifExists = "if-exists"
-    case ifChanged = "if-changed"
-    case onMismatch = "on-mismatch"
-    case noRemoteTime = "no-remote-time"
-    case noResume = "no-resume"
-    case sync
-    case dryRun = "dry-run"
-    case onFinish = "on-finish"
-    case onFail = "on-fail"
-    case cacert
-    case pinnedKey = "pinned-key"
-    case cert, key, proxy, netrc
-    case netrcFile = "netrc-file"
-    case cookies, ipv4, ipv6, interface, resolve
-    case connectTo = "connect-to"
-    case unixSocket = "unix-socket"
-    case http1 = "http1.1"
-    case http2, http3
-    case allowDowngrade = "allow-downgrade"
-    case json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
-        network, background
-    case ignoreMissing = "ignore-missing"
-    case strict
-    case followMetalink = "follow-metalink"
+/// An option of a command.
+enum Option: CaseIterable, Sendable {
+    case output, tee, directory, inputFile, jobs, connections, limitRate, limitPerHost, checksum, checksumFile,
+        header, headerEverywhere, userAgent, referer, user, mirror, metalink, retries, timeout, connectTimeout,
+        minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
+        sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key, proxy, netrc, netrcFile, cookies,
+        ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade, config, noConfig,
+        json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
+        network, background, ignoreMissing, strict, followMetalink
+
+    /// The long name: that of the case, with hyphens between its words.
+    var rawValue: String { self == .http1 ? "http1.1" : Self.hyphenated(self) }
+
+    private static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
+
+    /// Finds an option by its long name.
+    init?(rawValue: String) {
+        guard let option = Self.named[rawValue] else { return nil }
+        self = option
+    }
+
+    /// Returns the name of a case with hyphens between its words: `not-expensive`.
+    static func hyphenated(_ value: some Any) -> String {
+        "\(value)".reduce(into: "") { $0 += $1.isUppercase ? "-\($1.lowercased())" : "\($1)" }
+    }
 
     /// The possible arguments of the option, if there are only a few.
     private var words: [String] {
         switch self {
         case .ifExists: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue)
         case .state: DownloadState.Kind.allCases.map(\.rawValue)
-        case .priority: ["low", "normal", "high"]
+        case .priority: DownloadPriority.words.map(\.word)
         case .jobs: ["auto"]
         case .onMismatch: DownloadRequest.MismatchPolicy.allCases.map(\.rawValue)
-        case .network: DownloadRequest.NetworkPolicy.allCases.map(\.word)
+        case .network: DownloadRequest.NetworkPolicy.allCases.map(Self.hyphenated)
         default: []
         }
     }
@@ -67,13 +50,22 @@ enum Option: String, CaseIterable, Sendable {
         .registry, .title, .group, .priority, .paused, .begin, .state, .files, .watch, .background,
     ]
 
+    /// Options of all commands that have others besides `--help`.
+    static let configurationOptions: Set<Option> = [.config, .noConfig]
+
+    /// Groups of options of which the command line, or else the configuration file, may have only one.
+    static let alternatives: [[Option]] = [
+        [.ipv4, .ipv6], [.http1, .http2, .http3], [.netrc, .netrcFile], [.quiet, .verbose],
+    ]
+
     /// Options of `verify` alone, for files that already exist.
     static let verifyOnly: Set<Option> = [.ignoreMissing, .strict]
 
     /// Options of the process that runs a queue.
     static let queueRunOptions = networkOptions.union([
         .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
-        .maxRedirects, .onFinish, .onFail, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch, .registry, .json,
+        .maxRedirects, .onFinish, .onFail, .linkCommand, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch,
+        .registry, .json,
         .quiet, .verbose,
         .help,
     ])
@@ -130,14 +122,16 @@ enum Option: String, CaseIterable, Sendable {
 extension [Option.Entry] {
     /// Returns the entries of the given options, in the order of the table.
     static func entries(of options: Set<Option>) -> [Option.Entry] {
-        Option.table.filter { options.contains($0.option) }
+        let options = options == [.help] ? options : options.union(Option.configurationOptions)
+        return Option.table.filter { options.contains($0.option) }
     }
 }
 
 /// The help for all options, under the headings of their groups.
 private let tableText = """
     Files
-    -o, --output FILE            save the file as FILE; one URL only (default: the name from the server or the URL)
+    -o, --output FILE            save the file as FILE (default: the server's name); - for standard output; one URL only
+        --tee                    also write the file to standard output while it is downloaded; one URL only
     -d, --directory DIR          save files in DIR, which is created if missing (default: .)
     -i, --input-file FILE        read URLs or JSON from FILE, one per line; - for standard input, as is the URL -
         --metalink FILE          download, or verify, the files that this Metalink 4 document describes; repeatable
@@ -151,6 +145,7 @@ private let tableText = """
         --dry-run                show the size and the destination of each file without downloading it
         --on-finish CMD          run CMD after each finished download
         --on-fail CMD            run CMD after each failed download
+        --link-command CMD       run CMD when a URL has expired; the first line of its output is the new URL
     Queue
         --title TEXT             name to show in the queue instead of the file name
         --group NAME             the group that the downloads belong to
@@ -208,6 +203,8 @@ private let tableText = """
         --netrc-file FILE        log in to servers with the credentials in this netrc file
         --allow-downgrade        follow redirects from https to http
     Output
+        --config FILE            read options from FILE (default: headrace/config in $XDG_CONFIG_HOME or ~/.config)
+        --no-config              do not read a configuration file
         --json                   print one JSON object per line to standard output
     -q, --quiet                  print errors only
     -v, --verbose                also print redirects, responses, what limits the speed, ...

@@ -4,6 +4,16 @@ import Headrace
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
     private(set) var operands: [String] = []
+    /// The settings of the configuration file for options that the command line lacks.
+    private var defaults: [ConfigurationFile.Setting] = []
+    /// The options of requests in the configuration file.
+    private(set) var sections: [ConfigurationFile.Section] = []
+
+    /// Creates the arguments of one section of a configuration file.
+    init(_ section: ConfigurationFile.Section) {
+        defaults = section.settings
+        values = Dictionary(grouping: defaults, by: \.option).mapValues { $0.map(\.value) }
+    }
 
     /// Parses the arguments after the command, with the options in `table`.
     init(_ arguments: [String], table: [Option.Entry] = Option.table) throws {
@@ -22,11 +32,37 @@ struct ParsedArguments: Sendable, Equatable {
         }
     }
 
+    /// The options that were given on the command line or, for a section of a file, in it.
+    var given: Set<Option> { Set(values.keys) }
+
+    /// Adds the settings of the configuration file, except those of options that the command has not or that the
+    /// command line overrides.
+    mutating func add(_ file: ConfigurationFile, for verb: Verb) {
+        let known = Set(verb.options.map(\.option))
+        let overridden = Set(Option.alternatives.filter { !$0.allSatisfy { values[$0] == nil } }.joined())
+        defaults = file.sections[0].settings.filter { setting in
+            known.contains(setting.option) && values[setting.option] == nil && !overridden.contains(setting.option)
+                && !ConfigurationFile.requestOptions.contains(setting.option)
+        }
+        sections = file.sections.map { section in
+            let settings = section.settings.filter {
+                known.contains($0.option) && ConfigurationFile.requestOptions.contains($0.option)
+            }
+            return ConfigurationFile.Section(host: section.host, settings: settings)
+        }
+    }
+
+    /// Returns the error with the line of the configuration file that it is about, if it is about one.
+    func located(_ error: UsageError) -> UsageError {
+        let setting = defaults.last { error.message.hasPrefix("--\($0.option.rawValue): ") }
+        return setting.map { UsageError($0.origin + error.message.dropFirst(2)) } ?? error
+    }
+
     /// Returns whether the option was given.
-    func has(_ option: Option) -> Bool { values[option] != nil }
+    func has(_ option: Option) -> Bool { !all(option).isEmpty }
 
     /// Returns the last argument given to the option, which overrides earlier ones; `nil` if there is none.
-    func value(_ option: Option) -> String? { values[option]?.last }
+    func value(_ option: Option) -> String? { all(option).last }
 
     /// Converts the last argument given to the option; returns `nil` if there is none.
     func value<Value>(_ option: Option, as convert: (String, Option) throws -> Value) rethrows -> Value? {
@@ -47,12 +83,14 @@ struct ParsedArguments: Sendable, Equatable {
     }
 
     /// Returns all arguments given to a repeatable option.
-    func all(_ option: Option) -> [String] { values[option] ?? [] }
+    func all(_ option: Option) -> [String] {
+        values[option] ?? defaults.filter { $0.option == option }.map(\.value)
+    }
 
-    /// Returns the given options, except `excluded`, as words of a command line; `change` converts their arguments.
+    /// Returns the options of the command line, except `excluded`, as its words; `change` converts their arguments.
     func words(leavingOut excluded: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
         Option.table.filter { !excluded.contains($0.option) }.flatMap { entry in
-            all(entry.option).map { value in
+            (values[entry.option] ?? []).map { value in
                 let name = "--\(entry.option.rawValue)"
                 return entry.argument == nil ? name : "\(name)=\(change(entry.option, value))"
             }

@@ -1,6 +1,9 @@
 import HeadracePlatform
 
 extension URL {
+    /// The path without percent-encoding, for system calls and messages.
+    var plainPath: String { path(percentEncoded: false) }
+
     /// Creates the URL of a file from a path on the command line, relative to `folder` or else to the current
     /// directory.
     ///

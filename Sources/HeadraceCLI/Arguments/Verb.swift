@@ -48,7 +48,8 @@ struct Verb: Sendable {
                 summary: "download the damaged parts of an existing file",
                 options: .entries(
                     of: downloadOptions.subtracting([
-                        .output, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume, .dryRun,
+                        .output, .tee, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume,
+                        .dryRun,
                         .followMetalink, .version,
                     ])
                 ),
@@ -61,7 +62,7 @@ struct Verb: Sendable {
                 ],
                 run: repair
             ),
-        ] + queue + [completions]
+        ] + queue + [completions, manual]
 
     /// The words of the name.
     var words: [String] { name.split(separator: " ").map(String.init) }

@@ -3,7 +3,17 @@ import HeadracePlatform
 
 /// Runs `headrace get`: creates the requests, waits for the downloads, and returns the exit status.
 func get(_ arguments: ParsedArguments) async throws -> ExitCode {
-    var options = try GetOptions(arguments)
+    let options = try GetOptions(arguments)
+    guard options.isTemporary else { return try await get(arguments, options) }
+    return try await withTemporaryFolder { folder in
+        var options = options
+        options.directory = folder.plainPath
+        return try await get(arguments, options)
+    }
+}
+
+private func get(_ arguments: ParsedArguments, _ options: GetOptions) async throws -> ExitCode {
+    var options = options
     async let isLoaded: Void = DownloadConfiguration.loadTransport()
     let requests = try await options.readRequests()
     await isLoaded

@@ -5,13 +5,7 @@ import HeadracePlatform
 extension GetOptions {
     /// The paths of the files that are read before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
-        /// The netrc file, and the option that named it.
-        struct Netrc: Sendable, Equatable {
-            let path: String
-            let option: Option
-        }
-
-        var netrc: Netrc?
+        var netrc: String?
         var cookies: String?
         /// The user to log in, with or without the password.
         var user: String?
@@ -31,12 +25,12 @@ extension GetOptions {
         if let text = arguments.value(.userAgent) { configuration.userAgent = text }
         configuration.connectionPolicy = try Self.connectionPolicy(arguments)
         if let file = arguments.value(.netrcFile) {
-            network.netrc = NetworkFiles.Netrc(path: file, option: .netrcFile)
+            network.netrc = file
         } else if arguments.has(.netrc) {
             guard let home = ProcessInfo.processInfo.environment["HOME"], !home.isEmpty else {
                 throw UsageError("--netrc: HOME is not set; pass the file with --netrc-file")
             }
-            network.netrc = NetworkFiles.Netrc(path: "\(home)/.netrc", option: .netrc)
+            network.netrc = "\(home)/.netrc"
         }
         do {
             try configuration.validate()
@@ -58,15 +52,16 @@ extension GetOptions {
                 throw UsageError(option, "\(path): \(error)")
             }
         }
-        if let file = network.netrc {
-            let bytes = try Self.read(file.path, of: file.option)
-            guard (Files.status(file.path)?.mode ?? 0) & 0o044 == 0 else {
+        if let path = network.netrc {
+            let option = given.contains(.netrcFile) ? Option.netrcFile : .netrc
+            let bytes = try Self.read(path, of: option)
+            guard !Files.isReadableByOthers(path) else {
                 throw UsageError(
-                    file.option,
-                    "\(file.path): other users can read the passwords in this file; protect it with chmod 600"
+                    option,
+                    "\(path): other users can read the passwords in this file; protect it with chmod 600"
                 )
             }
-            configuration.netrc = try Self.parsed(file.path, of: file.option) { try Netrc(parsing: bytes) }
+            configuration.netrc = try Self.parsed(path, of: option) { try Netrc(parsing: bytes) }
         }
         if let path = network.cookies {
             let bytes = try Self.read(path, of: .cookies)
@@ -110,7 +105,7 @@ extension GetOptions {
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
     private static func connectionPolicy(_ arguments: ParsedArguments) throws -> ConnectionPolicy {
-        for options in [[Option.ipv4, .ipv6], [.http1, .http2, .http3]].map({ $0.filter(arguments.has) }) {
+        for options in Option.alternatives.prefix(2).map({ $0.filter(arguments.has) }) {
             guard options.count < 2 else { throw UsageError(options[1], "--\(options[0].rawValue) was given too") }
         }
         var policy = ConnectionPolicy()
@@ -134,17 +129,5 @@ extension GetOptions {
             throw UsageError("--proxy: \"\(text.withoutCredentials)\" is not a URL")
         }
         return .url(url)
-    }
-}
-
-extension DownloadRequest.NetworkPolicy {
-    /// The argument of `--network`: the case name with hyphens.
-    var word: String {
-        switch self {
-        case .any: "any"
-        case .notExpensive: "not-expensive"
-        case .notConstrained: "not-constrained"
-        case .wifiOrWired: "wifi-or-wired"
-        }
     }
 }

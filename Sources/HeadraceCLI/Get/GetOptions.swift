@@ -13,6 +13,10 @@ struct GetOptions: Sendable {
     var mirrors: [URL] = []
     let integrity: ChecksumOptions
     var output: String?
+    /// Whether the only file is written to standard output.
+    private(set) var copiesToOutput = false
+    /// Whether the file is only written to standard output, and not saved.
+    private(set) var isTemporary = false
     var directory = "."
     var inputFile: String?
     /// Paths of Metalink documents.
@@ -28,6 +32,10 @@ struct GetOptions: Sendable {
     let queueWords: String
     var hooks: Hooks
     var urls: [String]
+    /// The options that were given on the command line.
+    let given: Set<Option>
+    /// The options of requests in the configuration file; later ones override earlier ones.
+    var hosts: [HostOptions]
 
     /// How much the tool prints besides errors.
     enum Verbosity: Sendable, Equatable {
@@ -38,9 +46,12 @@ struct GetOptions: Sendable {
 
     init(_ arguments: ParsedArguments) throws {
         urls = arguments.operands
+        given = arguments.given
+        hosts = try arguments.sections.map { try HostOptions($0) }
         integrity = try ChecksumOptions(arguments)
         queueWords = arguments.queueWords
         hooks = try Hooks(arguments)
+        configuration.linkProvider = try arguments.value(.linkCommand, as: Hooks.words).map(Hooks.linkProvider)
         try readPlaces(arguments)
         try readLimits(arguments)
         try readRequestOptions(arguments)
@@ -54,13 +65,15 @@ struct GetOptions: Sendable {
         inputFile = arguments.value(.inputFile)
         metalinks = arguments.all(.metalink)
         directory = arguments.value(.directory) ?? directory
-        output = arguments.value(.output)
+        isTemporary = arguments.value(.output) == "-"
+        copiesToOutput = isTemporary || arguments.has(.tee)
+        if copiesToOutput, let other = [Option.json, .dryRun, .followMetalink].first(where: arguments.has) {
+            throw UsageError(other, "it cannot be combined with \(isTemporary ? "--output -" : "--tee")")
+        }
+        output = isTemporary ? nil : arguments.value(.output)
         guard !directory.isEmpty else { throw UsageError("--directory: the path is empty") }
         guard let output else { return }
         guard !output.isEmpty else { throw UsageError("--output: the name is empty") }
-        guard output != "-" else {
-            throw UsageError("--output: a download cannot be written to standard output; give a file name")
-        }
         guard !output.hasSuffix("/") else {
             throw UsageError("--output: \(output) is a directory; use --directory instead")
         }
@@ -102,7 +115,9 @@ struct GetOptions: Sendable {
         }
         let mismatchPolicies = DownloadRequest.MismatchPolicy.allCases
         mismatchPolicy = try arguments.choice(.onMismatch, among: mismatchPolicies, \.rawValue) ?? .keep
-        networkPolicy = try arguments.choice(.network, among: DownloadRequest.NetworkPolicy.allCases, \.word) ?? .any
+        if isTemporary { mismatchPolicy = .delete }
+        let networkPolicies = DownloadRequest.NetworkPolicy.allCases
+        networkPolicy = try arguments.choice(.network, among: networkPolicies, Option.hyphenated) ?? .any
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
                 throw UsageError("--if-changed: it replaces the file, so --if-exists can only be overwrite")
@@ -138,6 +153,9 @@ extension GetOptions {
         guard isOneURL || output == nil else {
             throw UsageError("--output: it names one file, but \(count) were given; use --directory instead")
         }
+        guard count == 1 || !copiesToOutput else {
+            throw UsageError("--\(isTemporary ? "output -" : "tee"): it writes one file, but \(count) were given")
+        }
         guard isOneURL || mirrors.isEmpty else {
             throw UsageError("--mirror: it applies to one file, but \(count) were given")
         }
@@ -169,6 +187,8 @@ extension GetOptions {
         request.refetchPolicy = refetchPolicy
         request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
+        var set = given
+        for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
         do {
             // Checked before anything is created on disk.
             try request.validate()

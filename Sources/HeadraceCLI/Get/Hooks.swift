@@ -2,12 +2,13 @@ import Dispatch
 import Headrace
 import HeadracePlatform
 
-/// The commands of `--on-finish` and `--on-fail`, which run without a shell when a download ends.
+/// The commands of options, which run without a shell: those of `--on-finish` and `--on-fail` when a download ends.
 struct Hooks: Sendable, Equatable {
     /// The paragraph of the help text about the commands.
     static let notes = """
-        CMD of --on-finish and --on-fail is split at blanks and run without a shell, one at a time. Its environment has
-        HEADRACE_FILE (the file, or what is left of it), HEADRACE_URL, HEADRACE_ID and HEADRACE_STATUS (an exit status).
+        CMD of an option is split at blanks and run without a shell, one at a time. Its environment has HEADRACE_URL, and
+        for --on-finish and --on-fail HEADRACE_FILE (the file, or what is left of it), HEADRACE_ID and HEADRACE_STATUS (an
+        exit status).
         """
 
     /// One run of a command.
@@ -25,8 +26,33 @@ struct Hooks: Sendable, Equatable {
 
     init(_ arguments: ParsedArguments) throws {
         for option in [Option.onFinish, .onFail] where arguments.has(option) {
-            commands[option] = arguments.value(option)?.split(separator: " ").map(String.init)
-            guard commands[option] != [] else { throw UsageError(option, "the command is empty") }
+            commands[option] = try arguments.value(option, as: Self.words)
+        }
+    }
+
+    static func words(_ command: String, of option: Option) throws -> [String] {
+        let words = command.split(separator: " ").map(String.init)
+        guard !words.isEmpty else { throw UsageError(option, "the command is empty") }
+        return words
+    }
+
+    /// Returns a provider of links that runs the command of `--link-command`.
+    static func linkProvider(
+        _ words: [String]
+    ) -> @Sendable (DownloadRequest) async throws -> DownloadRequest.Link {
+        { request in
+            let url = "HEADRACE_URL=\(request.url.withoutCredentials.absoluteString)"
+            let result = try await Call.queue.run { Result { try Processes.output(of: words, [url]) } }
+            let problem: String
+            switch result {
+            case .success((0, let output)):
+                let line = String(decoding: output.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+                if let link = URL(string: String(line[...].trimmed)), link.host() != nil { return .init(link) }
+                problem = "the first line of its output is not a URL"
+            case .success((let status, _)): problem = "exit status \(status)"
+            case .failure(let error): problem = "\(error)"
+            }
+            throw DownloadError(.unexpectedContent, "--link-command: \(words[0]): \(problem)")
         }
     }
 
@@ -59,21 +85,17 @@ struct Hooks: Sendable, Equatable {
 }
 
 extension Hooks.Call {
-    private static let queue = DispatchQueue(label: "headrace-hooks")
+    fileprivate static let queue = DispatchQueue(label: "headrace-hooks")
 
     /// Runs the command after those that wait already; returns a message if it fails.
     func run() async -> String? {
-        await withCheckedContinuation { continuation in
-            Self.queue.async {
-                let problem: String?
-                do throws(SystemError) {
-                    let status = try Processes.run(words, variables)
-                    problem = status == 0 ? nil : "exit status \(status)"
-                } catch {
-                    problem = "\(error)"
-                }
-                continuation.resume(returning: problem.map { "--\(option.rawValue): \(words[0]): \($0)" })
-            }
+        let result = try? await Self.queue.run(evenIfCancelled: true) { Result { try Processes.run(words, variables) } }
+        let problem: String
+        switch result {
+        case .success(0)?, nil: return nil
+        case .success(let status)?: problem = "exit status \(status)"
+        case .failure(let error)?: problem = "\(error)"
         }
+        return "--\(option.rawValue): \(words[0]): \(problem)"
     }
 }

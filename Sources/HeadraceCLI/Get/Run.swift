@@ -1,4 +1,5 @@
 import Headrace
+import HeadracePlatform
 
 /// Runs the downloads of a manager and prints their progress and results, for `get` and `queue run`.
 struct Run {
@@ -33,7 +34,8 @@ struct Run {
         self.requests = requests
         printer = ProgressPrinter(options)
         // A quiet `get` does not need the events, which are costly for thousands of small files.
-        events = mode.isAlone && printer.isQuiet && options.hooks.isEmpty ? nil : manager.events
+        let isSimple = mode.isAlone && options.hooks.isEmpty && !options.copiesToOutput
+        events = isSimple && printer.isQuiet ? nil : manager.events
     }
 
     /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
@@ -61,7 +63,7 @@ struct Run {
     private func stopWhenDone() async -> End? {
         var end: End?
         switch mode {
-        case .alone: await manager.waitUntilIdle()
+        case .alone: end = await copyToOutput()
         case .shared(_, let watches):
             do throws(DownloadError) {
                 try await manager.serveCommands(untilIdle: !watches)
@@ -72,6 +74,29 @@ struct Run {
         // The shutdown saves the queue, and an event reports a failure to do so.
         if !Task.isCancelled { await manager.shutdown() }
         return end
+    }
+
+    /// Copies the file to standard output if that was requested, and waits until no download is running or waiting;
+    /// returns the reason to end earlier, if there is one.
+    private func copyToOutput() async -> End? {
+        guard options.copiesToOutput, let download = await manager.downloads.first else {
+            await manager.waitUntilIdle()
+            return nil
+        }
+        let (bytes, failure) = await download.copyToOutput()
+        switch failure {
+        case let error as SystemError where error.errno == EPIPE: return await interrupt(.signal(SIGPIPE), "")
+        case let error as SystemError:
+            return await interrupt(.disk, "headrace: cannot write to standard output: \(error)")
+        case let error as DownloadError where download.state.kind != .failed:
+            return await interrupt(ExitCode(error.code), "headrace: \(error.message)".printable)
+        default: break
+        }
+        await manager.waitUntilIdle()
+        if bytes > 0, case .failed(let error) = download.state, error.code != .shutDown {
+            await printer.warn("\(Format.size(bytes)) of the file were already written to standard output")
+        }
+        return nil
     }
 
     /// Follows downloads until the manager is shut down, or in a quiet run of its own, until none is running or waiting.
@@ -159,23 +184,30 @@ struct Run {
         for await request in requests {
             switch request {
             case .redraw: await printer.forgetStatusArea()
-            case .stop(let number):
-                let open = await manager.downloads.filter(\.isOpen)
-                await manager.shutdown()
-                return .interrupted(
-                    Interruption(
-                        signal: number,
-                        downloads: open.filter(\.isInterrupted),
-                        hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
-                    )
-                )
+            case .stop(let number): return await interrupt(.signal(number))
             }
         }
         return nil
     }
 
-    /// Returns the message about downloads that a signal stopped.
+    /// Shuts the manager down, and returns the end of the run with the downloads that this interrupted.
+    private func interrupt(_ status: ExitCode, _ problem: String? = nil) async -> End {
+        let open = await manager.downloads.filter(\.isOpen)
+        await manager.shutdown()
+        return .interrupted(
+            Interruption(
+                status: status,
+                problem: problem,
+                downloads: open.filter(\.isInterrupted),
+                hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
+            )
+        )
+    }
+
+    /// Returns the message about an early end.
     private func message(_ interruption: Interruption) -> String {
+        if let problem = interruption.problem { return problem }
+        guard !options.isTemporary else { return "headrace: interrupted" }
         guard mode.isAlone else {
             return
                 "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."

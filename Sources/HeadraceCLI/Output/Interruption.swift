@@ -1,9 +1,11 @@
 import Headrace
 
-/// The downloads that a signal interrupted.
+/// The early end of a run, by a signal or because standard output failed.
 struct Interruption: Sendable {
-    let signal: Int32
-    /// The interrupted downloads; empty if all downloads had ended before the signal.
+    let status: ExitCode
+    /// The message about an output that failed, which is empty for a closed pipe; `nil` for a signal.
+    let problem: String?
+    /// The interrupted downloads; empty if all downloads had ended before.
     let downloads: [Download]
     /// Whether any download of the queue has finished.
     let hasFinished: Bool

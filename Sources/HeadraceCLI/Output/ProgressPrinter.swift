@@ -130,19 +130,20 @@ actor ProgressPrinter {
     /// Prints that the run waits for downloads that were paused during it.
     func explainWaiting(for count: Int) {
         guard renderer.style != .quiet else { return }
-        print([.error(renderer.explanation(ofWaitingFor: count))])
+        print([.error(renderer.text.explanation(ofWaitingFor: count))])
     }
 
-    /// Prints the summary, or `message` if a signal stopped downloads, and returns the exit status of the run.
+    /// Prints the summary, or `message` if downloads were interrupted, and returns the exit status of the run.
     func end(after interruption: Interruption?, _ message: String) -> ExitCode {
-        let stopped = interruption?.downloads ?? []
-        print(stopped.isEmpty ? renderer.summary(elapsed: .now - start) : [.error(message)])
+        let isEarly = interruption.map { $0.problem != nil || !$0.downloads.isEmpty } ?? false
+        let last = message.isEmpty ? [] : [ProgressRenderer.Line.error(message)]
+        print(isEarly ? last : renderer.summary(elapsed: .now - start))
         drawArea(LiveProgress(running: [], totals: renderer.totals))
         guard canWriteOutput else { return .disk }
-        guard let interruption, !stopped.isEmpty else {
+        guard let interruption, isEarly else {
             return ExitCode(of: [renderer.totals.status, hasFailedHook ? .other : .success].filter { $0 != .success })
         }
-        return .signal(interruption.signal)
+        return interruption.status
     }
 
     private func begin(_ download: Download) -> Bool {

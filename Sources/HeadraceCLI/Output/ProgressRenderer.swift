@@ -20,7 +20,7 @@ struct ProgressRenderer: Sendable {
 
     let style: Style
     private(set) var totals = RunTotals()
-    private let text: MessageFormatter
+    let text: MessageFormatter
     /// The time of the last line without a terminal, since the start.
     private var lastLog = Duration.zero
     private var items: [Download.ID: DisplayedDownload] = [:]
@@ -145,9 +145,6 @@ struct ProgressRenderer: Sendable {
         lastLog = elapsed
         return liveProgress.line.map { [.error($0.printable)] } ?? []
     }
-
-    /// Returns the message that the run waits for `count` downloads, which were paused during the run.
-    func explanation(ofWaitingFor count: Int) -> String { text.explanation(ofWaitingFor: count) }
 
     /// Returns the line that summarizes the run, as its last line; empty if none is printed.
     func summary(elapsed: Duration) -> [Line] {

@@ -41,11 +41,11 @@ extension Verb {
                 notes: [Hooks.notes],
                 run: queueRun
             ),
-            CommandVerb(
+            command(
                 "pause",
                 "pause downloads; they keep their positions and their partial files"
-            ) { ids, _ in .pause(ids) }.verb,
-            CommandVerb(
+            ) { ids, _ in .pause(ids) },
+            command(
                 "resume",
                 "resume paused, failed and cancelled downloads, and finished ones whose file is missing",
                 notes: [
@@ -54,10 +54,10 @@ extension Verb {
                     missing, and makes a download ignore its --begin time. --state paused resumes only paused downloads.
                     """
                 ]
-            ) { ids, _ in .resume(ids) }.verb,
-            CommandVerb("retry", "retry failed downloads") { ids, _ in .retry(ids) }.verb,
-            CommandVerb("cancel", "cancel downloads and delete their partial files") { ids, _ in .cancel(ids) }.verb,
-            CommandVerb("remove", "remove downloads in any state from the queue", [.files]) {
+            ) { ids, _ in .resume(ids) },
+            command("retry", "retry failed downloads") { ids, _ in .retry(ids) },
+            command("cancel", "cancel downloads and delete their partial files") { ids, _ in .cancel(ids) },
+            command("remove", "remove downloads in any state from the queue", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
             } then: { removed, arguments in
                 for path in removed.map({ $0.partialFile.plainPath }) where Files.exists(path) {
@@ -67,7 +67,7 @@ extension Verb {
                         : "kept \(path): adding the URL again resumes it; use --files to delete such files"
                     Console.error.note(message)
                 }
-            }.verb,
+            },
             Verb(
                 name: "queue move",
                 operands: "ID first|last|before ID|after ID|POSITION",
@@ -182,69 +182,37 @@ private func queueMove(_ arguments: ParsedArguments) async throws -> ExitCode {
     let queue = try await registry.presentDownloads()
     let id = try QueueSelector.find(term, in: queue).id
     let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
-    let targets = CommandTargets(ids: [id], areNamed: true, queue: queue)
-    try await registry.carryOut(.move(id, to: position), on: targets, arguments)
+    try await registry.carryOut(.move(id, to: position), on: [id], true, of: queue, arguments)
     return .success
 }
 
-/// A verb that changes downloads in the queue.
-private struct CommandVerb: Sendable {
-    private let name: String
-    private let summary: String
-    private let options: Set<Option>
-    private let notes: [String]
-    private let command: @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command
-    private let report: @Sendable ([DownloadSnapshot], ParsedArguments) -> Void
-
-    /// Creates a verb that carries out `command` and then calls `report` with the chosen downloads.
-    init(
+extension Verb {
+    /// Returns a command that changes the chosen downloads of the queue, and then calls `report` with them.
+    private static func command(
         _ name: String,
         _ summary: String,
         _ options: Set<Option> = [],
         notes: [String] = [],
         _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
         then report: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
-    ) {
-        self.name = name
-        self.summary = summary
-        self.options = options
-        self.notes = notes
-        self.command = command
-        self.report = report
-    }
-
-    var verb: Verb {
+    ) -> Verb {
         Verb(
             name: "queue \(name)",
             operands: "ID...",
             summary: summary,
             options: .entries(of: options.union([.state, .group, .registry, .quiet, .help])),
-            notes: [QueueSelector.notes] + notes,
-            run: run
-        )
+            notes: [QueueSelector.notes] + notes
+        ) { arguments in
+            let selector = try QueueSelector(arguments.operands, arguments)
+            let registry = try DownloadRegistry(arguments)
+            let queue = try await registry.presentDownloads()
+            let ids = try selector.resolve(in: queue)
+            let areNamed = selector.namesEach
+            let change = command(ids, arguments)
+            try await registry.carryOut(change, on: ids, areNamed, of: queue, arguments) { report($0, arguments) }
+            return .success
+        }
     }
-
-    private func run(_ arguments: ParsedArguments) async throws -> ExitCode {
-        let selector = try QueueSelector(arguments.operands, arguments)
-        let registry = try DownloadRegistry(arguments)
-        let queue = try await registry.presentDownloads()
-        let targets = CommandTargets(
-            ids: try selector.resolve(in: queue),
-            areNamed: selector.namesEach,
-            queue: queue
-        )
-        try await registry.carryOut(command(targets.ids, arguments), on: targets, arguments, then: report)
-        return .success
-    }
-}
-
-/// The downloads that a command is carried out on.
-private struct CommandTargets {
-    let ids: [Download.ID]
-    /// Whether the user named each of them.
-    let areNamed: Bool
-    /// The queue before the command.
-    let queue: [DownloadSnapshot]
 }
 
 extension ParsedArguments {
@@ -270,23 +238,23 @@ extension DownloadRegistry {
     /// Carries out a command on downloads of the queue and prints its effect; throws if it is still to be carried out.
     fileprivate func carryOut(
         _ command: Command,
-        on targets: CommandTargets,
+        on ids: [Download.ID],
+        _ areNamed: Bool,
+        of queue: [DownloadSnapshot],
         _ arguments: ParsedArguments,
-        then report: ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
+        then report: ([DownloadSnapshot]) -> Void = { _ in }
     ) async throws {
-        let (ids, queue) = (targets.ids, targets.queue)
         let isDone = ids.isEmpty ? true : try await perform(command)
         let isQuiet = arguments.has(.quiet)
         if !isQuiet {
-            for line in QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: targets.areNamed) {
+            for line in QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: areNamed) {
                 Console.error.write(line + "\n")
             }
         }
         guard isDone else { throw await isYetToCarryOut() }
         guard !isQuiet, let summary = QueueCommandNote.summary(of: command, on: ids, of: queue) else { return }
         Console.error.write(summary + "\n")
-        let chosen = Set(ids)
-        report(queue.filter { chosen.contains($0.id) }, arguments)
+        report(queue.filter { ids.contains($0.id) })
         await warnUnlessRunning(arguments)
     }
 

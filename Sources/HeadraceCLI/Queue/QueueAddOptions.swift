@@ -13,14 +13,25 @@ struct QueueAddOptions: Sendable {
     /// Converts and checks the options; delays such as `+30m` are relative to `now`.
     init(_ arguments: ParsedArguments, now: Date) throws {
         downloads = try GetOptions(arguments)
+        for index in downloads.hosts.indices { downloads.hosts[index].removeSecrets() }
         title = arguments.value(.title)
         group = arguments.value(.group)
         priority = try arguments.value(.priority).map { try Self.priority($0) } ?? .normal
-        begin = try arguments.value(.begin).map { try BeginTime.date($0, now: now) }
+        begin = try arguments.value(.begin).map { text in
+            let problem = "\"\(text)\" is not a time; use a date such as 2026-05-01T22:00, or a delay such as +1h30m "
+            guard let date = BeginTime.date(text, now: now) else {
+                throw UsageError(.begin, problem + "(units: d, h, m, s)")
+            }
+            return date
+        }
         isPaused = arguments.has(.paused)
+        guard !downloads.copiesToOutput else {
+            throw UsageError("--output: queue add cannot write to standard output; use headrace get")
+        }
         try Self.check(downloads.headers, "--header: ")
+        let networkOptions = arguments.given.intersection(Option.networkOptions)
         if downloads.integrity.checksumFile?.contains("://") != true,
-            let option = Option.allCases.first(where: { Option.networkOptions.contains($0) && arguments.has($0) })
+            let option = Option.allCases.first(where: networkOptions.contains)
         {
             throw UsageError(
                 option,
@@ -38,16 +49,11 @@ struct QueueAddOptions: Sendable {
     }
 
     private static func priority(_ text: String) throws -> DownloadPriority {
-        switch text {
-        case "low": return .low
-        case "normal": return .normal
-        case "high": return .high
-        default:
-            guard let number = Int(text) else {
-                throw UsageError("--priority: \"\(text)\" is not low, normal, high or a whole number")
-            }
-            return DownloadPriority(rawValue: number)
+        if let known = DownloadPriority.words.first(where: { $0.word == text }) { return known.priority }
+        guard let number = Int(text) else {
+            throw UsageError("--priority: \"\(text)\" is not low, normal, high or a whole number")
         }
+        return DownloadPriority(rawValue: number)
     }
 
     /// Returns the requests with the options of the queue; throws if a URL contains a login, which the queue does not store.
@@ -69,4 +75,11 @@ struct QueueAddOptions: Sendable {
             return request
         }
     }
+}
+
+extension DownloadPriority {
+    /// The priorities that have a name.
+    static let words: [(word: String, priority: DownloadPriority)] = [
+        ("low", .low), ("normal", .normal), ("high", .high),
+    ]
 }

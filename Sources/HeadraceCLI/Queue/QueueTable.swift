@@ -69,12 +69,7 @@ struct QueueTable: Sendable {
 
     /// Returns the priority as an argument of `--priority`.
     static func name(of priority: DownloadPriority) -> String {
-        switch priority {
-        case .low: "low"
-        case .normal: "normal"
-        case .high: "high"
-        default: "\(priority.rawValue)"
-        }
+        DownloadPriority.words.first { $0.priority == priority }?.word ?? "\(priority.rawValue)"
     }
 
     private static func size(of snapshot: DownloadSnapshot) -> String {

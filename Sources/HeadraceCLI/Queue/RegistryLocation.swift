@@ -8,15 +8,21 @@ enum RegistryLocation {
             guard !given.isEmpty else { throw UsageError("--registry: the path is empty") }
             return URL(givenPath: given, .isDirectory)
         }
-        // The specification requires relative paths to be ignored.
-        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
-            return URL(filePath: state, directoryHint: .isDirectory).appending(path: "headrace/")
-        }
-        guard let home = environment["HOME"], home.hasPrefix("/") else {
+        guard let directory = folder("XDG_STATE_HOME", ".local/state", environment: environment) else {
             throw UsageError(
                 "neither HOME nor XDG_STATE_HOME is an absolute path; pass the directory of the queue with --registry"
             )
         }
-        return URL(filePath: home, directoryHint: .isDirectory).appending(path: ".local/state/headrace/")
+        return directory
+    }
+
+    /// Returns the tool's folder in the directory of the variable, or else at `fallback` in the user's home directory.
+    static func folder(_ variable: String, _ fallback: String, environment: [String: String]) -> URL? {
+        // The specification requires relative paths to be ignored.
+        for (base, path) in [(environment[variable], ""), (environment["HOME"], "\(fallback)/")] {
+            guard let base, base.hasPrefix("/") else { continue }
+            return URL(filePath: base, directoryHint: .isDirectory).appending(path: "\(path)headrace/")
+        }
+        return nil
     }
 }

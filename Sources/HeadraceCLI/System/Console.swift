@@ -8,7 +8,7 @@ struct Console: Sendable {
 
     private static let hasReportedFailure = Locked(false)
 
-    private let descriptor: Int32
+    let descriptor: Int32
 
     /// Writes the text, and returns `false` if not all of it could be written.
     ///
@@ -16,29 +16,27 @@ struct Console: Sendable {
     @discardableResult
     func write(_ text: String) -> Bool {
         var text = text
-        return text.withUTF8 { bytes in
-            var rest = UnsafeRawBufferPointer(bytes)
-            while !rest.isEmpty {
-                #if canImport(Glibc)
-                let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-                #elseif canImport(Musl)
-                let count = Musl.write(descriptor, rest.baseAddress, rest.count)
-                #else
-                let count = Darwin.write(descriptor, rest.baseAddress, rest.count)
-                #endif
-                if count >= 0 {
-                    rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                } else if errno == EAGAIN {
-                    // Another process that shares the terminal made it non-blocking.
-                    var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                    poll(&ready, 1, -1)
-                } else if errno != EINTR {
-                    if descriptor == STDOUT_FILENO, errno != EPIPE { Self.reportOutputFailed(errno) }
-                    return false
-                }
+        guard let error = text.withUTF8({ write(UnsafeRawBufferPointer($0)) }) else { return true }
+        if descriptor == STDOUT_FILENO, error.errno != EPIPE { Self.reportOutputFailed(error) }
+        return false
+    }
+
+    /// Writes all bytes, or returns the error of the call that failed; blocks.
+    func write(_ bytes: UnsafeRawBufferPointer) -> SystemError? {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = HeadracePlatform.write(descriptor, rest.baseAddress, rest.count)
+            if count >= 0 {
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            } else if errno == EAGAIN {
+                // Another process that shares the terminal made it non-blocking.
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
+            } else if errno != EINTR {
+                return SystemError(errno: errno)
             }
-            return true
         }
+        return nil
     }
 
     /// Writes a message for the user, as a line that starts with the name of the tool.
@@ -51,25 +49,19 @@ struct Console: Sendable {
 
     func print(_ line: String) -> ExitCode { print([line]) }
 
-    private static func reportOutputFailed(_ number: Int32) {
+    private static func reportOutputFailed(_ problem: SystemError) {
         let isFirst = hasReportedFailure.withLock { hasReported in
             defer { hasReported = true }
             return !hasReported
         }
-        if isFirst { error.write("headrace: cannot write to standard output: \(SystemError(errno: number))\n") }
+        if isFirst { error.write("headrace: cannot write to standard output: \(problem)\n") }
     }
 
     /// The characters that the locale allows for progress lines.
     static let glyphs = Glyphs { name in getenv(name).map { String(cString: $0) } }
 
     static func exit(_ status: ExitCode) -> Never {
-        #if canImport(Glibc)
-        Glibc.exit(status.code)
-        #elseif canImport(Musl)
-        Musl.exit(status.code)
-        #else
-        Darwin.exit(status.code)
-        #endif
+        HeadracePlatform.exit(status.code)
     }
 }
 

@@ -15,6 +15,9 @@ enum Files {
 
     static func exists(_ path: String) -> Bool { status(path) != nil }
 
+    /// Returns whether the permissions let users besides the owner read the file.
+    static func isReadableByOthers(_ path: String) -> Bool { (status(path)?.mode ?? 0) & 0o044 != 0 }
+
     /// Returns whether the path does not exist; `false` if that cannot be determined.
     static func isMissing(_ path: String) -> Bool { (try? GivenFile.status(of: path) == nil) ?? false }
 }

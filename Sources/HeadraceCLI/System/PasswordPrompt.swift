@@ -14,17 +14,13 @@ enum PasswordPrompt {
         // Control-C arrives as a byte, so that the terminal is restored before the signal ends the process.
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
         guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { return nil }
-        write(prompt.printable, to: terminal)
+        let console = Console(descriptor: terminal)
+        console.write(prompt.printable)
         let (line, isInterrupted) = line(from: terminal)
         tcsetattr(terminal, TCSANOW, &saved)
-        write("\n", to: terminal)
+        console.write("\n")
         if isInterrupted { raise(SIGINT) }
         return String(validating: line, as: UTF8.self)
-    }
-
-    /// Writes to the terminal, which need not be standard error.
-    private static func write(_ text: String, to terminal: Int32) {
-        _ = Array(text.utf8).withUnsafeBytes { HeadracePlatform.write(terminal, $0.baseAddress, $0.count) }
     }
 
     /// Reads the bytes up to the end of the line, and whether Control-C or the end of the input ended it.

@@ -19,7 +19,22 @@ enum Processes {
     ///
     /// Returns its exit status, or 128 plus the signal that ended it.
     static func run(_ words: [String], _ variables: [String]) throws(SystemError) -> Int32 {
-        let id = try spawn(words, variables, log: nil)
+        try wait(for: spawn(words, variables))
+    }
+
+    /// Runs a program like ``run(_:_:)``, and also returns the start of its output, at least 64 KiB if there are.
+    static func output(of words: [String], _ variables: [String]) throws(SystemError) -> (Int32, [UInt8]) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw SystemError(errno: errno) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let child = Result { () throws(SystemError) in try spawn(words, variables, output: ends[1]) }
+        close(ends[1])
+        let output = try? GivenFile.contents(ofOpen: ends[0], maxBytes: 64 << 10)
+        close(ends[0])
+        return (try wait(for: try child.get()), output ?? [])
+    }
+
+    private static func wait(for id: pid_t) throws(SystemError) -> Int32 {
         var status: Int32 = 0
         while waitpid(id, &status, 0) != id {
             guard errno == EINTR else { throw SystemError(errno: errno) }
@@ -27,11 +42,12 @@ enum Processes {
         return code(of: status)
     }
 
-    /// Starts a program; its output goes to the end of `log`, or else to standard error.
+    /// Starts a program; its output goes to the end of `log`, or else to `output`.
     private static func spawn(
         _ arguments: [String],
         _ variables: [String] = [],
-        log: String?,
+        log: String? = nil,
+        output: Int32 = STDERR_FILENO,
         flags: Int16 = 0
     ) throws(SystemError) -> pid_t {
         #if canImport(Darwin)
@@ -49,7 +65,7 @@ enum Processes {
             posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log, mode, 0o600)
             posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO)
         } else {
-            posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+            posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
         }
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

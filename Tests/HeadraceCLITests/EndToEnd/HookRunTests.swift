@@ -46,6 +46,53 @@ struct HookRunTests {
         }
     }
 
+    private static let expired = Response.sequence([.file(file).truncated(after: 100_000)], then: .status(403))
+
+    @Test func `a new link comes from the command when the present one has expired`() async throws {
+        try await withFaultServer(.routes(["/old": Self.expired, "/new": .file(Self.file)])) { server in
+            try await withTemporaryDirectory { folder in
+                let link = server.url("/new").absoluteString
+                let text = "#!/bin/sh\necho \"$HEADRACE_URL $1\" > log\necho '\(link)'\necho more\n"
+                try Data(text.utf8).write(to: folder.appending(path: "link"))
+                let url = server.url("/old").absoluteString
+                let words = ["get", "-o", "x", "-x", "1", "--link-command", "/bin/sh link 7", url]
+                var process = try ToolProcess(words, in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(Self.file.body.difference(fromFileAt: folder.appending(path: "x")) == nil)
+                #expect(try log(in: folder) == ["\(url) 7"])
+                #expect(server.requests.last?["Range"] == "bytes=100000-")
+                #expect(result.output.isEmpty)
+            }
+        }
+    }
+
+    @Test func `a queue that is run with --link-command gets new links`() async throws {
+        try await withFaultServer(.routes(["/old": .status(403), "/new": .file(Self.file)])) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/old"))
+                var process = try folder.run("--link-command", "/bin/echo \(server.url("/new").absoluteString)")
+                #expect(try await process.result().status == 0)
+                #expect(try await folder.states() == ["finished"])
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("/bin/false", "/bin/false: exit status 1"), ("/none/link", "/none/link: no such file or directory"),
+        ("/bin/echo no link", "/bin/echo: the first line of its output is not a URL"),
+    ])
+    func `a link command that fails is named in the error`(_ command: String, problem: String) async throws {
+        try await withFaultServer(.status(403)) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/old").absoluteString
+                let result = try await ToolProcess.run("get", "-q", "--link-command", command, url, in: folder)
+                #expect(result.status == 4)
+                #expect(result.errors.contains("No new link could be obtained: --link-command: \(problem)"))
+            }
+        }
+    }
+
     @Test(arguments: [
         ("/bin/false", "/bin/false: exit status 1"), ("/none/hook", "/none/hook: no such file or directory"),
     ])

@@ -53,14 +53,14 @@ struct ToolProcess: ~Copyable {
         process.send(signal)
     }
 
-    /// Suspends until the tool has ended.
-    mutating func result() async throws -> Result {
+    /// Suspends until the tool has ended; its output is read only if it is text.
+    mutating func result(readsOutput: Bool = true) async throws -> Result {
         var screen: [UInt8] = []
         let end = try await process.waitForEnd { if let terminal { screen += terminal.read() } }
         let status: Int? = if case .exit(let status) = end { status } else { nil }
         return Result(
             status: status,
-            output: try Self.text(files.appending(path: ".stdout")),
+            output: readsOutput ? try Self.text(files.appending(path: ".stdout")) : "",
             errors: terminal == nil
                 ? try Self.text(files.appending(path: ".stderr")) : String(decoding: screen, as: UTF8.self)
         )

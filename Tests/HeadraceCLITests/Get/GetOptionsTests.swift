@@ -155,7 +155,7 @@ struct GetOptionsTests {
 
     @Test(arguments: DownloadRequest.NetworkPolicy.allCases)
     func `--network applies to each request`(_ policy: DownloadRequest.NetworkPolicy) throws {
-        let requests = try options("--network", policy.word, "http://h/", "http://h/b").requests()
+        let requests = try options("--network", Option.hyphenated(policy), "http://h/", "http://h/b").requests()
         #expect(requests.map(\.networkPolicy) == [policy, policy])
     }
 
@@ -329,7 +329,8 @@ struct GetOptionsTests {
         (["--header", "X-Api_Key=SECRET"], "--header: \"X-Api_Key\" is not a header field; write 'NAME: VALUE'"),
         (["--header", ": x"], "--header: \"\" is not a header field; write 'NAME: VALUE'"),
         (["-o", ""], "--output: the name is empty"),
-        (["-o", "-"], "--output: a download cannot be written to standard output; give a file name"),
+        (["-o", "-", "--json"], "--json: it cannot be combined with --output -"),
+        (["--tee", "--follow-metalink"], "--follow-metalink: it cannot be combined with --tee"),
         (["-o", "a/"], "--output: a/ is a directory; use --directory instead"),
         (["-d", ""], "--directory: the path is empty"),
         (["-x", "many"], "--connections: \"many\" is not a number"),
@@ -360,6 +361,8 @@ struct GetOptionsTests {
 
     @Test(arguments: [
         ([], "no URL given"),
+        (["-o", "-", "http://a/", "http://b/"], "--output -: it writes one file, but 2 were given"),
+        (["--tee", "http://a/", "http://b/"], "--tee: it writes one file, but 2 were given"),
         (
             ["-o", "x", "http://a/", "http://b/"],
             "--output: it names one file, but 2 were given; use --directory instead"

@@ -1,26 +1,21 @@
-import HeadracePlatform
+package import HeadracePlatform
 
-/// Parses the argument of `--begin`: a delay such as `+1h30m`, or an ISO 8601 date, by default in local time.
-enum BeginTime {
-    static func date(_ text: String, now: Date) throws -> Date {
-        guard let date = text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text) else {
-            throw UsageError(
-                "--begin: \"\(text)\" is not a time; use a date such as 2026-05-01T22:00, or a delay such as +1h30m "
-                    + "(units: d, h, m, s)"
-            )
-        }
-        return date
+/// The text of a time to begin: a delay such as `+1h30m`, or an ISO 8601 date, by default in local time.
+package enum BeginTime {
+    /// Parses a time; returns `nil` for other text.
+    package static func date(_ text: String, now: Date) -> Date? {
+        text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text)
     }
 
-    /// Returns the date in local time, in the format of `--begin`.
-    static func text(_ date: Date) -> String {
+    /// Returns the date in local time.
+    package static func text(_ date: Date) -> String {
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
         var time = tm()
         // POSIX requires mktime to read the time zone, but not localtime_r.
         tzset()
         localtime_r(&seconds, &time)
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]
-            .map { Format.twoDigits($0) }
+            .map { $0 < 10 ? "0\($0)" : "\($0)" }
         let text = parts[..<3].joined(separator: "-") + "T" + parts[3..<5].joined(separator: ":")
         return time.tm_sec == 0 ? text : "\(text):\(parts[5])"
     }

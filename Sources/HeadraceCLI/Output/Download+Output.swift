@@ -1,0 +1,40 @@
+import Dispatch
+import Headrace
+import HeadracePlatform
+
+extension Download {
+    /// Copies the file to standard output while it is downloaded, one chunk at a time.
+    ///
+    /// Returns the number of written bytes, and the error that ended the copy: that of the download, of a read, or of
+    /// a write.
+    func copyToOutput() async -> (bytesWritten: Int64, failure: (any Error)?) {
+        var count: Int64 = 0
+        do {
+            for try await bytes in bytes() {
+                try await Console.output.write(bytes)
+                count += Int64(bytes.count)
+            }
+            return (count, nil)
+        } catch let error as DownloadError where error.code == .resourceChanged {
+            // If the bytes were discarded because they are wrong, the download itself fails next.
+            for await case .restarted(let reason, _) in events {
+                let size = Format.size(count)
+                let problem = "the download had to start over after \(size) were written to standard output: \(reason)"
+                return (count, DownloadError(.resourceChanged, problem))
+            }
+            return (count, error)
+        } catch {
+            return (count, error)
+        }
+    }
+}
+
+extension Console {
+    private static let queue = DispatchQueue(label: "headrace-output")
+
+    /// Writes the bytes on a thread of its own; if the task is cancelled, the write is abandoned, because the reader of
+    /// a full pipe may never read again.
+    fileprivate func write(_ bytes: Data) async throws {
+        if let error = try await Self.queue.run({ bytes.withUnsafeBytes(write) }) { throw error }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import Headrace
+import HeadraceTestSupport
+import Testing
+
+@testable import HeadraceCLI
+
+@Suite(.timeLimit(.minutes(4)))
+struct ConfigurationFileTests {
+    private static let text = """
+        # Everywhere.
+        limit-rate 2M
+          retries\t7
+        ipv4
+        if-exists skip
+        header X-All: everywhere
+
+        [example.org]
+        header X-Own: 1
+        header X-All: own
+        user me:se:cret
+        if-exists fail
+        [CDN.example.org]
+        on-mismatch delete
+        """
+
+    private func options(_ line: [String], _ text: String = text) throws -> GetOptions {
+        let verb = try #require(Verb.table.first { $0.name == "get" })
+        var arguments = try ParsedArguments(line, table: verb.options)
+        arguments.add(try ConfigurationFile(parsing: text, path: "f"), for: verb)
+        do {
+            return try GetOptions(arguments)
+        } catch let error as UsageError {
+            throw arguments.located(error)
+        }
+    }
+
+    @Test func `the configuration file applies unless the command line says otherwise`() throws {
+        let plain = try options(["http://h/a"])
+        #expect(plain.configuration.rateLimit == 2 << 20)
+        #expect(plain.configuration.retryPolicy.maxFailures == 7)
+        #expect(plain.configuration.connectionPolicy.addressFamily == .ipv4)
+        let other = try options(["--limit-rate", "none", "-6", "--retries", "1", "http://h/a"])
+        #expect(other.configuration.rateLimit == nil)
+        #expect(other.configuration.retryPolicy.maxFailures == 1)
+        #expect(other.configuration.connectionPolicy.addressFamily == .ipv6)
+    }
+
+    @Test func `a section applies to the URLs of its host and its subdomains`() throws {
+        let urls = ["http://h/a", "http://example.org/a", "http://cdn.Example.org/a", "http://notexample.org/a"]
+        let requests = try options(urls).requests()
+        #expect(requests.map(\.conflictPolicy) == [.skip, .fail, .fail, .skip])
+        #expect(requests.map(\.mismatchPolicy) == [.keep, .keep, .delete, .keep])
+        let login = Credential.basic(user: "me", password: "se:cret").field.value
+        let own = ["X-All: own", "X-Own: 1", "Authorization: \(login)"]
+        for (request, fields) in zip(requests, [["X-All: everywhere"], own, own, ["X-All: everywhere"]]) {
+            #expect(Set(request.headers.map { "\($0.name): \($0.value)" }) == Set(fields))
+        }
+        let given = try options(["-H", "x-own: 2", "--if-exists", "overwrite", "http://example.org/a"]).requests()[0]
+        #expect(given.conflictPolicy == .overwrite)
+        #expect(given.headers.filter { $0.name.lowercased() == "x-own" }.map(\.value) == ["2"])
+        #expect(given.headers.contains { $0.name == "Authorization" })
+    }
+
+    @Test(arguments: [
+        ("\nretrys 3", "f: line 2: retrys: no such option; did you mean retries?"),
+        ("--retries 3", "f: line 1: --retries: no such option; did you mean retries?"),
+        ("retries", "f: line 1: retries: the argument is missing"),
+        ("netrc yes", "f: line 1: netrc: takes no argument"),
+        ("output a", "f: line 1: output: this option can only be on the command line"),
+        ("[a]\nretries 3", "f: line 2: retries: this option applies to all downloads; put it above the first heading"),
+        ("user a:b", "f: line 1: user: a login must be below a heading with its host, such as [example.org]"),
+        ("[a]\nuser a", "f: line 2: user: the password is missing; write user NAME:PASSWORD"),
+        ("[]", "f: line 1: \"[]\" is not a host in brackets"),
+        ("\n\nretries = 3", "f: line 3: retries: \"= 3\" is not a number"),
+        ("[a]\nif-exists no", "f: line 2: if-exists: \"no\" is not one of rename, overwrite, skip, fail"),
+    ])
+    func `a wrong line of a configuration file is named`(_ text: String, message: String) {
+        #expect(throws: UsageError(message)) { _ = try options(["http://h/a"], text) }
+    }
+
+    @Test
+    func `the tool reads the user's configuration file or that of --config, or none with --no-config`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                let folders = folder.appending(path: "home/headrace")
+                try FileManager.default.createDirectory(at: folders, withIntermediateDirectories: true)
+                let file = folders.appending(path: "config").path(percentEncoded: false)
+                try Data("quiet\nuser-agent mine\n[127.0.0.1]\nuser me:pw\n".utf8).write(to: URL(filePath: file))
+                try Data("user-agent other\n".utf8).write(to: folder.appending(path: "other"))
+                let home = "XDG_CONFIG_HOME=\(folder.appending(path: "home").path(percentEncoded: false))"
+                let url = server.url("/a").absoluteString
+                var errors: [String] = []
+                for words in [[], ["--config", "other", "-q"], ["--no-config", "-q"]] {
+                    var process = try ToolProcess(["get"] + words + [url], in: folder, environment: [home])
+                    let result = try await process.result()
+                    #expect(result.status == 0)
+                    errors.append(result.errors)
+                }
+                let agents = server.requests.map { $0["user-agent"] ?? "" }
+                #expect(agents.prefix(2) == ["mine", "other"] && agents.last?.hasPrefix("headrace/") == true)
+                #expect(server.requests.map { $0["authorization"] != nil } == [true, false, false])
+                let warning = "other users can read the secrets in this file; protect it with chmod 600"
+                #expect(errors == ["headrace: \(file): \(warning)\n", "", ""])
+                try Data("retrys 3\n".utf8).write(to: URL(filePath: file))
+                var process = try ToolProcess(["queue", "list"], in: folder, environment: [home])
+                let result = try await process.result()
+                let message = "\(file): line 1: retrys: no such option; did you mean retries?"
+                #expect(result.status == 2 && result.errors == "headrace: \(message)\n")
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import HeadracePlatform
+import HeadraceTestSupport
+import Testing
+
+/// Downloads to standard output, with the built tool.
+@Suite(.timeLimit(.minutes(4)))
+struct StandardOutputTests {
+    private static let file = Resource(size: 12_000_000)
+    private static let small = Resource(size: 300_000)
+
+    /// Runs the body with a folder for files and one for temporary files, which must be empty at the end.
+    private func withFolders(_ body: (URL, String) async throws -> Void) async throws {
+        try await withTemporaryDirectory { folder in
+            let temporary = folder.appending(path: "temporary")
+            try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: false)
+            let path = temporary.path(percentEncoded: false)
+            try await body(folder, "TMPDIR=\(path)")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [])
+        }
+    }
+
+    private func names(in folder: URL) throws -> [String] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))
+        return names.filter { !$0.hasPrefix(".") && $0 != "temporary" }
+    }
+
+    @Test(arguments: [["-o", "-"], ["-q", "-o", "-"], ["--tee"], ["--tee", "-o", "x", "-x", "1"]])
+    func `standard output gets the bytes of a file in order, whatever is cut`(_ options: [String]) async throws {
+        let response = Response.answering { request in
+            request.attempt < 6 ? .file(Self.file).truncated(after: 1_500_000) : .file(Self.file)
+        }
+        try await withFaultServer(response) { server in
+            try await withFolders { folder, variable in
+                let words = ["get", "-x", "8"] + options + [server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: [variable])
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 0, "\(end.errors)")
+                #expect(Self.file.body.difference(fromFileAt: folder.appending(path: ".stdout")) == nil)
+                let saved = options.contains("--tee") ? [options.contains("x") ? "x" : "a"] : []
+                #expect(try names(in: folder) == saved)
+                for name in saved {
+                    #expect(Self.file.body.difference(fromFileAt: folder.appending(path: name)) == nil)
+                }
+                #expect(server.requests.count > 6)
+            }
+        }
+    }
+
+    @Test func `a wrong checksum is reported after the bytes`() async throws {
+        try await withFaultServer(.file(Self.small)) { server in
+            try await withFolders { folder, variable in
+                let checksum = String(repeating: "0", count: 64)
+                let words = ["get", "-q", "-o", "-", "--checksum", checksum, server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: [variable])
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 6)
+                #expect(end.errors.contains("of the file were already written to standard output"), "\(end.errors)")
+                #expect(end.errors.contains("sha256 checksum"))
+                #expect(try names(in: folder) == [])
+            }
+        }
+    }
+
+    @Test(arguments: ["-o-", "--tee"])
+    func `standard output never gets bytes of two versions`(_ option: String) async throws {
+        let other = Resource(size: 300_000, seed: 2, etag: "\"v2\"")
+        let responses = [Response.file(Self.small).truncated(after: 100_000)]
+        try await withFaultServer(.sequence(responses, then: .file(other))) { server in
+            try await withFolders { folder, variable in
+                let words = ["get", option, server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: [variable])
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 4)
+                #expect(end.errors.contains("\nheadrace: the download had to start over after "), "\(end.errors)")
+                let output = try FileProbe.bytes(of: folder.appending(path: ".stdout"))
+                #expect(!output.isEmpty)
+                #expect(output == Pattern(seed: 1).bytes(in: 0..<Int64(output.count)))
+            }
+        }
+    }
+
+    @Test func `a full disk for standard output ends the download`() async throws {
+        try await withFaultServer(.file(Self.small)) { server in
+            try await withFolders { folder, variable in
+                let words = ["get", "-o", "-", server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, output: "/dev/full", environment: [variable])
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 5)
+                #expect(end.errors.hasSuffix("headrace: cannot write to standard output: no space left on device\n"))
+            }
+        }
+    }
+
+    @Test func `a closed pipe ends the download with the status of SIGPIPE`() async throws {
+        try await withFaultServer(.file(Self.file).stalled(after: 11_000_000)) { server in
+            try await withFolders { folder, variable in
+                let path = folder.path(percentEncoded: false)
+                let pipe = "cd '\(path)'; mkfifo .pipe; head -c 9 .pipe > .head & exec > .pipe"
+                let words = ["get", "-x", "1", "-o", "-", server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: [variable], after: pipe)
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 141)
+                #expect(end.errorLines.allSatisfy { $0.contains("started") }, "\(end.errors)")
+                #expect(try names(in: folder) == [])
+            }
+        }
+    }
+
+    @Test func `a signal ends a download whose pipe is full`() async throws {
+        try await withFaultServer(.file(Self.file)) { server in
+            try await withFolders { folder, variable in
+                let pipe = folder.appending(path: ".pipe").path(percentEncoded: false)
+                try #require(mkfifo(pipe, 0o600) == 0)
+                let reader = open(pipe, O_RDONLY | O_NONBLOCK)
+                defer { close(reader) }
+                let words = ["get", "-o", "-", server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, output: pipe, environment: [variable])
+                var count: Int32 = 0
+                while ioctl(reader, UInt(FIONREAD), &count) == 0, count == 0 {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+                process.send(SIGINT)
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 130)
+                #expect(end.errorLines.last == "headrace: interrupted", "\(end.errors)")
+            }
+        }
+    }
+}
