@@ -9,11 +9,7 @@ package enum BeginTime {
 
     /// Returns the date in local time.
     package static func text(_ date: Date) -> String {
-        var seconds = time_t(date.timeIntervalSince1970.rounded(.down))
-        var time = tm()
-        // POSIX requires mktime to read the time zone, but not localtime_r.
-        tzset()
-        localtime_r(&seconds, &time)
+        let time = WallTime.parts(of: time_t(date.timeIntervalSince1970.rounded(.down)))
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]
             .map { $0 < 10 ? "0\($0)" : "\($0)" }
         let text = parts[..<3].joined(separator: "-") + "T" + parts[3..<5].joined(separator: ":")

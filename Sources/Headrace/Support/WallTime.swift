@@ -28,12 +28,18 @@ enum WallTime {
     ///
     /// The weekday ranges from 1 (Monday) to 7, and `minute` counts from midnight.
     static func local() -> (weekday: Int, minute: Int, second: Int) {
-        var seconds = time(nil)
+        let parts = parts(of: time(nil))
+        // C counts days from Sunday, 0.
+        return ((Int(parts.tm_wday) + 6) % 7 + 1, Int(parts.tm_hour) * 60 + Int(parts.tm_min), Int(parts.tm_sec))
+    }
+
+    /// Returns the parts of a time, in seconds since 1970, in the system's time zone.
+    static func parts(of time: time_t) -> tm {
+        var seconds = time
         var parts = tm()
         // Without this, the time zone stays the one of the first call in the process.
         tzset()
         localtime_r(&seconds, &parts)
-        // C counts days from Sunday, 0.
-        return ((Int(parts.tm_wday) + 6) % 7 + 1, Int(parts.tm_hour) * 60 + Int(parts.tm_min), Int(parts.tm_sec))
+        return parts
     }
 }

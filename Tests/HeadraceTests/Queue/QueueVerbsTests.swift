@@ -7,7 +7,7 @@ import Testing
 /// The commands of a queue with real downloads: one at a time, and A, B, C in the queue.
 @Suite(.timeLimit(.minutes(4)))
 struct QueueVerbsTests {
-    private static let resource = Resource(size: 3_000_000)
+    private static let resource = Resource(size: 2_000_000)
 
     /// Three downloads: the first stalls in its first run and continues in the next, the others wait for a gate.
     private struct Fixture {

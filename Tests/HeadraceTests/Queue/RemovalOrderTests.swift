@@ -148,7 +148,8 @@ struct RemovalOrderTests {
             })
             try await lists.withManager(folder, files: recorder.fileCalls) { manager in
                 let download = try await download(subject, manager, in: folder)
-                file.withLock { $0 = download.partialFile }
+                let partial = download.partialFile
+                file.withLock { $0 = partial }
                 await verb.run(on: download)
                 #expect(FileProbe.size(of: download.partialFile) == nil)
                 let list = try await lists.registry(folder).downloads()

@@ -104,12 +104,35 @@ struct SegmentPlannerTests {
         _ joining: Int
     ) {
         var planner = planner(total, connections)
-        let opened = planner.headArrived(0..<total, latency: .milliseconds(10), at: .zero)
+        let opened = planner.headArrived(
+            0..<total,
+            latency: .milliseconds(10),
+            roundTrip: .milliseconds(1),
+            at: .zero
+        )
         #expect(opened.count == joining)
         #expect(planner.segments.count == joining + 1 && planner.list.unassigned == [])
         let sizes = planner.segments.map { $0.rest.upperBound - $0.rest.lowerBound }.sorted()
         #expect(sizes[joining] - sizes[0] <= total / 50, "the parts are not equal")
         #expect(planner.segments.map(\.end).max() == total)
+    }
+
+    @Test(arguments: [(1, 10, 1.0), (10, 10, 2), (10, 25, 4), (10, 30, 8), (10, 900, 8)])
+    func `the first connection gets more, the more round trips the others need`(
+        _ roundTrip: Int,
+        _ latency: Int,
+        _ factor: Double
+    ) throws {
+        let total = Int64(1 << 40)
+        var planner = planner(total, 4)
+        _ = planner.headArrived(
+            0..<total,
+            latency: .milliseconds(latency),
+            roundTrip: .milliseconds(roundTrip),
+            at: .zero
+        )
+        let sizes = planner.segments.map { Double($0.rest.upperBound - $0.rest.lowerBound) }
+        #expect(abs(sizes[0] / sizes[1] - factor) < 0.01)
     }
 
     @Test func `an automatic plan starts with one connection`() {
