@@ -1,6 +1,5 @@
 import Headrace
 
-/// The exit status of the tool.
 struct ExitCode: Sendable, Hashable {
     let code: Int32
 
@@ -28,7 +27,6 @@ extension ExitCode {
         (.checksum, [.checksum]), (.brokenProtocol, [.protocolViolation]),
     ]
 
-    /// Creates the exit status for a download that failed with this error code.
     init(_ code: DownloadError.Code) {
         self = Self.table.first { $0.codes.contains(code) }?.status ?? .other
     }

@@ -75,7 +75,6 @@ struct Tool {
 
 /// The action that a command line requests.
 enum Invocation {
-    /// The help for these commands.
     case help([Verb])
     case version
     case verb(Verb, ParsedArguments)

@@ -31,7 +31,7 @@ struct ReplacingDocumentationTests {
         #expect(letters.filter { letter in !options.contains { $0.short.map(String.init) == letter } } == [])
     }
 
-    @Test(arguments: [("ReplacingCurl", 5), ("Recipes", 8)])
+    @Test(arguments: [("ReplacingCurl", 5), ("Recipes", 9)])
     func `the commands on the page are parsed`(_ name: String, count: Int) throws {
         let lines = try Self.page(name).replacing("\\\n", with: "").split(separator: "\n")
             .filter { $0.hasPrefix("    ") }

@@ -1,6 +1,5 @@
 /// The meaning of an option that curl, wget or aria2 have and this tool lacks.
 enum Habit: Sendable, Equatable {
-    /// Another name of an option.
     case name(Option)
     /// The tool does this without an option.
     case isDefault

@@ -27,7 +27,6 @@ enum Help {
         return (lines + ["", statuses]).joined(separator: "\n")
     }
 
-    /// Formats the options in aligned columns under the headings of their groups.
     private static func table(_ options: [Option.Entry]) -> [String] {
         let width = options.map { name(of: $0).count }.max() ?? 0
         return Option.Group.allCases.flatMap { group -> [String] in

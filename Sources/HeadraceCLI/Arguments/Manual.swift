@@ -41,7 +41,6 @@ enum Manual {
         "HEADRACE_LIBCURL": "the path of another libcurl",
     ]
 
-    /// Returns the names of the option in bold, and its argument in italics.
     private static func name(of entry: Option.Entry, argument: String?) -> String {
         let names = (entry.short.map { ["-\($0)"] } ?? []) + ["--\(entry.option.rawValue)"]
         return names.map(bold).joined(separator: ", ") + (argument.map { " \\fI\(escaped($0))\\fR" } ?? "")

@@ -1,6 +1,5 @@
 import Headrace
 
-/// An option of a command.
 enum Option: CaseIterable, Sendable {
     case output, tee, directory, inputFile, jobs, connections, limitRate, limitPerHost, checksum, checksumFile,
         header, headerEverywhere, userAgent, referer, user, mirror, metalink, retries, timeout, connectTimeout,
@@ -15,7 +14,6 @@ enum Option: CaseIterable, Sendable {
 
     private static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
-    /// Finds an option by its long name.
     init?(rawValue: String) {
         guard let option = Self.named[rawValue] else { return nil }
         self = option
@@ -70,10 +68,6 @@ enum Option: CaseIterable, Sendable {
         .help,
     ])
 
-    /// Whether the option's argument is the path of a file.
-    var namesFile: Bool { Self.table.contains { $0.option == self && $0.completion == .file } }
-
-    /// The headings of the help text, in their order.
     enum Group: String, CaseIterable, Sendable {
         case files = "Files"
         case queue = "Queue"
@@ -94,7 +88,6 @@ enum Option: CaseIterable, Sendable {
         let argument: String?
         let help: String
 
-        /// The possible arguments, if there are only a few.
         var words: [String] { option.words }
     }
 
@@ -120,14 +113,12 @@ enum Option: CaseIterable, Sendable {
 }
 
 extension [Option.Entry] {
-    /// Returns the entries of the given options, in the order of the table.
     static func entries(of options: Set<Option>) -> [Option.Entry] {
         let options = options == [.help] ? options : options.union(Option.configurationOptions)
         return Option.table.filter { options.contains($0.option) }
     }
 }
 
-/// The help for all options, under the headings of their groups.
 private let tableText = """
     Files
     -o, --output FILE            save the file as FILE (default: the server's name); - for standard output; one URL only

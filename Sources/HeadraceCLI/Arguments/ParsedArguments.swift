@@ -9,7 +9,6 @@ struct ParsedArguments: Sendable, Equatable {
     /// The options of requests in the configuration file.
     private(set) var sections: [ConfigurationFile.Section] = []
 
-    /// Creates the arguments of one section of a configuration file.
     init(_ section: ConfigurationFile.Section) {
         defaults = section.settings
         values = Dictionary(grouping: defaults, by: \.option).mapValues { $0.map(\.value) }
@@ -58,7 +57,6 @@ struct ParsedArguments: Sendable, Equatable {
         return setting.map { UsageError($0.origin + error.message.dropFirst(2)) } ?? error
     }
 
-    /// Returns whether the option was given.
     func has(_ option: Option) -> Bool { !all(option).isEmpty }
 
     /// Returns the last argument given to the option, which overrides earlier ones; `nil` if there is none.
@@ -82,17 +80,16 @@ struct ParsedArguments: Sendable, Equatable {
         return value
     }
 
-    /// Returns all arguments given to a repeatable option.
     func all(_ option: Option) -> [String] {
         values[option] ?? defaults.filter { $0.option == option }.map(\.value)
     }
 
-    /// Returns the options of the command line, except `excluded`, as its words; `change` converts their arguments.
-    func words(leavingOut excluded: Set<Option>, _ change: (Option, String) -> String = { $1 }) -> [String] {
-        Option.table.filter { !excluded.contains($0.option) }.flatMap { entry in
+    /// Returns the options of the command line except `excluded`, as its words.
+    func words(leavingOut excluded: Option? = nil) -> [String] {
+        Option.table.filter { $0.option != excluded }.flatMap { entry in
             (values[entry.option] ?? []).map { value in
                 let name = "--\(entry.option.rawValue)"
-                return entry.argument == nil ? name : "\(name)=\(change(entry.option, value))"
+                return entry.argument == nil ? name : "\(name)=\(value)"
             }
         }
     }
@@ -188,7 +185,6 @@ struct ParsedArguments: Sendable, Equatable {
     }
 }
 
-/// An invalid command line, with a message of one line.
 struct UsageError: Error, Equatable {
     let message: String
 
@@ -196,7 +192,6 @@ struct UsageError: Error, Equatable {
         self.message = message
     }
 
-    /// Creates the error for an invalid argument of an option.
     init(_ option: Option, _ problem: String) {
         self.init("--\(option.rawValue): \(problem)")
     }

@@ -1,4 +1,3 @@
-/// A command of the tool.
 struct Verb: Sendable {
     /// The command's word, preceded by the word of its group if it has one: `get`, `queue add`.
     let name: String
@@ -9,7 +8,6 @@ struct Verb: Sendable {
     var notes: [String] = []
     let run: @Sendable (ParsedArguments) async throws -> ExitCode
 
-    /// The options of commands that download without a queue.
     private static let downloadOptions = Set(Option.allCases).subtracting(Option.queueOnly)
         .subtracting(Option.verifyOnly)
 
@@ -64,7 +62,6 @@ struct Verb: Sendable {
             ),
         ] + queue + [completions, manual]
 
-    /// The words of the name.
     var words: [String] { name.split(separator: " ").map(String.init) }
 
     /// Returns the commands whose names start with the word of a group, such as `queue`.

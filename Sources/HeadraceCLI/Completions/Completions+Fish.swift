@@ -45,7 +45,6 @@ extension Completions {
         }
     }
 
-    /// Quotes the text as one word for fish, which escapes quotes with a backslash.
     private static func fishText(_ text: String) -> String {
         "'" + text.map { "'\\".contains($0) ? "\\\($0)" : "\($0)" }.joined() + "'"
     }

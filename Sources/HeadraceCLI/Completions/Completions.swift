@@ -1,6 +1,5 @@
 /// Generates shell completion scripts from the tables that the parser uses.
 enum Completions {
-    /// A supported shell.
     enum Shell: String, CaseIterable {
         case bash
         case zsh
@@ -29,7 +28,6 @@ enum Completions {
         verbs.map { $0.words[0] }.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    /// Returns the summary of the command, or of the group of commands, that the word names.
     static func summary(of word: String, _ verbs: [Verb]) -> String {
         Verb.group(word, in: verbs).isEmpty
             ? verbs.first { $0.name == word }?.summary ?? "" : "manage the download queue"
@@ -53,7 +51,6 @@ extension Option.Entry {
 }
 
 extension Verb {
-    /// The completions for the command's operands.
     var operandCompletion: Completions.Argument {
         if operands.hasPrefix("FILE") || operands.hasPrefix("[FILE") { return .file }
         return operands.hasPrefix("SHELL") ? .words(Completions.Shell.allCases.map(\.rawValue)) : .text

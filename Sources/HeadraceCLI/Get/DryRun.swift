@@ -26,7 +26,6 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
     }
 }
 
-/// Probes one file, and prints the result.
 private func show(_ request: DownloadRequest, _ manager: DownloadManager, writesJSON: Bool) async -> ExitCode {
     let item = DisplayedDownload(id: "\(DownloadID.random())", request: request)
     do {

@@ -70,7 +70,6 @@ extension DownloadState {
 }
 
 extension Metalink {
-    /// Returns whether the file at this path is a Metalink document.
     fileprivate static func isDocument(_ path: String) -> Bool {
         guard let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
         return (try? Metalink(parsing: bytes)) != nil
@@ -104,7 +103,6 @@ extension GetOptions {
         urls = try urls.flatMap { try URLPattern.expanded($0) }
     }
 
-    /// Reads the URLs of the input file, if there is one.
     private func readList() throws -> [URLList.Entry] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
@@ -145,7 +143,6 @@ extension GetOptions {
         return ExitCode(of: [status, .usage].filter { $0 != .success })
     }
 
-    /// Reads a file that an option names.
     static func read(_ path: String, of option: Option, called name: String? = nil) throws -> [UInt8] {
         do {
             return try Files.read(path)

@@ -76,7 +76,6 @@ extension GetOptions {
         headers.append(try login(user).field)
     }
 
-    /// Returns the login of `--user`; prompts for the password if it is missing.
     private func login(_ text: String) throws -> Credential {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let user = parts.first, parts.count == 2 || !user.isEmpty else {

@@ -19,9 +19,7 @@ struct GetOptions: Sendable {
     private(set) var isTemporary = false
     var directory = "."
     var inputFile: String?
-    /// Paths of Metalink documents.
     var metalinks: [String] = []
-    /// Messages about files of the Metalink documents that cannot be downloaded or verified.
     var rejectedFiles: [String] = []
     /// Whether to write the first line of the JSON output; `false` if it has already been written.
     var writesJSONHead = true
@@ -198,7 +196,6 @@ extension GetOptions {
         return request
     }
 
-    /// Returns the names under which a checksum file may list the file at this URL.
     private func listedNames(of url: URL, _ output: String?) -> [String] {
         let path = String(Substring(url.plainPath.utf8.drop { $0 == UInt8(ascii: "/") }))
         // For a path that is not UTF-8, only the last component is usable.

@@ -12,7 +12,6 @@ struct Run {
         case shared(directory: String, watches: Bool)
     }
 
-    /// The reason why the run ended early.
     private enum End {
         case interrupted(Interruption)
         /// The queue's directory was removed, or another process took it over.
@@ -204,7 +203,6 @@ struct Run {
         )
     }
 
-    /// Returns the message about an early end.
     private func message(_ interruption: Interruption) -> String {
         if let problem = interruption.problem { return problem }
         guard !options.isTemporary else { return "headrace: interrupted" }
@@ -247,14 +245,12 @@ extension Run.Mode {
         if case .shared(_, watches: false) = self { true } else { false }
     }
 
-    /// Returns the message; if the queue is shared, preceded by the queue's directory.
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }
 }
 
 extension Download {
-    /// Whether the download is waiting or running.
     fileprivate var isOpen: Bool {
         switch state {
         case .waiting, .running: true
@@ -262,7 +258,6 @@ extension Download {
         }
     }
 
-    /// Whether the shutdown interrupted the download.
     fileprivate var isInterrupted: Bool {
         guard case .failed(let error) = state else { return false }
         return error.code == .shutDown

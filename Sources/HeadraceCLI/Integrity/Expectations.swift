@@ -60,7 +60,6 @@ extension [Metalink.File] {
         file(named: name) ?? (count == 1 ? first : nil)
     }
 
-    /// Returns the file of the documents with exactly this name, byte for byte.
     fileprivate func file(named name: String) -> Metalink.File? {
         first { $0.name.utf8.elementsEqual(name.utf8) }
     }

@@ -58,9 +58,7 @@ private func summary(of count: Int, _ failures: [ExitCode], missing: Int) -> Str
         + (missing > 0 ? ", \(missing) missing" : "")
 }
 
-/// Prints the progress and the result of verifying one file.
 private struct VerifiedFile: Sendable {
-    /// The state of the progress display: the drawn lines, and the time of the last update.
     private struct Display {
         var area = StatusArea()
         var last = ContinuousClock.now
@@ -160,7 +158,6 @@ private struct VerifiedFile: Sendable {
 }
 
 extension FileVerification.Difference {
-    /// The difference, and how much of the file is damaged.
     fileprivate var message: String {
         guard let damagedRanges else { return description }
         let bytes = damagedRanges.reduce(0) { $0 + $1.upperBound - $1.lowerBound }
@@ -170,7 +167,6 @@ extension FileVerification.Difference {
 }
 
 extension ChecksumList {
-    /// Returns whether the file is a checksum file that lists files.
     fileprivate static func isFile(_ path: String) -> Bool {
         guard path != "-", let bytes = try? Files.read(path, maxBytes: maxBytes) else { return false }
         return (try? ChecksumList(parsing: bytes))?.entries.contains { $0.fileName != nil } == true

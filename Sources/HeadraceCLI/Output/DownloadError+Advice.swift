@@ -9,7 +9,6 @@ extension DownloadError {
 }
 
 extension DownloadError.Remedy {
-    /// The advice to use an option that may solve the problem.
     fileprivate var advice: String {
         switch self {
         case .login: "use --netrc, --netrc-file, --user or --header 'Authorization: ...' to log in"

@@ -61,7 +61,6 @@ struct LiveProgress: Sendable, Equatable {
         return columns.line(Columns.Cells(name: label, fraction: fraction, size: size, speed: speed, time: time))
     }
 
-    /// The progress of all downloads together.
     private var all: (fraction: Double, size: String, speed: String, time: String) {
         let received = running.reduce(totals.finishedBytes) { $0 + $1.progress.bytesReceived }
         let speed = running.reduce(0) { $0 + $1.progress.bytesPerSecond }
@@ -74,7 +73,6 @@ struct LiveProgress: Sendable, Equatable {
         )
     }
 
-    /// The total bytes of all downloads; `nil` unless all sizes are known.
     private var total: Int64? {
         guard totals.ended + running.count == totals.count else { return nil }
         return running.reduce(totals.finishedBytes) { sum, item in

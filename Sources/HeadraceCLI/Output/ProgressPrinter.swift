@@ -10,12 +10,10 @@ actor ProgressPrinter {
     private let start = ContinuousClock.now
     private var renderer: ProgressRenderer
     private var area = StatusArea()
-    /// Lines to print above the status area with the next frame.
     private var permanent: [String] = []
     private var canWriteOutput = true
     private var warnings: Set<String> = []
     private var hasFailedHook = false
-    /// The downloads that are being followed.
     private var followed: [Download.ID: Download] = [:]
     /// For each download followed so far, the number of handled events; following it again skips that many events.
     private var seen: [Download.ID: Int] = [:]
@@ -183,7 +181,6 @@ actor ProgressPrinter {
         }
     }
 
-    /// Writes text; a failure does not stop the downloads, but changes the exit status.
     private func write(_ text: String) {
         if canWriteOutput { canWriteOutput = Self.write(text) }
     }
@@ -200,7 +197,6 @@ actor ProgressPrinter {
 }
 
 extension Download {
-    /// The current progress of the download.
     fileprivate var currentProgress: DownloadProgress? {
         get async {
             for await progress in progress { return progress }

@@ -21,10 +21,8 @@ struct ProgressRenderer: Sendable {
     let style: Style
     private(set) var totals = RunTotals()
     let text: MessageFormatter
-    /// The time of the last line without a terminal, since the start.
     private var lastLog = Duration.zero
     private var items: [Download.ID: DisplayedDownload] = [:]
-    /// The ids of ``items``, in the order of their first events.
     private var order: [Download.ID] = []
     /// The downloads that are known to be waiting or running.
     private var open: Set<Download.ID> = [] {

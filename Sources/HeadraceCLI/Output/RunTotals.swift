@@ -2,7 +2,6 @@ import Headrace
 
 /// The numbers of downloads and bytes of a run, by outcome.
 struct RunTotals: Sendable, Equatable {
-    /// The number of downloads that are waiting or running.
     var open: Int
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
@@ -10,7 +9,6 @@ struct RunTotals: Sendable, Equatable {
     private(set) var fetchedBytes: Int64 = 0
     /// The number of downloads that failed before the run; the run does not retry these downloads.
     var failedEarlier = 0
-    /// The number of paused downloads.
     var paused = 0
     private var statuses: [Download.ID: ExitCode] = [:]
 
@@ -20,13 +18,11 @@ struct RunTotals: Sendable, Equatable {
 
     var failed: Int { statuses.count }
 
-    /// The number of finished and failed downloads.
     var ended: Int { finished + failed }
 
     /// The number of downloads, except paused, cancelled and removed ones.
     var count: Int { open + ended }
 
-    /// The exit status of the run.
     var status: ExitCode { ExitCode(of: statuses.values) }
 
     mutating func addFinished(_ bytes: Int64, fetched: Int64) {
@@ -39,7 +35,6 @@ struct RunTotals: Sendable, Equatable {
         statuses[id] = status
     }
 
-    /// Removes the failure of a download that is retried.
     mutating func removeFailure(of id: Download.ID) {
         statuses[id] = nil
     }

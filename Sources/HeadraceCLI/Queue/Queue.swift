@@ -2,7 +2,6 @@ import Headrace
 import HeadracePlatform
 
 extension Verb {
-    /// The commands for a queue that is stored in a directory.
     static let queue =
         [
             Verb(
@@ -142,7 +141,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
     // An unattended queue may start before the network is up.
     options.configuration.retryPolicy.maxUnreachableFailures = nil
-    if arguments.has(.background) { try arguments.checkFiles(areReadAgainBy: "the background process") }
+    if arguments.has(.background) { try arguments.checkFilesAreReadable() }
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
@@ -258,7 +257,6 @@ extension DownloadRegistry {
         await warnUnlessRunning(arguments)
     }
 
-    /// Returns the error for a command that the process running the queue has not carried out in time.
     fileprivate func isYetToCarryOut() async -> DownloadError {
         var process = "the process that runs the queue"
         if let holder = try? await processID { process = "process \(holder), which runs the queue," }
@@ -275,7 +273,6 @@ extension DownloadRegistry {
         Console.error.note("no process is running the queue; start it with: headrace queue run\(arguments.queueWords)")
     }
 
-    /// Creates the parent directories of the queue's directory.
     fileprivate func makeParent() throws(DownloadError) {
         let parent = directory.deletingLastPathComponent().plainPath
         do {
@@ -287,7 +284,6 @@ extension DownloadRegistry {
 }
 
 extension [DownloadSnapshot] {
-    /// Sets the network blockers of waiting downloads from the current network.
     fileprivate mutating func fillInBlockers() async {
         guard contains(where: { $0.state == .waiting }) else { return }
         let monitor = NetworkMonitor()
@@ -300,7 +296,6 @@ extension [DownloadSnapshot] {
 }
 
 extension DownloadSnapshot {
-    /// Creates the snapshot of a download that was just added to the queue.
     fileprivate init(added request: DownloadRequest, as id: Download.ID) {
         self.init(
             id: id,

@@ -78,7 +78,6 @@ struct QueueAddOptions: Sendable {
 }
 
 extension DownloadPriority {
-    /// The priorities that have a name.
     static let words: [(word: String, priority: DownloadPriority)] = [
         ("low", .low), ("normal", .normal), ("high", .high),
     ]

@@ -4,7 +4,6 @@ import HeadracePlatform
 /// A message about downloads that a command does not change, or changes in an unexpected way.
 struct QueueCommandNote: Sendable, Hashable {
     let text: String
-    /// Whether the command changes the downloads.
     let isDone: Bool
 
     /// Creates the note for a download in this state; returns `nil` if the command has its usual effect on it.
@@ -75,7 +74,6 @@ struct QueueCommandNote: Sendable, Hashable {
         }
     }
 
-    /// Returns these downloads, in the order of the queue, each with the note on the command's effect on it.
     private static func notes(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],
@@ -106,7 +104,6 @@ extension DownloadRegistry.Command {
         }
     }
 
-    /// Whether the command restarts downloads that have ended.
     fileprivate var affectsFinished: Bool {
         switch self {
         case .resume, .retry: true

@@ -2,7 +2,6 @@ import Headrace
 import HeadracePlatform
 
 extension Verb {
-    /// The commands for the process that runs a queue.
     static let queueProcess = [
         Verb(
             name: "queue status",
@@ -28,19 +27,6 @@ extension Verb {
             notes: [QueueSelector.notes],
             run: queueWait
         ),
-        Verb(
-            name: "queue unit",
-            operands: "",
-            summary: "print a systemd user unit that runs the queue with these options and waits for more downloads",
-            options: .entries(of: Option.queueRunOptions),
-            notes: [
-                """
-                headrace queue unit > ~/.config/systemd/user/headrace.service
-                systemctl --user enable --now headrace; loginctl enable-linger keeps it running when you are logged out.
-                """
-            ],
-            run: queueUnit
-        ),
     ]
 }
 
@@ -56,7 +42,7 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
     let child: pid_t
     do throws(SystemError) {
         try FileSystem.system.makeDirectories(given: registry.directory.plainPath, mode: 0o700)
-        child = try Processes.startDetached(["queue", "run"] + arguments.words(leavingOut: [.background]), log: log)
+        child = try Processes.startDetached(["queue", "run"] + arguments.words(leavingOut: .background), log: log)
     } catch {
         throw DownloadError(.fileSystem, "The background process could not be started: \(error)")
     }
@@ -152,43 +138,20 @@ private func queueWait(_ arguments: ParsedArguments) async throws -> ExitCode {
     return ExitCode(of: statuses)
 }
 
-private func queueUnit(_ arguments: ParsedArguments) throws -> ExitCode {
-    let options = try GetOptions(arguments)
-    if case .url(let proxy, _) = options.configuration.proxy, proxy.withoutCredentials != proxy {
-        throw UsageError("--proxy: the URL contains a user name or password, which must not be stored in a unit file")
-    }
-    try arguments.checkFiles(areReadAgainBy: "the unit")
-    let executable: String
-    do throws(SystemError) {
-        executable = try Processes.executable()
-    } catch {
-        throw UsageError("the path of this program could not be determined: \(error)")
-    }
-    let registry = try DownloadRegistry(arguments).directory.plainPath
-    let words = arguments.words(leavingOut: [.background, .watch, .registry]) { option, value in
-        option.namesFile || option == .unixSocket ? URL(givenPath: value, .notDirectory).plainPath : value
-    }
-    let unit = SystemdUnit(
-        executable: executable,
-        arguments: ["queue", "run", "--watch", "--registry=\(registry)"] + words
-    )
-    return Console.output.write(unit.text) ? .success : .disk
-}
-
 extension ParsedArguments {
-    /// Throws if an option names a file that can be read only once, such as standard input or a pipe.
-    func checkFiles(areReadAgainBy reader: String) throws {
-        for option in Option.table.map(\.option) where option.namesFile {
-            for path in all(option) where path == "-" || Files.status(path).map({ $0.kind != .regular }) == true {
+    /// Throws if an option names a file that the background process cannot read again: standard input or a pipe.
+    func checkFilesAreReadable() throws {
+        for entry in Option.table where entry.completion == .file {
+            for path in all(entry.option) where path == "-" || Files.status(path).map({ $0.kind != .regular }) == true {
                 let name = path == "-" ? "standard input" : path
-                throw UsageError(option, "\(name) is not a regular file, and \(reader) has to read it again")
+                let problem = "\(name) is not a regular file, and the background process has to read it again"
+                throw UsageError(entry.option, problem)
             }
         }
     }
 }
 
 extension DownloadRegistry {
-    /// The path of the log of a background process.
     fileprivate var log: String { directory.appending(path: "run.log").plainPath }
 }
 

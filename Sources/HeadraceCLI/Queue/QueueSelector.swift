@@ -1,6 +1,5 @@
 import Headrace
 
-/// Selects the downloads of the queue that a command applies to.
 struct QueueSelector: Sendable, Equatable {
     /// The paragraph of the help text about selecting downloads.
     static let notes = """
@@ -26,12 +25,9 @@ struct QueueSelector: Sendable, Equatable {
     private static let minDigits = 4
     private static let maxDigits = 16
 
-    /// One operand of a command.
     enum Term: Sendable, Equatable {
         case all
-        /// The number of a download.
         case number(Int)
-        /// An id or its first digits.
         case id(String)
 
         init(_ text: String) throws {
@@ -147,7 +143,6 @@ struct QueueSelector: Sendable, Equatable {
         }
     }
 
-    /// Joins the words to an enumeration such as `a, b or c`.
     private static func words(_ words: [String]) -> String {
         words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
     }

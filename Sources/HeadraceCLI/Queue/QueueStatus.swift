@@ -1,11 +1,8 @@
 import Headrace
 
-/// The output of `queue status`.
 struct QueueStatus: Sendable, Equatable {
-    /// The id of the process that runs the queue; `nil` if there is none.
     let processID: Int32?
     let counts: [DownloadState.Kind: Int]
-    /// The path of the log of a background process; `nil` if there is no log.
     let log: String?
 
     var lines: [String] {

@@ -12,7 +12,6 @@ struct QueueTable: Sendable {
     private static let minDigits = 8
 
     private let columns: [Column]
-    /// The cells of the last column, which is shortened to fit the terminal.
     private let last: [String]
 
     /// Creates the table of the given downloads.
@@ -67,7 +66,6 @@ struct QueueTable: Sendable {
         }
     }
 
-    /// Returns the priority as an argument of `--priority`.
     static func name(of priority: DownloadPriority) -> String {
         DownloadPriority.words.first { $0.priority == priority }?.word ?? "\(priority.rawValue)"
     }

@@ -1,6 +1,5 @@
 import HeadracePlatform
 
-/// Finds the directory of the queue.
 enum RegistryLocation {
     /// Returns the given directory, or else `headrace` in the state directory (XDG Base Directory Specification).
     static func directory(_ given: String?, environment: [String: String]) throws -> URL {

@@ -106,7 +106,6 @@ enum Processes {
         return signal == 0 ? status >> 8 & 0xFF : 128 + signal
     }
 
-    /// Returns whether the process with this id is running.
     static func isAlive(_ id: pid_t) -> Bool {
         #if os(Linux)
         // Reading this link fails for a zombie, which no longer has an executable.
@@ -117,7 +116,6 @@ enum Processes {
         #endif
     }
 
-    /// Returns the path of this executable.
     static func executable() throws(SystemError) -> String {
         #if os(Linux)
         var buffer = [CChar](repeating: 0, count: 4096)

@@ -4,7 +4,6 @@ import HeadracePlatform
 
 /// The signals that users send, as a stream; no code runs in a signal handler.
 enum Signals {
-    /// The action that a signal requests.
     enum Request: Sendable, Equatable {
         case stop(Int32)
         /// Redraw the progress: the process was continued after a stop, and other programs may have written meanwhile.

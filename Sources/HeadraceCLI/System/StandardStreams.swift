@@ -1,6 +1,5 @@
 import HeadracePlatform
 
-/// The descriptors 0, 1 and 2 of the process.
 enum StandardStreams {
     /// Opens `/dev/null` at each closed number of 0 to 2; otherwise a file that is opened later could get that number and
     /// receive the tool's output.

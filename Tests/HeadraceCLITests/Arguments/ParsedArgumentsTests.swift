@@ -54,8 +54,8 @@ struct ParsedArgumentsTests {
     func `options converted to words parse to the same options`() throws {
         let line = ["-j3", "--header", "A: 1", "--header=B: 2", "-q", "--title=", "x", "--watch"]
         let parsed = try ParsedArguments(line)
-        let words = parsed.words(leavingOut: [.watch]) { $0 == .jobs ? $1 + "0" : $1 }
-        #expect(Set(words) == ["--jobs=30", "--header=A: 1", "--header=B: 2", "--quiet", "--title="])
+        let words = parsed.words(leavingOut: .watch)
+        #expect(Set(words) == ["--jobs=3", "--header=A: 1", "--header=B: 2", "--quiet", "--title="])
         let again = try ParsedArguments(words)
         #expect(again.all(.header) == parsed.all(.header) && again.value(.title) == "" && again.has(.quiet))
     }

@@ -240,7 +240,7 @@ struct FailureTests {
     @Test(arguments: [
         "--version", "--help", "queue --help", "completions bash", "queue list --registry l",
         "queue status --registry l",
-        "queue list --json --registry l", "queue stop --registry l", "queue unit --registry l", "get --json ftp://h/a",
+        "queue list --json --registry l", "queue stop --registry l", "man", "get --json ftp://h/a",
         "queue add --registry l --paused -q http://127.0.0.1:1/b",
     ])
     func `a full disk for standard output is reported by every command`(_ line: String) async throws {

@@ -157,20 +157,6 @@ struct QueueProcessTests {
     }
     #endif
 
-    @Test
-    func `a unit has absolute paths and no secrets`() async throws {
-        try await withQueueFolder { folder in
-            let result = try await folder.queue("unit", "-j", "3", "--cookies", "my cookies", "--watch")
-            #expect(result.status == 0, "\(result.errors)")
-            let line = try #require(result.outputLines.first { $0.hasPrefix("ExecStart=/") })
-            let place = folder.url.path(percentEncoded: false)
-            #expect(line.contains("/headrace queue run --watch --registry=\(place)list/ --jobs=3 "), "\(line)")
-            #expect(line.hasSuffix(" \"--cookies=\(place)my cookies\""), "\(line)")
-            let secret = try await folder.queue("unit", "--proxy", "http://u:hidden@p")
-            #expect(secret.status == 2 && secret.output.isEmpty && !secret.errors.contains("hidden"))
-        }
-    }
-
     @Test(arguments: [
         ("--netrc-file", "-"), ("--cookies", "-"), ("--netrc-file", "/dev/null"), ("--cacert", "/dev/null"),
     ])
@@ -184,9 +170,6 @@ struct QueueProcessTests {
             let run = try await folder.queue("run", "--background", option, path)
             #expect(run.status == 2 && run.output.isEmpty)
             #expect(run.errors == "\(message) the background process has to read it again\n")
-            let unit = try await folder.queue("unit", option, path)
-            #expect(unit.status == 2 && unit.output.isEmpty)
-            #expect(unit.errors == "\(message) the unit has to read it again\n")
         }
     }
 
