@@ -1,13 +1,11 @@
 import Headrace
 import HeadracePlatform
 
-/// The options for connections, proxies, TLS, logins and cookies.
 extension GetOptions {
     /// The paths of the files that are read before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
         var netrc: String?
         var cookies: String?
-        /// The user to log in, with or without the password.
         var user: String?
     }
 

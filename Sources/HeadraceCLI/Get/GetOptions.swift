@@ -1,7 +1,6 @@
 import Headrace
 import HeadracePlatform
 
-/// The options of `get`, converted and checked.
 struct GetOptions: Sendable {
     var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
@@ -13,7 +12,6 @@ struct GetOptions: Sendable {
     var mirrors: [URL] = []
     let integrity: ChecksumOptions
     var output: String?
-    /// Whether the only file is written to standard output.
     private(set) var copiesToOutput = false
     /// Whether the file is only written to standard output, and not saved.
     private(set) var isTemporary = false
@@ -30,12 +28,10 @@ struct GetOptions: Sendable {
     let queueWords: String
     var hooks: Hooks
     var urls: [String]
-    /// The options that were given on the command line.
     let given: Set<Option>
     /// The options of requests in the configuration file; later ones override earlier ones.
     var hosts: [HostOptions]
 
-    /// How much the tool prints besides errors.
     enum Verbosity: Sendable, Equatable {
         case quiet
         case normal
@@ -185,6 +181,10 @@ extension GetOptions {
         request.refetchPolicy = refetchPolicy
         request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
+        if configuration.linkProvider != nil {
+            // The query of a signed link differs in each run, which should find the partial file of the last one.
+            request.identity = String(request.url.withoutCredentials.absoluteString.prefix { $0 != "?" })
+        }
         var set = given
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
         do {

@@ -11,7 +11,6 @@ struct Hooks: Sendable, Equatable {
         exit status).
         """
 
-    /// One run of a command.
     struct Call: Sendable, Equatable {
         let option: Option
         let words: [String]

@@ -20,7 +20,6 @@ struct HostOptions: Sendable {
         if let login { headers.append(Credential.basic(user: String(login[0]), password: String(login[1])).field) }
     }
 
-    /// Removes the secrets, for a queue, which does not store any.
     mutating func removeSecrets() { headers.removeAll(where: \.isCredential) }
 
     /// Applies the options to a request for the host or a subdomain, except those in `set`, to which it adds its own.

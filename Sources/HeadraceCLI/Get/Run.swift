@@ -5,7 +5,6 @@ import HeadracePlatform
 struct Run {
     /// Whether other processes can change the queue during the run.
     enum Mode {
-        /// No other process can change the queue.
         case alone
         /// Other processes can send commands to the queue in this directory; if `watches` is `true`, only a signal ends
         /// the run.
@@ -193,11 +192,13 @@ struct Run {
     private func interrupt(_ status: ExitCode, _ problem: String? = nil) async -> End {
         let open = await manager.downloads.filter(\.isOpen)
         await manager.shutdown()
+        let stopped = open.filter(\.isInterrupted)
+        let isCopyLost = options.isTemporary || options.copiesToOutput && stopped.isEmpty
         return .interrupted(
             Interruption(
                 status: status,
-                problem: problem,
-                downloads: open.filter(\.isInterrupted),
+                problem: problem ?? (isCopyLost ? "headrace: interrupted" : nil),
+                downloads: stopped,
                 hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
             )
         )
@@ -205,7 +206,6 @@ struct Run {
 
     private func message(_ interruption: Interruption) -> String {
         if let problem = interruption.problem { return problem }
-        guard !options.isTemporary else { return "headrace: interrupted" }
         guard mode.isAlone else {
             return
                 "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."

@@ -1,7 +1,6 @@
 import Headrace
 import HeadracePlatform
 
-/// The expected checksums from the command line.
 struct ChecksumOptions: Sendable {
     let checksums: [Checksum]
     /// The path or the URL of a file such as `SHA256SUMS`.

@@ -1,17 +1,14 @@
 import Headrace
 import HeadracePlatform
 
-/// The files to verify, with their expected checksums.
 struct Expectations: Sendable, Equatable {
     struct File: Sendable, Equatable {
         /// The file's path, from the command line, a checksum file or a document; relative to the current directory.
         let path: String
         /// The expected properties, from all options.
         let verification: FileVerification
-        /// The file's entry in a Metalink document.
         let document: Metalink.File?
 
-        /// The last component of the file's path.
         var name: String { URL(givenPath: path, .notDirectory).lastPathComponent }
     }
 

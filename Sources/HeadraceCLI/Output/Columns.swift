@@ -36,7 +36,6 @@ struct Columns: Sendable, Equatable {
         self.name = name
     }
 
-    /// The contents of a line.
     struct Cells {
         var name: String
         var fraction: Double?

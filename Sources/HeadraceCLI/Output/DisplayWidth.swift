@@ -28,7 +28,6 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The number of columns of the text.
     var displayWidth: Int { reduce(0) { $0 + $1.displayWidth } }
 
     /// Returns the text in exactly `width` columns: padded with blanks, or shortened in the middle.
@@ -47,7 +46,6 @@ extension String {
         return String(head) + "…" + String(tail.reversed())
     }
 
-    /// The alignment of a text in its columns.
     enum Alignment {
         case leading
         case trailing

@@ -16,7 +16,6 @@ struct DisplayedDownload: Sendable, Equatable {
     var bytesKept: Int64?
     /// The result of a successful verification as shown in messages, such as `sha256 verified`.
     var proof: String?
-    /// The verified checksum.
     var checksum: Checksum?
     /// The bottlenecks so far, each once, in order.
     var bottlenecks: [DownloadEvent.Bottleneck] = []
@@ -34,7 +33,6 @@ struct DisplayedDownload: Sendable, Equatable {
         }
     }
 
-    /// Updates the properties from an event.
     mutating func apply(_ event: DownloadEvent) {
         switch event {
         case .responded(_, let totalBytes, let file):
@@ -55,7 +53,6 @@ struct DisplayedDownload: Sendable, Equatable {
 }
 
 extension Download {
-    /// The path of the partial file.
     var partialPath: String { partialFile.plainPath }
 }
 

@@ -27,7 +27,6 @@ enum Format {
         }
     }
 
-    /// Formats a speed: `1.50 KiB/s`.
     static func speed(_ bytesPerSecond: Double) -> String {
         size(wholeNumber(bytesPerSecond)) + "/s"
     }

@@ -3,11 +3,10 @@ import Headrace
 /// The early end of a run, by a signal or because standard output failed.
 struct Interruption: Sendable {
     let status: ExitCode
-    /// The message about an output that failed, which is empty for a closed pipe; `nil` for a signal.
+    /// The message if standard output lacks bytes, which is empty for a closed pipe; else `nil`.
     let problem: String?
     /// The interrupted downloads; empty if all downloads had ended before.
     let downloads: [Download]
-    /// Whether any download of the queue has finished.
     let hasFinished: Bool
 
     /// The state that an interrupted run leaves for the next one.
@@ -32,7 +31,6 @@ struct Interruption: Sendable {
 }
 
 extension Interruption.Remainder {
-    /// The message that explains how to continue.
     var message: String {
         var sentences = ["headrace: interrupted", "Run the same command again to continue."]
         if !partialFiles.isEmpty {

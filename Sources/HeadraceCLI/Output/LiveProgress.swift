@@ -96,7 +96,6 @@ struct LiveProgress: Sendable, Equatable {
 }
 
 extension Columns {
-    /// Formats the progress line of a file that is being verified.
     func line(name: String, verified: Int64, of total: Int64?) -> String {
         let fraction = total.map { $0 == 0 ? 1 : Double(verified) / Double($0) }
         return line(Cells(name: name, fraction: fraction, size: Format.size(verified), speed: "verifying", time: ""))

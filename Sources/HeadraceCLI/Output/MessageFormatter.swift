@@ -118,7 +118,6 @@ struct MessageFormatter: Sendable {
 }
 
 extension DownloadEvent.Bottleneck {
-    /// The bottleneck as a phrase, such as "the disk".
     var phrase: String {
         switch self {
         case .line: "the line"

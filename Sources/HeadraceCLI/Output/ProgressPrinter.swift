@@ -45,7 +45,6 @@ actor ProgressPrinter {
         }
     }
 
-    /// Records the states of downloads for the totals.
     func recordStates(of downloads: [Download]) {
         for download in downloads { renderer.setState(download.state, of: download.id) }
     }
@@ -99,7 +98,6 @@ actor ProgressPrinter {
         area.forget()
     }
 
-    /// Forgets a download that was removed from the queue.
     func forget(_ id: Download.ID) {
         guard followed[id] == nil else { return }
         renderer.forget(id)

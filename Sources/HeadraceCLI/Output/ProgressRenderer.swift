@@ -4,7 +4,6 @@ import Headrace
 ///
 /// It does no I/O, so that it can be tested without a terminal.
 struct ProgressRenderer: Sendable {
-    /// The kind of output.
     enum Style: Sendable, Equatable {
         case quiet
         case plain
@@ -61,7 +60,6 @@ struct ProgressRenderer: Sendable {
         }
     }
 
-    /// Records an event, and returns the lines to print for it.
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
         let lines = lines(for: event, of: item)

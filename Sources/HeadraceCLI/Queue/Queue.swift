@@ -75,6 +75,13 @@ extension Verb {
                 notes: [QueueSelector.moveNotes],
                 run: queueMove
             ),
+            Verb(
+                name: "queue relink",
+                operands: "ID URL",
+                summary: "give a download a new URL of the same file; received bytes are kept if the validators match",
+                options: .entries(of: [.registry, .quiet, .help]),
+                run: queueRelink
+            ),
         ] + queueProcess
 }
 
@@ -173,15 +180,32 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
 private let timeout: Duration = .seconds(2)
 
 private func queueMove(_ arguments: ParsedArguments) async throws -> ExitCode {
+    try await changeOne(arguments, usage: "queue move ID first|last|before ID|after ID|POSITION") { id, queue in
+        .move(id, to: try QueuePosition(arguments.operands.dropFirst(), in: queue))
+    }
+}
+
+private func queueRelink(_ arguments: ParsedArguments) async throws -> ExitCode {
+    try await changeOne(arguments, usage: "queue relink ID URL") { id, _ in
+        guard arguments.operands.count == 2 else { throw UsageError("give one new URL: headrace queue relink ID URL") }
+        return .setURL(try Argument.url(arguments.operands[1]), id)
+    }
+}
+
+/// Carries out a command on the download that the first operand names.
+private func changeOne(
+    _ arguments: ParsedArguments,
+    usage: String,
+    _ command: (Download.ID, [DownloadSnapshot]) throws -> DownloadRegistry.Command
+) async throws -> ExitCode {
     guard let first = arguments.operands.first else {
-        throw UsageError("no download given; usage: headrace queue move ID first|last|before ID|after ID|POSITION")
+        throw UsageError("no download given; usage: headrace \(usage)")
     }
     let term = try QueueSelector.Term(first)
     let registry = try DownloadRegistry(arguments)
     let queue = try await registry.presentDownloads()
     let id = try QueueSelector.find(term, in: queue).id
-    let position = try QueuePosition(arguments.operands.dropFirst(), in: queue)
-    try await registry.carryOut(.move(id, to: position), on: [id], true, of: queue, arguments)
+    try await registry.carryOut(command(id, queue), on: [id], true, of: queue, arguments)
     return .success
 }
 

@@ -78,6 +78,26 @@ struct HookRunTests {
         }
     }
 
+    @Test func `queue relink gives a failed download a new URL, and its bytes are kept`() async throws {
+        try await withFaultServer(.routes(["/old": Self.expired, "/new": .file(Self.file)])) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/old"))
+                var first = try folder.run()
+                let failed = try await first.result()
+                #expect(failed.status == 4, "\(failed.errors)")
+                let result = try await folder.queue("relink", "%1", server.url("/new").absoluteString)
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(try await folder.states() == ["waiting"])
+                var second = try folder.run()
+                #expect(try await second.result().status == 0)
+                #expect(Self.file.body.difference(fromFileAt: folder.files.appending(path: "old")) == nil)
+                #expect(server.requests.last?.path == "/new" && server.requests.last?["Range"] == "bytes=100000-")
+                #expect(try await folder.queue("relink", "%1", "http://u:pw@h/").status == 2)
+                #expect(try await folder.queue("relink", "%1").status == 2)
+            }
+        }
+    }
+
     @Test(arguments: [
         ("/bin/false", "/bin/false: exit status 1"), ("/none/link", "/none/link: no such file or directory"),
         ("/bin/echo no link", "/bin/echo: the first line of its output is not a URL"),

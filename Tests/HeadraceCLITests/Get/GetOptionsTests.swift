@@ -131,6 +131,13 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `with --link-command a link without its query finds the partial file`() throws {
+        let signed = ["--link-command", "sign", "http://u:p@h/a?signature=1"]
+        #expect(try GetOptions(ParsedArguments(signed)).requests()[0].identity == "http://h/a")
+        #expect(try GetOptions(ParsedArguments(["http://h/a?b=1"])).requests()[0].identity == nil)
+    }
+
+    @Test
     func `mirrors apply to one file, in their order`() throws {
         let options = try options("--mirror", "http://m/a", "--mirror=http://n/", "http://h/a")
         let requests = try options.requests()
