@@ -198,12 +198,12 @@ struct BodyReceiver {
         in transfer: inout DownloadTransfer,
         _ wrote: (inout DownloadTransfer, Int, Bool) throws -> Void
     ) async throws -> BodyEnd {
-        let accepted = pump.placement
+        let (accepted, record, sizeLimit) = (pump.placement, transfer.record, transfer.sizeLimit)
         var end = BodyEnd.complete
         try await pump.run { bytes, piece, isWriting in
             transfer.state.fetched(bytes.count)
             let offset = transfer.partial.heldBytes
-            try transfer.sizeLimit.check(offset + Int64(piece.written.count))
+            try sizeLimit.check(offset + Int64(piece.written.count))
             if !piece.compared.isEmpty, try !compare(bytes, piece, accepted, in: &transfer) {
                 end = .restart(.overlapDiffers)
                 return false
@@ -213,8 +213,8 @@ struct BodyReceiver {
             transfer.state.verification.update(new, at: offset)
             try wrote(&transfer, new.count, isCheckpointDue)
             // A file that is already too long need not be received to its end.
-            if let size = transfer.expectedSize, offset + Int64(new.count) > size { return false }
-            guard mayStop, isWriting, SegmentedFetch.isServing(transfer.partial) else { return true }
+            if let size = record.requested({ $0.expectedSize }), offset + Int64(new.count) > size { return false }
+            guard mayStop, isWriting, SegmentedFetch.isServing(transfer.partial.ledger) else { return true }
             end = .readerDemand
             return false
         }

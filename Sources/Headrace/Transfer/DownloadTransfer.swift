@@ -230,7 +230,9 @@ struct DownloadTransfer: Sendable {
         sender.mayShareConnection = mayShareConnection && partial.held.isEmpty
         return try await sender.send { response, body in
             await measure(response)
-            return try await ResponseHandler(response, for: self).handle(&body, in: &self)
+            let named = state.sources.isOrigin ? nil : state.originPath
+            let path = named ?? destination.path(for: response.head)
+            return try await ResponseHandler(response: response, named: path).handle(&body, in: &self)
         }
     }
 

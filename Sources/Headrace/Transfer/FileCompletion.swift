@@ -132,7 +132,7 @@ struct FileCompletion {
         // Compared as bytes, since equal strings may name different files.
         let reported = transfer.state.reportedFile.flatMap { $0.path.utf8.elementsEqual(finalPath.utf8) ? $0.url : nil }
         let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
-        let now = transfer.environment.clock.now()
+        let (now, hasExpectedSize) = (transfer.environment.clock.now(), transfer.expectedSize != nil)
         transfer.state.meter.totalBytes = size
         transfer.publish(transfer.state.meter.progress(at: now))
         let summary = DownloadSummary(
@@ -140,7 +140,7 @@ struct FileCompletion {
             fileSize: size,
             bytesFetched: transfer.state.fetchedBytes,
             duration: now - transfer.state.start,
-            isLengthVerified: framing != .unverified || transfer.expectedSize != nil
+            isLengthVerified: framing != .unverified || hasExpectedSize
         )
         transfer.publish(.finished(summary))
         return file

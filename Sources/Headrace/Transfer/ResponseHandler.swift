@@ -4,15 +4,9 @@ import HeadracePlatform
 struct ResponseHandler {
     typealias Step = DownloadTransfer.Step
 
-    private let response: RequestSender.Response
-    /// The final path according to this response.
-    private let named: String
-
-    init(_ response: RequestSender.Response, for transfer: borrowing DownloadTransfer) {
-        self.response = response
-        let state = (path: transfer.state.originPath, isOrigin: transfer.state.sources.isOrigin)
-        named = state.path.flatMap { state.isOrigin ? nil : $0 } ?? transfer.destination.path(for: response.head)
-    }
+    let response: RequestSender.Response
+    /// The final path according to this response or, for a mirror, the origin's response.
+    let named: String
 
     private var head: ResponseHead { response.head }
 

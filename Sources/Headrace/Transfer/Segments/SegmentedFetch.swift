@@ -130,7 +130,7 @@ final class SegmentedFetch: Sendable {
         // Cheap checks come first: this runs for every file, and most files are small.
         guard transfer.state.parts != .none, accepted.overlapBytes == 0, accepted.totalBytes != nil,
             accepted.length != nil,
-            isLarge(transfer.partial) || transfer.partial.hasGaps,
+            isLarge(transfer.partial.ledger) || transfer.partial.hasGaps,
             response.head.status == 206 || response.head.acceptsRanges == true,
             let known = transfer.partial.representation
         else { return false }
@@ -139,10 +139,10 @@ final class SegmentedFetch: Sendable {
     }
 
     /// Whether a segmented fetch should serve a reader: the file has a reader, and many bytes are missing.
-    static func isServing(_ partial: PartialDownload) -> Bool { partial.ledger.isRead && isLarge(partial) }
+    static func isServing(_ ledger: FileLedger) -> Bool { ledger.isRead && isLarge(ledger) }
 
-    private static func isLarge(_ partial: PartialDownload) -> Bool {
-        partial.ledger.read { ($0.representation?.totalBytes ?? 0) - $0.policy.written.count }
+    private static func isLarge(_ ledger: FileLedger) -> Bool {
+        ledger.read { ($0.representation?.totalBytes ?? 0) - $0.policy.written.count }
             >= 2 * SegmentPlanner.minShareBytes
     }
 
