@@ -33,23 +33,25 @@ extension QueueState {
     /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order.
     func snapshots(group: String? = nil, at now: Duration) -> [DownloadSnapshot] {
         let ids = try? ids(group.map { .group($0) } ?? .all)
-        return (ids ?? []).compactMap { snapshot(of: $0, at: now) }
+        return (ids ?? []).compactMap { DownloadSnapshot(of: $0, in: self, at: now) }
     }
+}
 
-    func snapshot(of id: DownloadID, at now: Duration) -> DownloadSnapshot? {
-        guard let record = records[id] else { return nil }
+extension DownloadSnapshot {
+    /// Creates a snapshot of a download; returns `nil` if it is not in the queue.
+    fileprivate init?(of id: DownloadID, in queue: QueueState, at now: Duration) {
+        guard let record = queue.records[id] else { return nil }
         let (state, progress) = record.status.now
-        let priority = DownloadPriority(rawValue: scheduler.priority(of: id) ?? 0)
-        return DownloadSnapshot(
+        self.init(
             id: id,
             number: record.number,
             request: record.request,
             state: state,
-            priority: priority,
+            priority: DownloadPriority(rawValue: queue.scheduler.priority(of: id) ?? 0),
             progress: progress,
-            networkBlocker: scheduler.networkBlocker(of: id),
-            nextAttempt: scheduler.waitEnd(of: id).map { WallTime.date(after: $0 - now) },
-            lastFailure: attempts[id]?.lastFailure
+            networkBlocker: queue.scheduler.networkBlocker(of: id),
+            nextAttempt: queue.scheduler.waitEnd(of: id).map { WallTime.date(after: $0 - now) },
+            lastFailure: queue.attempts[id]?.lastFailure
         )
     }
 }

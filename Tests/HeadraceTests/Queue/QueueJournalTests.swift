@@ -10,15 +10,17 @@ import Testing
 struct QueueJournalTests {
     private let id = Download.ID(rawValue: 1)
 
-    @Test(arguments: [
-        ([.running], false),
-        ([.running, .waiting, .requeued, .running], false),
-        ([.paused], true),
-        ([.paused, .waiting], true),
-        ([.cancelled, .waiting], true),
-        ([.failed(code: "network", message: "lost"), .waiting], true),
-        ([.running, .failed(code: "network", message: "lost")], true),
-    ] as [([RegistryEntry.State], Bool)])
+    @Test(
+        arguments: [
+            ([.running], false),
+            ([.running, .waiting, .requeued, .running], false),
+            ([.paused], true),
+            ([.paused, .waiting], true),
+            ([.cancelled, .waiting], true),
+            ([.failed(code: "network", message: "lost"), .waiting], true),
+            ([.running, .failed(code: "network", message: "lost")], true),
+        ] as [([RegistryEntry.State], Bool)]
+    )
     func `a change is synced unless a waiting download would take its place`(
         _ states: [RegistryEntry.State],
         _ isSynced: Bool

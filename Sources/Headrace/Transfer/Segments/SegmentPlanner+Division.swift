@@ -45,8 +45,8 @@ extension SegmentPlanner {
         for (index, segment) in segments.enumerated() where !list.isShared(index) {
             guard let gap = list.held.firstGap(from: segment.rest.lowerBound, before: segment.end) else { continue }
             var part = SegmentPart(range: gap.lowerBound..<segment.end, holder: index)
-            let (rate, delay) = (segment.rate(at: now) ?? typical * headStart, pool.delay(of: segment, at: now) / .seconds(1))
-            part.workers = [SegmentPart.Worker(source: segment.source, rate: rate, delay: delay)]
+            let (rate, delay) = (segment.rate(at: now) ?? typical * headStart, pool.delay(of: segment, at: now))
+            part.workers = [SegmentPart.Worker(source: segment.source, rate: rate, delay: delay / .seconds(1))]
             parts.append(part)
         }
         return parts
