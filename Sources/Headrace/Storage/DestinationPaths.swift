@@ -25,12 +25,13 @@ struct DestinationPaths: Sendable {
             fixedName = url.lastPathComponent
         }
         directoryLength = directory.utf8.count
-        let key = request.key
+        // A closure cannot capture the borrowed request on Apple platforms.
+        let (key, hasIdentity) = (request.key, request.identity != nil)
         let suffix = Fingerprint(url: key, name: fixedName ?? "").suffix
         // The resume record's name is the partial file's name with further suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
         let name = fixedName ?? SafeFileName.forDownload(finalURL: key, requestURL: key)
-        let isPlanned = fixedName != nil || request.identity == nil
+        let isPlanned = fixedName != nil || !hasIdentity
         suffixLength = isPlanned && name.utf8.count + suffix.utf8.count <= maxBytes ? suffix.utf8.count : 0
         var path = directory
         path.reserveCapacity(directoryLength + 1 + name.utf8.count + suffix.utf8.count)
