@@ -14,6 +14,9 @@ extension DownloadManager {
     ///   ``shutdown()``, and after all retries any error of the network or the server.
     public nonisolated func probe(_ request: DownloadRequest) async throws -> DownloadProbe {
         try request.validate()
+        guard request.method == "GET" else {
+            throw DownloadError(.invalidRequest, "A probe sends GET; it cannot send \(request.method).")
+        }
         guard environment.configuration.backgroundSession == nil else {
             throw DownloadError(.invalidRequest, "A manager with a background session cannot probe files.")
         }

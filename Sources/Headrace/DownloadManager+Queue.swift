@@ -21,6 +21,67 @@ extension DownloadManager {
     /// The download with this identity; `nil` if it is not in the queue.
     public subscript(id: DownloadID) -> Download? { queue.records[id].map { Download(manager: self, record: $0) } }
 
+    /// Adds the valid ones of several requests in this order, and returns an error for each of the others.
+    ///
+    ///     for result in try await manager.downloadValid(requests) {
+    ///         if case .failure(let error) = result { print(error.message) }
+    ///     }
+    ///
+    /// - Parameter requests: The files to download and their destinations.
+    /// - Returns: For each request, a handle on its download or the error `invalidRequest`, in the same order.
+    /// - Throws: `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then.
+    @discardableResult
+    public func downloadValid(
+        _ requests: [DownloadRequest]
+    ) async throws(DownloadError) -> [Result<Download, DownloadError>] {
+        var results: [Result<Download, DownloadError>?] = []
+        var valid: [DownloadRequest] = []
+        for request in requests {
+            do throws(DownloadError) {
+                try request.validate()
+                try queue.journal?.check([request])
+                valid.append(request)
+                results.append(nil)
+            } catch {
+                results.append(.failure(error))
+            }
+        }
+        var added = try await downloadEach(valid).makeIterator()
+        return results.compactMap { $0 ?? added.next() }
+    }
+
+    /// Adds requests together or, if one of them contradicts another download, one by one.
+    private func downloadEach(
+        _ requests: [DownloadRequest]
+    ) async throws(DownloadError) -> [Result<Download, DownloadError>] {
+        do throws(DownloadError) {
+            return try await download(requests).map { .success($0) }
+        } catch  where error.code == .invalidRequest {
+            var results: [Result<Download, DownloadError>] = []
+            for request in requests {
+                do throws(DownloadError) {
+                    results.append(.success(try await download(request)))
+                } catch  where error.code == .invalidRequest {
+                    results.append(.failure(error))
+                }
+            }
+            return results
+        }
+    }
+
+    /// Sorts the queue; running downloads continue, and waiting ones start in the new order within their priorities.
+    ///
+    ///     await manager.sort { ($0.progress.totalBytes ?? .max) < ($1.progress.totalBytes ?? .max) }
+    ///
+    /// - Parameter areInIncreasingOrder: Whether its first argument comes before its second one. Equal downloads keep their order.
+    public func sort(by areInIncreasingOrder: (DownloadSnapshot, DownloadSnapshot) -> Bool) {
+        let old = queue.scheduler.ids
+        let new = currentSnapshots().sorted(by: areInIncreasingOrder).map(\.id)
+        guard new != old else { return }
+        change { $0.reorder(new, at: clock.now()) }
+        for (id, previous) in zip(new, old) where id != previous { observers.publish(.moved(id)) }
+    }
+
     /// Pauses downloads until they are resumed; returns once the running ones have stopped.
     /// - Parameter selection: The downloads to pause; those that are finished, failed or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.

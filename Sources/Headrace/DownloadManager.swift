@@ -64,7 +64,12 @@ public actor DownloadManager {
         performer = EffectPerformer(environment, observers, work)
         let limits = RunningLimits(environment.configuration)
         let scheduler = Scheduler(limits, gate: environment.gate, descriptors: environment.descriptors)
-        queue = QueueState(scheduler: scheduler, journal: opened?.journal, random: environment.random)
+        queue = QueueState(
+            scheduler: scheduler,
+            journal: opened?.journal,
+            keepsFinished: environment.configuration.keepsFinished,
+            random: environment.random
+        )
         reference.manager = self
         if let opened { restore(opened.queue) }
         let children = ChildTasks(self, reference, scheduler.gate)

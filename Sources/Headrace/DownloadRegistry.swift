@@ -118,7 +118,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     continue
                 }
                 let (state, file) = entry.state.restored(request.url, bases: bases)
-                reading.downloads.append(
+                var snapshot =
                     DownloadSnapshot(
                         id: DownloadID(rawValue: entry.id),
                         number: entry.number,
@@ -127,7 +127,9 @@ public struct DownloadRegistry: Sendable, Hashable {
                         priority: request.priority,
                         progress: entry.state.progress(file?.stamp, at: DestinationPaths(request).partialPath, calls)
                     )
-                )
+                snapshot.position = reading.downloads.count
+                snapshot.added = entry.added.map { WallTime.date(milliseconds: $0) }
+                reading.downloads.append(snapshot)
             }
             return reading
         }

@@ -106,6 +106,17 @@ private func link(_ download: Download, _ link: URL) async throws {
     try await download.setURL(link)
 }
 
+private func file(at url: URL, in folder: URL) async throws -> URL {
+    let file = try await url.download(to: .directory(folder))
+    return file
+}
+
+private func post(_ request: inout DownloadRequest) {
+    request.method = "POST"
+    request.body = .data(Data(#"{"year":2026}"#.utf8))
+    request.headers["Content-Type"] = "application/json"
+}
+
 private func identity(_ request: inout DownloadRequest) {
     request.identity = "report-42"
 }

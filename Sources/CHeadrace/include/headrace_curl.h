@@ -67,6 +67,10 @@ typedef enum hr_easy_option {
     HR_OPT_HTTP09_ALLOWED = 285,
     HR_OPT_MAXAGE_CONN = 288,
     HR_OPT_QUICK_EXIT = 322,
+    HR_OPT_POST = 47,
+    HR_OPT_POSTFIELDSIZE = 60,
+    HR_OPT_CUSTOMREQUEST = 10036,
+    HR_OPT_COPYPOSTFIELDS = 10165,
 } hr_easy_option;
 
 typedef enum hr_multi_option {
@@ -86,6 +90,7 @@ typedef enum hr_easy_info {
     HR_INFO_NUM_CONNECTS = 0x200000 + 26,
     HR_INFO_TLS_SSL_PTR = 0x400000 + 45,
     HR_INFO_ACTIVESOCKET = 0x500000 + 44,
+    HR_INFO_SIZE_UPLOAD_T = 0x600000 + 7,
     HR_INFO_PRETRANSFER_TIME_T = 0x600000 + 53,
 } hr_easy_info;
 

@@ -4,8 +4,11 @@ extension BackgroundTransfers {
     func fetch(for transfer: inout DownloadTransfer) async throws -> DownloadTransfer.Step {
         let (record, request) = (transfer.record, transfer.request)
         let (source, configuration) = (transfer.state.sources.current, transfer.environment.configuration)
-        let requested = RedirectChain(request, at: source, configuration).request(with: [], configuration)
+        let requested = RedirectChain(request, at: source, configuration).request(with: [])
         try BackgroundLimits.check(requested.fields)
+        guard requested.method == "GET" else {
+            throw DownloadError(.invalidRequest, "A background session sends only GET, not \(requested.method).")
+        }
         if transfer.state.count == 0, record.backgroundNote == nil {
             for limitation in BackgroundLimits.limitations(request, configuration) {
                 transfer.publish(.notice(.unsupportedInBackground(limitation)))

@@ -64,6 +64,14 @@ struct RedirectChain: Sendable {
     private(set) var url: URL
     private(set) var count = 0
     private(set) var fields: [HeaderField]
+    /// The method of the next request; redirects may change it to GET.
+    private(set) var method: String
+    /// Whether the next request has the caller's body.
+    private(set) var sendsBody: Bool
+    let mayRepeat: Bool
+    private let isBodySecret: Bool
+    let connectTimeout: Duration
+    let stallTimeout: Duration
 
     /// Begins the chain at one of the sources of a request.
     ///
@@ -80,7 +88,13 @@ struct RedirectChain: Sendable {
             allowsInsecure: configuration.allowsInsecureRedirects,
             keepsCookies: configuration.cookies != nil
         )
+        connectTimeout = request.connectTimeout ?? configuration.connectTimeout
+        stallTimeout = request.stallTimeout ?? configuration.stallTimeout
         url = source
+        method = request.method
+        sendsBody = request.body != nil
+        mayRepeat = request.mayRepeat
+        isBodySecret = request.body?.isSecret ?? false
         fields = request.headers
         if source != request.url, Origin(source) != Origin(request.url) {
             fields.removeAll { isAdvertised || $0.isBoundToOrigin }
@@ -91,7 +105,21 @@ struct RedirectChain: Sendable {
     /// Continues the chain at the target of a redirect.
     ///
     /// Credentials that an earlier redirect removed are not restored, even if this redirect leads back to their origin.
-    mutating func follow(_ target: URL) {
+    ///
+    /// Throws `redirect` if a secret body would be sent to another origin.
+    mutating func follow(_ target: URL, status: Int = 307) throws(DownloadError) {
+        if method != "GET", status == 303 || method == "POST" && [301, 302].contains(status) {
+            method = "GET"
+            sendsBody = false
+            fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
+        }
+        guard !sendsBody || !isBodySecret || Origin(target) == Origin(url) else {
+            throw DownloadError(
+                .redirect,
+                "The server redirected to \(target.withoutQuery), which must not receive the secret body.",
+                statusCode: status
+            )
+        }
         if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
         enter(target)
         count += 1

@@ -20,6 +20,8 @@ package struct ResponseHead: Sendable, Hashable {
     var refusedLogin: String?
     /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
     var login: Credential?
+    /// The checksum that the first redirect announced for the file; `nil` if there was none.
+    var linkedDigest: Checksum?
     /// The time of receipt by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
     /// The round-trip time of the connection; `nil` if the transport does not know it.

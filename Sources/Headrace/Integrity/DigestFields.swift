@@ -7,12 +7,14 @@ struct DigestFields: Sendable, Hashable {
 
     /// Checksums of the whole representation, even for a partial response; one per hash function, the strongest first.
     ///
-    /// From `Repr-Digest` (RFC 9530, section 3) and the older `Digest` (RFC 3230, section 4.3.2, and RFC 5843).
+    /// From `Repr-Digest` (RFC 9530, section 3), the older `Digest` (RFC 3230, section 4.3.2, and RFC 5843),
+    /// `X-Goog-Hash` (Google Cloud Storage), `X-Checksum-SHA256` (Artifactory) and the `X-Linked-ETag` of the first
+    /// redirect (Hugging Face).
     let representation: [Checksum]
     /// Checksums of the content of this response alone; one per hash function, the strongest first.
     ///
-    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole file, `Content-MD5` (RFC 1864): for
-    /// a part, servers disagree on what `Content-MD5` covers (RFC 7231, appendix B).
+    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole file, `X-Amz-Checksum-…` (Amazon S3)
+    /// and `Content-MD5` (RFC 1864): for a part, servers disagree on what these cover (RFC 7231, appendix B).
     let content: [Checksum]
 
     /// Reads the checksum fields of a response; ignores values that are malformed, unknown or contradictory.
@@ -20,9 +22,23 @@ struct DigestFields: Sendable, Hashable {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }
-        representation = Self.unambiguous(read("repr-digest", Self.structured) + read("digest", Self.digest))
-        let md5 = head.isPartial ? [] : read("content-md5") { Self.checksum("md5", base64: $0[...]) }
-        content = Self.unambiguous(read("content-digest", Self.structured) + md5)
+        let vendors =
+            (head.isStoredCoding ? read("x-goog-hash", Self.google) : [])
+            + read("x-checksum-sha256") { Self.hexadecimal($0[...]) } + (head.linkedDigest.map { [$0] } ?? [])
+        representation = Self.unambiguous(
+            read("repr-digest", Self.structured) + read("digest", Self.digest) + vendors
+        )
+        var whole: [Checksum] = []
+        if !head.isPartial {
+            whole = read("content-md5") { Self.checksum(.md5, base64: $0[...]) }
+            if !head.members("x-amz-checksum-type").contains("composite") {
+                for algorithm in [Checksum.Algorithm.crc32, .crc32c, .crc64nvme, .sha1, .sha256] {
+                    // The checksum of a list of checksums ends with a hyphen and their number, which is not base64.
+                    whole += read("x-amz-checksum-\(algorithm)") { Self.checksum(algorithm, base64: $0[...]) }
+                }
+            }
+        }
+        content = Self.unambiguous(read("content-digest", Self.structured) + whole)
     }
 
     /// Returns the joined lines of a field (RFC 9110, section 5.3), or `nil` if it is missing or too long.
@@ -44,15 +60,39 @@ struct DigestFields: Sendable, Hashable {
     private static func digest(_ text: String) -> [Checksum] {
         text.members.flatMap { member -> [Checksum] in
             let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return parts.count == 2 ? checksum(parts[0], base64: parts[1]) : []
+            guard parts.count == 2 else { return [] }
+            let algorithm = parts[0].lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: parts[0])
+            return checksum(algorithm, base64: parts[1])
         }
     }
 
-    private static func checksum(_ name: some StringProtocol, base64 text: Substring) -> [Checksum] {
-        guard let algorithm = name.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: name),
+    /// Parses an `X-Goog-Hash` field, such as `crc32c=BASE64,md5=BASE64`.
+    private static func google(_ text: String) -> [Checksum] {
+        text.members.flatMap { member -> [Checksum] in
+            let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { return [] }
+            let algorithm: Checksum.Algorithm? =
+                switch parts[0].lowercased() {
+                case "crc32c": .crc32c
+                case "md5": .md5
+                default: nil
+                }
+            return checksum(algorithm, base64: parts[1])
+        }
+    }
+
+    private static func checksum(_ algorithm: Checksum.Algorithm?, base64 text: Substring) -> [Checksum] {
+        // The digits of base64 for URLs include the hyphen of a checksum of checksums.
+        guard let algorithm, !text.utf8.contains(UInt8(ascii: "-")),
             let checksum = [UInt8](base64: text).flatMap({ Checksum(algorithm, bytes: $0) })
         else { return [] }
         return [checksum]
+    }
+
+    /// Parses the hexadecimal digits of a SHA-256, possibly in quotation marks.
+    private static func hexadecimal(_ text: Substring) -> [Checksum] {
+        let digits = text.utf8.first == UInt8(ascii: "\"") ? text.dropFirst().dropLast() : text
+        return [UInt8](hexadecimal: digits).flatMap { Checksum(.sha256, bytes: $0) }.map { [$0] } ?? []
     }
 
     /// Returns one checksum per hash function, the strongest first; omits functions with contradictory checksums.
@@ -60,5 +100,25 @@ struct DigestFields: Sendable, Hashable {
         let distinct = Set(checksums)
         return distinct.filter { one in !distinct.contains { $0.algorithm == one.algorithm && $0 != one } }
             .sorted { $0.algorithm > $1.algorithm }
+    }
+}
+
+extension DigestFields {
+    /// Returns the SHA-256 that a redirect of Hugging Face announces for the file that it links to; `nil` if there is none.
+    ///
+    /// The field of a file that is not stored apart has a shorter hash, of Git.
+    static func linked(by redirect: borrowing ResponseHead) -> Checksum? {
+        guard !redirect.values("x-linked-size").isEmpty, let text = text(of: "x-linked-etag", redirect) else {
+            return nil
+        }
+        return hexadecimal(text[...]).first
+    }
+}
+
+extension ResponseHead {
+    /// Whether the body has the content coding in which Google Cloud Storage stores the file and computes its hashes.
+    fileprivate var isStoredCoding: Bool {
+        let stored = members("x-goog-stored-content-encoding").filter { $0 != "identity" }
+        return stored.isEmpty || stored == contentCodings
     }
 }

@@ -4,19 +4,23 @@ import CryptoKit
 import CHeadrace
 #endif
 
-/// Computes the checksum of consecutive bytes with the system's hash functions.
+/// Computes the checksum of consecutive bytes with the system's hash functions, or a ``CRC``.
 ///
 /// Wraps the system's context without a lock: the context has one owner, which uses it from one thread at a time.
 final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
+    /// The check value so far, accessed only by the owner; `nil` for a hash function.
+    nonisolated(unsafe) private var crc: CRC?
 
     #if canImport(CryptoKit)
     /// The hash function, accessed only by the owner.
-    nonisolated(unsafe) private var function: any HashFunction
+    nonisolated(unsafe) private var function: (any HashFunction)?
 
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
         self.algorithm = algorithm
+        crc = algorithm.polynomial.map(CRC.init)
         switch algorithm {
+        case .crc32, .crc32c, .crc64nvme: function = nil
         case .md5: function = Insecure.MD5()
         case .sha1: function = Insecure.SHA1()
         case .sha256: function = SHA256()
@@ -26,21 +30,27 @@ final class Digester: Sendable {
     }
 
     func update(_ bytes: UnsafeRawBufferPointer) {
-        function.update(bufferPointer: bytes)
+        crc?.update(bytes)
+        function?.update(bufferPointer: bytes)
     }
 
     func finalize() throws(DownloadError) -> Checksum {
-        try checksum(of: function.finalize().map { $0 })
+        try checksum(of: crc.map { $0.bytes(algorithm.byteCount) } ?? function?.finalize().map { $0 } ?? [])
     }
     #else
-    /// The context of libcrypto, freed with the digester and never shared.
-    nonisolated(unsafe) private let context: hr_digest
+    /// The context of libcrypto, freed with the digester and never shared; `nil` for a check value.
+    nonisolated(unsafe) private let context: hr_digest?
     /// Whether an update failed; accessed only by the owner.
     nonisolated(unsafe) private var hasFailed = false
 
     /// Creates the hash function's context; throws `digestUnavailable` if the system does not support the function.
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
         self.algorithm = algorithm
+        crc = algorithm.polynomial.map(CRC.init)
+        guard let function = algorithm.function else {
+            context = nil
+            return
+        }
         guard hr_crypto_load() != 0 else {
             throw DownloadError(
                 .digestUnavailable,
@@ -49,18 +59,20 @@ final class Digester: Sendable {
                     + "openssl-libs (Fedora) or libcrypto3 (Alpine)."
             )
         }
-        guard let context = hr_digest_new(algorithm.function) else {
+        guard let context = hr_digest_new(function) else {
             throw DownloadError(.digestUnavailable, "The system's libcrypto does not support \(algorithm) checksums.")
         }
         self.context = context
     }
 
     deinit {
-        hr_digest_free(context)
+        if let context { hr_digest_free(context) }
     }
 
     /// Adds the next bytes; ``finalize()`` reports a failure.
     func update(_ bytes: UnsafeRawBufferPointer) {
+        crc?.update(bytes)
+        guard let context else { return }
         if hr_digest_update(context, bytes.baseAddress, bytes.count) != 1 { hasFailed = true }
     }
 
@@ -68,6 +80,7 @@ final class Digester: Sendable {
     ///
     /// Throws `digestUnavailable` if the system failed to compute it.
     func finalize() throws(DownloadError) -> Checksum {
+        guard let context else { return try checksum(of: crc?.bytes(algorithm.byteCount) ?? []) }
         let bytes = [UInt8](unsafeUninitializedCapacity: 64) { buffer, count in
             count = hasFailed ? 0 : Int(hr_digest_finalize(context, buffer.baseAddress))
         }
@@ -83,10 +96,31 @@ final class Digester: Sendable {
     }
 }
 
+extension Checksum.Algorithm {
+    /// The polynomial of a check value; `nil` for a hash function.
+    fileprivate var polynomial: CRC.Polynomial? {
+        switch self {
+        case .crc32: .crc32
+        case .crc32c: .crc32c
+        case .crc64nvme: .crc64nvme
+        case .md5, .sha1, .sha256, .sha384, .sha512: nil
+        }
+    }
+}
+
+extension CRC {
+    /// Returns the check value as big-endian bytes.
+    fileprivate func bytes(_ count: Int) -> [UInt8] {
+        withUnsafeBytes(of: value.bigEndian) { Array($0.suffix(count)) }
+    }
+}
+
 #if !canImport(CryptoKit)
 extension Checksum.Algorithm {
-    fileprivate var function: hr_digest_algorithm {
+    /// The hash function of libcrypto; `nil` for a check value.
+    fileprivate var function: hr_digest_algorithm? {
         switch self {
+        case .crc32, .crc32c, .crc64nvme: nil
         case .md5: HR_DIGEST_MD5
         case .sha1: HR_DIGEST_SHA1
         case .sha256: HR_DIGEST_SHA256

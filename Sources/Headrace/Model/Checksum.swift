@@ -4,8 +4,14 @@ import HeadracePlatform
 ///
 ///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
 public struct Checksum: Sendable, Hashable {
-    /// A hash function; the cases are ordered by strength, the weakest first.
+    /// A hash function or check value; the cases are ordered by strength, the weakest first.
     public enum Algorithm: String, Sendable, Hashable, CaseIterable {
+        /// CRC-32 (ISO/IEC 3309): detects transmission errors, but not forgeries.
+        case crc32
+        /// CRC-32C (RFC 3720, section 12.1): detects transmission errors, but not forgeries.
+        case crc32c
+        /// CRC-64/NVME, the default of Amazon S3: detects transmission errors, but not forgeries.
+        case crc64nvme
         /// MD5 (RFC 1321): detects accidental changes, but not forgeries.
         case md5
         /// SHA-1 (RFC 3174): detects accidental changes, but not forgeries.
@@ -20,6 +26,8 @@ public struct Checksum: Sendable, Hashable {
         /// The number of bytes in a hash.
         public var byteCount: Int {
             switch self {
+            case .crc32, .crc32c: 4
+            case .crc64nvme: 8
             case .md5: 16
             case .sha1: 20
             case .sha256: 32
@@ -27,6 +35,9 @@ public struct Checksum: Sendable, Hashable {
             case .sha512: 64
             }
         }
+
+        /// Whether it is a hash function, and not a mere check value.
+        package var isHash: Bool { byteCount >= Self.md5.byteCount }
     }
 
     /// The hash function.
@@ -76,7 +87,7 @@ public struct Checksum: Sendable, Hashable {
 extension Checksum {
     /// Parses a checksum like ``init(parsing:)``, or only its hexadecimal digits, whose number determines the function.
     package init(parsingAny text: String) throws(DownloadError) {
-        let algorithm = Algorithm.allCases.first { 2 * $0.byteCount == text.utf8.count }
+        let algorithm = Algorithm.allCases.first { $0.isHash && 2 * $0.byteCount == text.utf8.count }
         let bytes = [UInt8](hexadecimal: text[...])
         if let algorithm, let bytes, let checksum = Checksum(algorithm, bytes: bytes) {
             self = checksum
@@ -109,21 +120,25 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
     ///   - lhs: A hash function.
     ///   - rhs: Another hash function.
     /// - Returns: Whether the first is weaker.
-    public static func < (lhs: Self, rhs: Self) -> Bool { lhs.byteCount < rhs.byteCount }
+    public static func < (lhs: Self, rhs: Self) -> Bool {
+        (lhs.byteCount, lhs.rawValue) < (rhs.byteCount, rhs.rawValue)
+    }
 
     /// Finds a hash function by name, in upper or lower case: `sha256`, `sha-256` or, as in OpenSSL, `sha2-256`.
     init?(name: some StringProtocol) {
         let name = name.lowercased()
-        guard let algorithm = Self.allCases.first(where: { $0.names.contains(name) }) else { return nil }
+        guard let algorithm = Self.allCases.first(where: { $0.isHash && $0.names.contains(name) }) else { return nil }
         self = algorithm
     }
 
     /// Splits a text into the hash function that it begins with and the remaining text; `nil` if it begins with none.
     fileprivate static func prefix(of text: String) -> (Self, Substring)? {
-        let start = text.prefix(10).lowercased()
+        let start = text.prefix(12).lowercased()
         for algorithm in allCases {
             for name in algorithm.names where start.hasPrefix(name) {
-                return (algorithm, Substring(text.utf8.dropFirst(name.utf8.count)))
+                let rest = Substring(text.utf8.dropFirst(name.utf8.count))
+                // The name of one function may begin with that of another.
+                if rest.utf8.first?.isLetterOrDigit == false { return (algorithm, rest) }
             }
         }
         return nil
@@ -131,7 +146,7 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
 
     private var names: [String] {
         let bits = rawValue.drop { !$0.isNumber }
-        return self == .md5 ? [rawValue] : [rawValue, "sha-\(bits)", "sha2-\(bits)"]
+        return rawValue.hasPrefix("sha") ? [rawValue, "sha-\(bits)", "sha2-\(bits)"] : [rawValue]
     }
 }
 

@@ -174,9 +174,8 @@ extension ChecksumList.Entry {
     }
 
     private static func checksum(_ digits: ArraySlice<UInt8>) -> Checksum? {
-        guard let algorithm = Checksum.Algorithm.allCases.first(where: { $0.byteCount * 2 == digits.count }) else {
-            return nil
-        }
+        let algorithms = Checksum.Algorithm.allCases.filter(\.isHash)
+        guard let algorithm = algorithms.first(where: { $0.byteCount * 2 == digits.count }) else { return nil }
         return [UInt8](hexadecimal: String(decoding: digits, as: UTF8.self)).flatMap { Checksum(algorithm, bytes: $0) }
     }
 }

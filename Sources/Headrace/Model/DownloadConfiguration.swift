@@ -32,6 +32,10 @@ public struct DownloadConfiguration: Sendable {
     public var registryDirectory: URL?
     /// Whether downloads that were running when an earlier run ended are restored as paused instead of waiting.
     public var restoresPaused = false
+    /// Whether finished downloads stay in the queue; otherwise they are removed as soon as they finish.
+    ///
+    /// Their files remain, and so do the handles on them, with their state and ``Download/value``.
+    public var keepsFinished = true
     /// Whether the manager runs downloads; `false` to only manage the queue.
     public var startsDownloads = true
     /// The background session in which the system performs the downloads; `nil` if the manager performs them itself.
@@ -62,8 +66,9 @@ public struct DownloadConfiguration: Sendable {
     public var timeLimit: Duration?
     /// Whether files are verified against checksums from the server, if the request has none.
     ///
-    /// The server sends checksums in `Repr-Digest` (RFC 9530), `Digest` (RFC 3230) and, in a response with the whole
-    /// file, `Content-Digest` and `Content-MD5`. These checksums detect transmission errors, but not forgeries.
+    /// The server sends checksums in `Repr-Digest` (RFC 9530), `Digest` (RFC 3230), `X-Goog-Hash`, `X-Checksum-SHA256`,
+    /// in the `X-Linked-ETag` of the first redirect and, in a response with the whole file, `Content-Digest`,
+    /// `X-Amz-Checksum-…` and `Content-MD5`. These checksums detect transmission errors, but not forgeries.
     public var checksServerDigests = true
     /// The maximum size of a file in bytes; `nil` for no limit.
     ///

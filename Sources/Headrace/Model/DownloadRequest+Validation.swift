@@ -5,7 +5,10 @@ extension DownloadRequest {
     private static let maxMirrors = 64
 
     /// Throws `invalidRequest` if a property of the request is invalid, such as a URL or the destination.
-    package func validate() throws(DownloadError) {
+    ///
+    /// ``DownloadManager/download(_:)-(DownloadRequest)`` does the same.
+    /// - Throws: `invalidRequest` with a sentence for the user.
+    public func validate() throws(DownloadError) {
         do throws(DownloadError) {
             try url.validate()
         } catch {
@@ -24,9 +27,17 @@ extension DownloadRequest {
                 throw DownloadError(.invalidRequest, "\"\(identity.printable)\" is no identity: use a name or a URL.")
             }
             for field in headers { try field.validate() }
+            try validateMethod()
             try validateDestination()
             try validateExpectations()
             try rateLimit?.validateAsRate()
+            guard connectTimeout ?? .seconds(1) > .zero, stallTimeout ?? .seconds(1) > .zero, maxRetries ?? 0 >= 0
+            else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "connectTimeout and stallTimeout must be above zero, and maxRetries at least zero."
+                )
+            }
         } catch {
             throw error.about(url)
         }
@@ -54,6 +65,12 @@ extension DownloadRequest {
             guard file.isFileURL else {
                 throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) is not a file URL.")
             }
+        }
+        if case .file(let file) = destination, file.hasDirectoryPath {
+            throw DownloadError(
+                .invalidRequest,
+                "The destination \(file.filePath) is a directory: write .directory(url), or append a file name."
+            )
         }
         if case .file(let file) = destination, !SafeFileName.isComponent(file.lastPathComponent) {
             let isLong = file.lastPathComponent.utf8.count > SafeFileName.maxBytes

@@ -41,9 +41,19 @@ public struct DownloadRequest: Sendable, Hashable {
     public var refetchPolicy = RefetchPolicy.unlessCurrent
     /// The header fields sent with each request of this download, in order.
     ///
-    /// The library itself sets `Range`, `Host` and similar fields; a request with one of them, or with a line break in
+    /// A `User-Agent` replaces that of the manager. The library itself sets `Range`, `Host` and similar fields; a request with one of them, or with a line break in
     /// a field, is rejected.
     public var headers: [HeaderField]
+    /// The method of the request, in upper case; `HEAD`, `CONNECT` and `TRACE` are rejected.
+    ///
+    /// Unless it ``isRepeatable``, a request with another method than GET is sent once: without retries, without resuming
+    /// and over one connection. After a 303, and after a 301 or 302 to a POST, the redirect is followed with GET and
+    /// without the body; after a 307 or 308, with the same method and body (RFC 9110, section 15.4).
+    public var method = "GET"
+    /// The content of a request with another method than GET; `nil` for none.
+    public var body: Body?
+    /// Whether a request with another method than GET may be repeated after failures, such as a search or a report.
+    public var isRepeatable = false
     /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.
@@ -86,6 +96,12 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// The limits of the manager and the group apply as well. ``Download/setRateLimit(_:)`` changes the limit later.
     public var rateLimit: Int64?
+    /// The time limit for establishing a connection; `nil` for that of the manager.
+    public var connectTimeout: Duration?
+    /// The time without a received byte after which a transfer counts as stalled; `nil` for that of the manager.
+    public var stallTimeout: Duration?
+    /// The number of failures in a row that are retried; `nil` for ``RetryPolicy/maxFailures`` of the manager.
+    public var maxRetries: Int?
     /// The title of the download, for display.
     public var title: String?
     /// The caller's own metadata, which is saved with the download.
@@ -118,6 +134,12 @@ public struct DownloadRequest: Sendable, Hashable {
 }
 
 extension DownloadRequest {
+    /// Not available: a URL does not say whether it is that of a file or of a directory.
+    @available(*, unavailable, message: "Write .file(url), or .directory(url) to let the server name the file.")
+    public init(_ url: URL, to destination: URL) {
+        self.init(url, to: .file(destination))
+    }
+
     /// The location of a finished file.
     public enum Destination: Sendable, Hashable {
         /// The file at this file URL, whatever name the server proposes.

@@ -9,6 +9,14 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// Numbers work like the job numbers of a shell: a new download gets one more than the highest number in use.
     /// Moving a download changes its position, but not its number.
     public var number: Int?
+    /// The position in the queue, from 0; `nil` in the snapshots of a group.
+    public var position: Int?
+    /// The time at which the download was added; `nil` if unknown.
+    public var added: Date?
+    /// The time at which this manager last started the download; `nil` if it has not.
+    public var started: Date?
+    /// The time at which the download ended while this manager ran it; `nil` if it has not.
+    public var ended: Date?
     /// The request that the download was added with.
     public var request: DownloadRequest
     /// The state of the download at this moment.
@@ -83,6 +91,12 @@ public struct GroupProgress: Sendable, Hashable {
 
     /// Whether ``fractionCompleted`` is an estimate, because a size is still unknown.
     public var isFractionEstimated: Bool { totalBytes == nil }
+
+    /// The estimated remaining time at the present speed; `nil` if a size is unknown or no bytes arrive.
+    public var timeRemaining: Duration? {
+        guard let totalBytes, bytesPerSecond > 0 else { return nil }
+        return .seconds(Double(max(0, totalBytes - bytesReceived)) / bytesPerSecond)
+    }
 
     private var estimatedFraction: Double
 

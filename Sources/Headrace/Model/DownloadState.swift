@@ -60,4 +60,16 @@ public enum DownloadState: Sendable, Hashable {
 
     /// Whether the state is `finished`, `failed` or `cancelled`; a download's streams finish in these states.
     public var isEnded: Bool { kind.isEnded }
+    /// Whether the state is `waiting`.
+    public var isWaiting: Bool { kind == .waiting }
+    /// Whether the state is `running`.
+    public var isRunning: Bool { kind == .running }
+    /// Whether the state is `paused`.
+    public var isPaused: Bool { kind == .paused }
+    /// Whether the state is `finished`.
+    public var isFinished: Bool { kind == .finished }
+    /// Whether the state is `failed`.
+    public var isFailed: Bool { kind == .failed }
+    /// Whether the state is `cancelled`.
+    public var isCancelled: Bool { kind == .cancelled }
 }

@@ -47,6 +47,7 @@ struct QueueAdditions {
         let record = DownloadRecord(
             id: known == nil ? addition.id ?? queue.downloads.newID() : queue.downloads.newID(),
             number: queue.downloads.nextNumber,
+            added: WallTime.milliseconds(),
             request: addition.request,
             withoutSecrets: addition.withoutSecrets,
             state: state,

@@ -203,5 +203,6 @@ extension RegistryEntry {
             number: member.record.number
         )
         background = member.record.backgroundNote
+        added = member.record.added
     }
 }

@@ -112,6 +112,12 @@ extension QueueState {
         journal?.note(.relabelled(Dictionary(uniqueKeysWithValues: labels)))
     }
 
+    /// Moves all downloads to the given order, and records their positions in the journal.
+    mutating func reorder(_ ids: [DownloadID], at now: Duration) {
+        for id in ids { scheduler.move(id, to: .last, at: now) }
+        recordAllLabels()
+    }
+
     // MARK: Operations on several downloads
 
     /// An operation that stops downloads.

@@ -32,8 +32,12 @@ extension QueueState {
 
     /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order.
     func snapshots(group: String? = nil, at now: Duration) -> [DownloadSnapshot] {
-        let ids = try? ids(group.map { .group($0) } ?? .all)
-        return (ids ?? []).compactMap { DownloadSnapshot(of: $0, in: self, at: now) }
+        let ids = (try? ids(group.map { .group($0) } ?? .all)) ?? []
+        return ids.enumerated().compactMap { index, id in
+            var snapshot = DownloadSnapshot(of: id, in: self, at: now)
+            if group == nil { snapshot?.position = index }
+            return snapshot
+        }
     }
 }
 
@@ -53,5 +57,7 @@ extension DownloadSnapshot {
             nextAttempt: queue.scheduler.waitEnd(of: id).map { WallTime.date(after: $0 - now) },
             lastFailure: queue.attempts[id]?.lastFailure
         )
+        added = record.added.map { WallTime.date(milliseconds: $0) }
+        (started, ended) = record.status.times
     }
 }

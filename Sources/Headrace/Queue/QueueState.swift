@@ -7,6 +7,8 @@ struct QueueState: Sendable {
     var scheduler: Scheduler
     /// The decisions to write to the disk; `nil` if the queue is not stored.
     var journal: QueueJournal?
+    /// Whether finished downloads stay in the queue.
+    private let keepsFinished: Bool
     private(set) var downloads: DownloadTable
     /// The stop signals of the running downloads.
     private var signals: [DownloadID: StopSignal] = [:]
@@ -18,9 +20,10 @@ struct QueueState: Sendable {
     /// The times for which a call of ``tick(at:)`` is scheduled.
     private var alarms: Set<Duration> = []
 
-    init(scheduler: Scheduler, journal: QueueJournal?, random: RandomSource = .system) {
+    init(scheduler: Scheduler, journal: QueueJournal?, keepsFinished: Bool = true, random: RandomSource = .system) {
         self.scheduler = scheduler
         self.journal = journal
+        self.keepsFinished = keepsFinished
         downloads = DownloadTable(random: random)
     }
 
@@ -81,8 +84,12 @@ struct QueueState: Sendable {
         at now: Duration
     ) -> [QueueEffect] {
         let (signal, record) = (signals[id], records[id])
-        defer { if signals[id] === signal { signals[id] = nil } }
         var effects = settled(id, outcome, measurement, at: now)
+        if signals[id] === signal { signals[id] = nil }
+        // Its transfer has stopped, so that the download keeps its state.
+        if !keepsFinished, scheduler.phase(of: id) == .finished {
+            effects += self.effects(of: scheduler.remove(id, deletingFile: false))
+        }
         let waiting = record.map { partialFiles.stopped($0) } ?? []
         if !waiting.isEmpty { effects.append(.release(waiting)) }
         return effects

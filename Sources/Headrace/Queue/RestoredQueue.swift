@@ -14,6 +14,7 @@ struct RestoredQueue: Sendable {
         var progress: DownloadProgress
         var label: Int64
         var number: Int?
+        var added: Int64?
         var background: BackgroundTaskState?
     }
 
@@ -54,7 +55,13 @@ struct RestoredQueue: Sendable {
             // The priority may have changed since the download was added.
             request.priority = DownloadPriority(rawValue: entry.request.priority)
             let names = DestinationPaths(request)
-            var (state, file) = entry.state.restored(request.url, bases: bases, pausing: pausing, files: files)
+            var (state, file) = entry.state.restored(
+                request.url,
+                bases: bases,
+                // The interrupted request may have had its effect.
+                pausing: pausing || !request.mayRepeat,
+                files: files
+            )
             if let change = entry.state.change(restoredAs: state, isStarting: isStarting) {
                 changes.append(.state(entry.id, change))
                 if case .finished = change {
@@ -75,6 +82,7 @@ struct RestoredQueue: Sendable {
                     progress: entry.state.progress(file?.stamp, at: names.partialPath, files),
                     label: entry.label,
                     number: entry.number,
+                    added: entry.added,
                     background: entry.background
                 )
             )
@@ -201,6 +209,7 @@ extension DownloadRecord {
         self.init(
             id: member.id,
             number: number,
+            added: member.added,
             request: member.request,
             names: member.names,
             withoutSecrets: member.withoutSecrets,

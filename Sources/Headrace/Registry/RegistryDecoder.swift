@@ -69,6 +69,15 @@ struct RegistryDecoder {
     private mutating func read(_ option: RegistryOption, into entry: inout RegistryEntry) throws(Failure) {
         switch option {
         case .identity: entry.request.identity = try line.text()
+        case .method: entry.request.method = try line.text()
+        case .body:
+            let data = Data(base64Encoded: try line.text())
+            if data == nil { unknown.append("the body of a request") }
+            entry.request.withholdsBody = data == nil
+            entry.request.body = data.map { .data(Array($0)) }
+        case .bodyFile: entry.request.body = .file(try line.path())
+        case .withheldBody: entry.request.withholdsBody = try line.flag()
+        case .repeatable: entry.request.isRepeatable = try line.flag()
         case .mirrors: entry.request.mirrors = try line.texts()
         // An unknown policy becomes `fail`, which overwrites no file.
         case .conflict: entry.request.conflictPolicy = try keyword("conflict policy", else: .fail)
@@ -85,11 +94,10 @@ struct RegistryDecoder {
         case .withheld: entry.request.withhold(try line.texts())
         case .withheldUser: if try line.flag() { entry.request.withholdUser() }
         case .group: entry.request.group = try line.text()
-        case .rateLimit:
-            let limit: Int64 = try line.integer()
-            // An invalid limit is ignored, and is no reason to lose the download.
-            entry.request.rateLimit = limit > 0 ? limit : nil
-            if limit <= 0 { unknown.append("the rate limit \(limit)") }
+        case .rateLimit: entry.request.rateLimit = try positive("rate limit")
+        case .connectTimeout: entry.request.connectTimeout = try positive("connection timeout")
+        case .stallTimeout: entry.request.stallTimeout = try positive("stall timeout")
+        case .retries: entry.request.maxRetries = max(0, try line.integer())
         case .title: entry.request.title = try line.text()
         case .info: entry.request.userInfo = Dictionary(try pairs()) { $1 }
         case .priority: entry.request.priority = try line.integer()
@@ -102,9 +110,17 @@ struct RegistryDecoder {
             // If the number is invalid, the download gets a new number.
             entry.number = Int(exactly: number).flatMap { DownloadNumbers.valid.contains($0) ? $0 : nil }
             if entry.number == nil { unknown.append("the number \(number)") }
+        case .added: entry.added = try line.integer()
         case .background: entry.background = try background()
         case .state: entry.state = try state() ?? .waiting
         }
+    }
+
+    /// Reads a number above zero; an invalid one is ignored, and is no reason to lose the download.
+    private mutating func positive(_ what: String) throws(Failure) -> Int64? {
+        let value: Int64 = try line.integer()
+        if value <= 0 { unknown.append("the \(what) \(value)") }
+        return value > 0 ? value : nil
     }
 
     private mutating func checksums() throws(Failure) -> [Checksum] {

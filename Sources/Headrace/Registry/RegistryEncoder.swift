@@ -159,6 +159,7 @@ extension RegistryWriter {
             write(pieces, room: RegistryJournal.maxEntryBytesWithPieces - (bytes.count - start))
         }
         if let number = entry.number { write(.number, number) }
+        if let time = entry.added { write(.added, time) }
         if let note = entry.background {
             write(RegistryOption.background.rawValue)
             write(note)
@@ -176,6 +177,14 @@ extension RegistryWriter {
         write(request.destination.kind.rawValue)
         write(request.destination.path.description)
         if let identity = request.identity { write(.identity, identity) }
+        if request.method != "GET" { write(.method, request.method) }
+        switch request.body {
+        case .data(let bytes): write(.body, Data(bytes).base64EncodedString())
+        case .file(let path): write(.bodyFile, path.description)
+        case nil: break
+        }
+        if request.withholdsBody { write(.withheldBody, true) }
+        if request.isRepeatable { write(.repeatable, true) }
         if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }
@@ -189,6 +198,9 @@ extension RegistryWriter {
         if request.withholdsUser { write(.withheldUser, true) }
         if let group = request.group { write(.group, group) }
         if let limit = request.rateLimit { write(.rateLimit, limit) }
+        if let time = request.connectTimeout { write(.connectTimeout, time) }
+        if let time = request.stallTimeout { write(.stallTimeout, time) }
+        if let count = request.maxRetries { write(.retries, count) }
         if let title = request.title { write(.title, title) }
         if !request.userInfo.isEmpty {
             write(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })

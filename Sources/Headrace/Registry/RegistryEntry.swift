@@ -44,6 +44,8 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
     var label: Int64
     /// The number that the user sees; `nil` in commands, and in the journals of earlier releases.
     var number: Int?
+    /// The time at which the download was added, in milliseconds since 1970; `nil` in commands.
+    var added: Int64?
     /// The state of the system's background task; `nil` if the download has none.
     var background: BackgroundTaskState?
 

@@ -37,6 +37,13 @@ enum RegistryBackground: String {
 /// The names of an entry's optional properties, which are written only if they differ from the default.
 enum RegistryOption: String {
     case identity
+    case method
+    /// The body in base64.
+    case body
+    /// The path of the file with the body.
+    case bodyFile
+    case withheldBody
+    case repeatable
     case mirrors
     case conflict
     case resume
@@ -55,6 +62,9 @@ enum RegistryOption: String {
     case withheldUser
     case group
     case rateLimit
+    case connectTimeout
+    case stallTimeout
+    case retries
     case title
     /// The keys and values of the request's `userInfo`, alternating.
     case info
@@ -64,6 +74,8 @@ enum RegistryOption: String {
     case network
     /// The short number by which users refer to the download.
     case number
+    /// The time at which the download was added, in milliseconds since 1970.
+    case added
     case background
     case state
 }

@@ -26,6 +26,17 @@ struct RegistryRequest: Sendable, Hashable {
     private(set) var headers: [HeaderField] = []
     /// The names of the header fields whose values are not saved.
     private(set) var withheldHeaders: [String] = []
+    /// The content of a request with another method than GET.
+    enum Body: Sendable, Hashable {
+        case data([UInt8])
+        case file(RelocatablePath)
+    }
+
+    var method = "GET"
+    var body: Body?
+    /// Whether the request had a body that is not saved, because it is secret or long.
+    var withholdsBody = false
+    var isRepeatable = false
     /// The condition for resuming from a partial file.
     var resumePolicy: DownloadRequest.ResumePolicy
     /// The expected properties of the file; piece hashes are only written if an entry has room for them.
@@ -38,6 +49,10 @@ struct RegistryRequest: Sendable, Hashable {
     var group: String?
     /// The rate limit in bytes per second; `nil` if unlimited.
     var rateLimit: Int64?
+    /// The time-outs in milliseconds; `nil` for those of the manager.
+    var connectTimeout: Int64?
+    var stallTimeout: Int64?
+    var maxRetries: Int?
     /// The display title.
     var title: String?
     /// The caller's own keys and values, which the registry stores unchanged.
@@ -52,7 +67,7 @@ struct RegistryRequest: Sendable, Hashable {
     var networkPolicy = DownloadRequest.NetworkPolicy.any
 
     /// Whether the request had secrets that are not saved.
-    var lacksSecrets: Bool { withholdsUser || !withheldHeaders.isEmpty }
+    var lacksSecrets: Bool { withholdsUser || withholdsBody || !withheldHeaders.isEmpty }
 
     /// Creates a request without its secrets.
     /// - Parameters:
@@ -118,12 +133,23 @@ extension RegistryRequest {
             resumePolicy: request.resumePolicy
         )
         identity = request.identity
+        method = request.method
+        isRepeatable = request.isRepeatable
+        switch request.body {
+        case .file(let file): body = .file(RelocatablePath(file.filePath, bases: bases))
+        case .data(let data, false) where data.count <= DownloadRequest.Body.maxSavedBytes: body = .data(Array(data))
+        case .data: withholdsBody = true
+        case nil: break
+        }
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
         expectations = request.expectations
         mismatchPolicy = request.mismatchPolicy
         refetchPolicy = request.refetchPolicy
         group = request.group
         rateLimit = request.rateLimit
+        connectTimeout = request.connectTimeout?.wholeMilliseconds
+        stallTimeout = request.stallTimeout?.wholeMilliseconds
+        maxRetries = request.maxRetries
         title = request.title
         userInfo = request.userInfo
         priority = request.priority.rawValue
@@ -148,12 +174,24 @@ extension RegistryRequest {
             resumePolicy: resumePolicy
         )
         request.identity = identity
+        request.method = method
+        request.isRepeatable = isRepeatable
+        switch body {
+        case .data(let bytes): request.body = .data(Data(bytes))
+        case .file(let path):
+            guard let path = path.resolved(in: bases) else { return nil }
+            request.body = .file(URL(filePath: path, directoryHint: .notDirectory))
+        case nil: break
+        }
         request.mirrors = mirrors.compactMap { URL(string: $0) }
         request.expectations = expectations
         request.mismatchPolicy = mismatchPolicy
         request.refetchPolicy = refetchPolicy
         request.group = group
         request.rateLimit = rateLimit
+        request.connectTimeout = connectTimeout.map { .milliseconds($0) }
+        request.stallTimeout = stallTimeout.map { .milliseconds($0) }
+        request.maxRetries = maxRetries
         request.title = title
         request.userInfo = userInfo
         request.priority = DownloadPriority(rawValue: priority)
@@ -175,6 +213,7 @@ extension DownloadRequest {
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count
         for text in [identity, group, title] { bytes += text?.utf8.count ?? 0 }
+        if case .data(let data, _) = body { bytes += data.count }
         for checksum in checksums { bytes += checksum.description.utf8.count }
         for mirror in mirrors { bytes += mirror.absoluteString.utf8.count }
         for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }
@@ -202,5 +241,7 @@ extension HeaderField {
 extension RegistryRequest {
     /// The names of the header fields that were not saved because they are secret, and "user and password" if the URL
     /// had them.
-    var withheldNames: [String] { withheldHeaders + (withholdsUser ? ["user and password"] : []) }
+    var withheldNames: [String] {
+        withheldHeaders + (withholdsUser ? ["user and password"] : []) + (withholdsBody ? ["body"] : [])
+    }
 }

@@ -27,7 +27,7 @@ struct DestinationPaths: Sendable {
         directoryLength = directory.utf8.count
         // A closure cannot capture the borrowed request on Apple platforms.
         let (key, hasIdentity) = (request.key, request.identity != nil)
-        let suffix = Fingerprint(url: key, name: fixedName ?? "").suffix
+        let suffix = Fingerprint(url: key, name: (fixedName ?? "") + request.operation).suffix
         // The resume record's name is the partial file's name with further suffixes.
         let maxBytes = SafeFileName.maxBytes - RecordFile.longestSuffix
         let name = fixedName ?? SafeFileName.forDownload(finalURL: key, requestURL: key)
@@ -85,6 +85,13 @@ struct DestinationPaths: Sendable {
 }
 
 extension DownloadSnapshot {
+    /// The name of the finished file or, before that, the one that follows from the request.
+    public var name: String {
+        if case .finished(let file) = state { return file.lastPathComponent }
+        let names = DestinationPaths(request)
+        return names.name(of: names.plannedPath)
+    }
+
     /// The path of the partial file, whether it exists or not.
     public var partialFile: URL { URL(filePath: DestinationPaths(request).partialPath) }
 }

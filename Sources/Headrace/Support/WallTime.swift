@@ -14,6 +14,11 @@ enum WallTime {
         return Date(timeIntervalSinceReferenceDate: (now + duration / .seconds(1)).rounded(.up))
     }
 
+    static func date(milliseconds: Int64) -> Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
+
+    /// Returns the current time in milliseconds since 1970.
+    static func milliseconds() -> Int64 { Int64(nanoseconds() / 1_000_000) }
+
     /// Returns the current time in seconds since 1970.
     static func seconds() -> Int64 { Int64(nanoseconds() / 1_000_000_000) }
 

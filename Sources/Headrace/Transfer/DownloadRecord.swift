@@ -49,12 +49,15 @@ final class DownloadRecord: Sendable {
     let id: DownloadID
     /// The number shown to the user, unique within the queue.
     let number: Int
+    /// The time at which the download was added, in milliseconds since 1970; `nil` if unknown.
+    let added: Int64?
     let status: DownloadStatus
     private let state: Locked<State>
 
     init(
         id: DownloadID,
         number: Int = 1,
+        added: Int64? = nil,
         request: DownloadRequest,
         names: DestinationPaths? = nil,
         withoutSecrets: RegistryRequest? = nil,
@@ -65,6 +68,7 @@ final class DownloadRecord: Sendable {
     ) {
         self.id = id
         self.number = number
+        self.added = added
         self.state = Locked(
             State(
                 request: request,
@@ -99,6 +103,7 @@ final class DownloadRecord: Sendable {
             guard state.withoutSecrets.popLast() != nil else { return }
             state.request.url = request.url
             state.request.headers = request.headers
+            state.request.body = request.body
             state.names = DestinationPaths(state.request)
         }
     }
@@ -224,6 +229,13 @@ extension DownloadRecord {
         guard let version else { return nil }
         guard version.contentCoding == nil, !version.refusesRanges else { return false }
         return EntityValidator(of: version) != nil || request.isVerifiedAtEnd || request.resumePolicy == .overlap
+    }
+
+    /// The name of the file according to the last accepted response, or else according to the request.
+    var plannedName: String {
+        let (names, ledger, held) = state.withLock { ($0.names, $0.ledger, $0.held) }
+        let path = ledger?.read { $0.finalPath } ?? held?.contents.finalPath ?? names.plannedPath
+        return names.name(of: path)
     }
 
     /// Returns the ledger of the file; creates it if necessary.

@@ -16,7 +16,7 @@ extension DownloadRequest {
     /// The header fields that may affect which file the server sends, except those that identify the requester.
     var variant: String {
         headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
-            .joined(separator: "\n")
+            .joined(separator: "\n") + operation
     }
 
     /// Returns the properties of a request, besides its URL, that may affect which file the server sends; contains no

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// The state, progress and history of one download, and the streams that publish them.
 ///
 /// Transfers update the status and callers read it without waiting for the manager. Streams of states and of progress
@@ -10,6 +12,8 @@ final class DownloadStatus: Sendable {
     private final class Activity {
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
+        /// The times of the last start and of the end, in milliseconds since 1970.
+        var (started, ended): (Int64?, Int64?) = (nil, nil)
         var stateSubscribers = Subscribers<DownloadState>()
         var progressSubscribers = Subscribers<DownloadProgress>()
         var eventSubscribers = Subscribers<DownloadEvent>()
@@ -68,6 +72,12 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
+    /// The times at which the download last started and ended; `nil` if it has not, or before this process.
+    var times: (started: Date?, ended: Date?) {
+        let activity = storage.withLock { ($0.activity?.started, $0.activity?.ended) }
+        return (activity.0.map(WallTime.date(milliseconds:)), activity.1.map(WallTime.date(milliseconds:)))
+    }
+
     var networkBlocker: NetworkBlocker? { storage.withLock { $0.networkBlocker } }
     var priority: DownloadPriority {
         get { storage.withLock { $0.priority } }
@@ -83,6 +93,8 @@ final class DownloadStatus: Sendable {
     func enter(_ state: DownloadState?, _ event: DownloadEvent?) {
         let finish: (() -> Void)? = storage.withLock { storage in
             if let event { storage.begunActivity().append(event) }
+            if event == .started { storage.activity?.started = WallTime.milliseconds() }
+            if let state { storage.activity?.ended = state.isEnded ? WallTime.milliseconds() : nil }
             guard let state else { return nil }
             storage.state = state
             storage.networkBlocker = if case .waitingForNetwork(let blocker) = event { blocker } else { nil }

@@ -91,7 +91,7 @@ struct DownloadTransfer: Sendable {
 
     /// Opens the partial file of an earlier run, and adopts its state; returns the path of the file if it is already
     /// complete.
-    private mutating func openPartial() throws(DownloadError) -> String? {
+    mutating func openPartial() throws(DownloadError) -> String? {
         record.requested { state.verification.takeOver($0) }
         let recovered: PartialRecovery.Outcome
         if let background = environment.background {
@@ -127,6 +127,8 @@ struct DownloadTransfer: Sendable {
             }
         }
         guard reason != nil || isCancelled else { return nil }
+        let restarts = [.networkChanged, .demoted, .relinked].contains(reason)
+        if state.hasSentSingle, restarts { return .failed(notRepeatable) }
         switch reason {
         case .networkChanged:
             publish(.networkChanged)
@@ -156,6 +158,15 @@ struct DownloadTransfer: Sendable {
         .timedOut(request.url, after: limit, hostWait: hostWait, isResumable: record.isResumable != false)
     }
 
+    /// The error of a request that would have to be sent again, although it may have had its effect.
+    private var notRepeatable: DownloadError {
+        let method = record.requested(\.method)
+        return DownloadError(
+            .connectionLost,
+            "The \(method) request was interrupted and may have had its effect, so it is not repeated."
+        )
+    }
+
     // MARK: Attempts
 
     /// Sends requests until the file is complete or the run must pause.
@@ -169,6 +180,7 @@ struct DownloadTransfer: Sendable {
             correctMeter()
         }
         while true {
+            guard !state.hasSentSingle else { throw notRepeatable }
             if let time = retries.waitEnd(&state) { return .retry(at: time) }
             try await retries.renewExpiredLink(&state)
             let held = partial.held.count
@@ -213,6 +225,7 @@ struct DownloadTransfer: Sendable {
             return try await complete(partial.finalPath ?? destination.plannedPath)
         }
         if let background = environment.background { return try await background.fetch(for: &self) }
+        let isSingle = record.requested { !$0.mayRepeat }
         var request = state.resume.nextRequest(partial.held, of: known, inParts: state.parts != .none)
         request.expectedSize = expectedSize
         let source = state.sources.current
@@ -225,9 +238,10 @@ struct DownloadTransfer: Sendable {
         }
         var sender = RequestSender(request, along: chain, for: record, environment)
         sender.avoidsHTTP2 = state.resume.avoidsHTTP2
-        sender.prefersHTTP1 = prefersHTTP1
+        sender.prefersHTTP1 = prefersHTTP1 || isSingle
         sender.reportsRedirects = true
-        sender.mayShareConnection = mayShareConnection && partial.held.isEmpty
+        sender.mayShareConnection = mayShareConnection && partial.held.isEmpty && !isSingle
+        if isSingle { state.hasSentSingle = true }
         return try await sender.send { response, body in
             await measure(response)
             let named = state.sources.isOrigin ? nil : state.originPath
@@ -297,7 +311,8 @@ struct DownloadTransfer: Sendable {
         partial.keepChecksum(verification.isFromServer ? verification.expected : nil)
         if state.resume.isUnverified, verification.isNeeded { partial.markUnverified() }
         guard isOrigin else { return }
-        guard verification.expected != nil else { return state.sources.forgetAdvertised() }
+        // Anyone can make a file with a given check value.
+        guard verification.expected?.algorithm.isHash == true else { return state.sources.forgetAdvertised() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty else { return }
         state.originPath = path

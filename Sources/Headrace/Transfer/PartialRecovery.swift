@@ -30,7 +30,8 @@ struct PartialRecovery {
         }
         // The file size would include the gaps between received ranges.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
-        guard partial.environment.configuration.resumesPartialDownloads else {
+        let mayResume = partial.environment.configuration.resumesPartialDownloads
+        guard mayResume, partial.record.requested({ $0.mayRepeat }) else {
             return try discard(bytes, .resumingDisabled, &partial)
         }
         switch contents {

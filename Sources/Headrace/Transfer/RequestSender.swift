@@ -23,6 +23,8 @@ struct RequestSender: Sendable {
     private let record: DownloadRecord
     private let environment: TransferEnvironment
     private var chain: RedirectChain
+    /// The checksum that the first redirect announced for the file; `nil` if there was none.
+    private var linkedDigest: Checksum?
     /// The range and the conditions of the request.
     var request: RangeRequest
     /// Whether requests are sent over HTTP/1.1.
@@ -55,7 +57,8 @@ struct RequestSender: Sendable {
         _ receive: (Response, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
         while true {
-            var sent = chain.request(with: request.fields, environment.configuration)
+            var sent = chain.request(with: request.fields)
+            if chain.sendsBody { sent.body = try body() }
             sent.avoidsHTTP2 = avoidsHTTP2
             sent.prefersHTTP1 = prefersHTTP1
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
@@ -75,6 +78,8 @@ struct RequestSender: Sendable {
                     return .redirected(target, head)
                 }
                 let latency = clock.now() - start
+                var head = head
+                head.linkedDigest = linkedDigest
                 let response = Response(head: head, request: request, chain: chain, latency: latency)
                 return .done(try await receive(response, &body))
             }
@@ -88,8 +93,27 @@ struct RequestSender: Sendable {
         }
     }
 
+    /// Returns the content of the request; blocks to read it from a file.
+    private func body() throws(DownloadError) -> [UInt8]? {
+        switch record.requested({ $0.body }) {
+        case .data(let data, _): return Array(data)
+        case .file(let file):
+            let limit = DownloadRequest.Body.maxFileBytes
+            let what = "The body \(file.filePath) could not be read"
+            let bytes = try DownloadError.storage(what) { () throws(SystemError) in
+                try environment.files.read(file.filePath, limit + 1)
+            }
+            guard bytes.count <= limit else {
+                throw DownloadError(.invalidRequest, "The body \(file.filePath) is larger than \(limit) bytes.")
+            }
+            return bytes
+        case nil: return nil
+        }
+    }
+
     private mutating func follow(_ target: URL, _ head: ResponseHead) async throws {
-        chain.follow(target)
+        if chain.count == 0 { linkedDigest = DigestFields.linked(by: head) }
+        try chain.follow(target, status: head.status)
         guard reportsRedirects else { return }
         let (from, to) = (head.url.withoutCredentials, target.withoutCredentials)
         record.status.publish(.redirected(status: head.status, from: from, to: to))

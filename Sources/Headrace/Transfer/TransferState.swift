@@ -64,6 +64,8 @@ struct TransferState: Sendable {
     /// Whether a complete file that failed verification was already downloaded again from the same source.
     private var hasRefetched = false
     private var diskRepairs = 0
+    /// Whether a request that must not be repeated was sent.
+    var hasSentSingle = false
     /// Whether the content coding of the response was already published.
     var hasReportedCoding = false
     /// The stamps of existing files that were read and do not match the request.
@@ -74,11 +76,17 @@ struct TransferState: Sendable {
     init(_ request: borrowing DownloadRequest, _ configuration: DownloadConfiguration, at start: Duration) {
         self.start = start
         meter = ProgressMeter(start: start)
-        firstResume = ResumeStrategy(request.resumePolicy, isVerifiedAtEnd: request.isVerifiedAtEnd)
+        var firstResume = ResumeStrategy(request.resumePolicy, isVerifiedAtEnd: request.isVerifiedAtEnd)
+        if request.method != "GET" {
+            // A condition has another meaning for other methods (RFC 9110, section 13.1).
+            firstResume.stopSendingCondition()
+            parts = .none
+        }
+        self.firstResume = firstResume
         verification = Verification(request, checksServer: configuration.checksServerDigests)
         resume = firstResume
         sources = SourceList(request)
-        firstBackoff = RetryBackoff(configuration.retryPolicy)
+        firstBackoff = RetryBackoff(configuration.retryPolicy(for: request))
         backoff = firstBackoff
         maxUnreachableFailures = configuration.retryPolicy.maxUnreachableFailures
     }
@@ -226,5 +234,15 @@ struct TransferState: Sendable {
         resume = firstResume
         if isMixed, !keepsBytes { resume.stopTrustingChecksum() }
         return .sameSource
+    }
+}
+
+extension DownloadConfiguration {
+    /// Returns the retry policy for a request.
+    fileprivate func retryPolicy(for request: borrowing DownloadRequest) -> RetryPolicy {
+        var policy = retryPolicy
+        if let maxRetries = request.maxRetries { policy.maxFailures = maxRetries }
+        if !request.mayRepeat { policy.maxFailures = 0 }
+        return policy
     }
 }

@@ -2,7 +2,7 @@ package import HeadracePlatform
 
 /// Sends requests and streams their responses; separates the download logic from the network.
 package protocol Transport: Sendable {
-    /// Sends a GET request and passes the response to `receive`.
+    /// Sends a request and passes the response to `receive`.
     ///
     /// Redirects are not followed and nothing is decoded. The transfer ends when `receive` returns; unread bytes are
     /// discarded. If the task is cancelled, all calls that await the transfer throw within 100 ms.
@@ -23,12 +23,18 @@ package protocol Transport: Sendable {
     func shutdown() async
 }
 
-/// A GET request.
+/// A request.
 package struct TransportRequest: Sendable, Hashable {
     /// An http or https URL.
     package var url: URL
     /// The header fields, in order.
     package var fields: [HeaderField]
+    /// The method, such as `GET`.
+    package var method = "GET"
+    /// The content; `nil` for none.
+    package var body: [UInt8]?
+    /// Whether the request may be sent again if its connection is lost.
+    package var mayRepeat = true
     /// The maximum time for establishing a connection.
     package var connectTimeout: Duration
     /// The maximum time without received data while the reader is ready for it.
@@ -111,12 +117,15 @@ package struct ResponseBody: Sendable {
 
 extension RedirectChain {
     /// Returns the request for the current URL of the redirect chain, with the given fields added.
-    func request(with rangeFields: [HeaderField], _ configuration: DownloadConfiguration) -> TransportRequest {
-        TransportRequest(
+    func request(with rangeFields: [HeaderField]) -> TransportRequest {
+        var request = TransportRequest(
             url: url,
             fields: fields + rangeFields,
-            connectTimeout: configuration.connectTimeout,
-            stallTimeout: configuration.stallTimeout
+            connectTimeout: connectTimeout,
+            stallTimeout: stallTimeout
         )
+        request.method = method
+        request.mayRepeat = mayRepeat
+        return request
     }
 }

@@ -5,6 +5,9 @@ import Testing
 /// The checksums of `{"hello": "world"}`, the example of RFC 9530.
 enum ChecksumFixture {
     static let hexadecimal: [Checksum.Algorithm: String] = [
+        .crc32: "86a3ae22",
+        .crc32c: "43794720",
+        .crc64nvme: "e83f8819df478517",
         .md5: "49dfdd54b01cbcd2d2ab5e9e5ee6b9b9",
         .sha1: "d3b09abe30cfe2edff4ee9e0a141c93bf5b3af87",
         .sha256: "5f8f04f6a3a892aaabbddb6cf273894493773960d4a325b105fee46eef4304f1",
@@ -13,6 +16,9 @@ enum ChecksumFixture {
             + "37279a95d54bbd1c049931d65ef2707b",
     ]
     static let base64: [Checksum.Algorithm: String] = [
+        .crc32: "hqOuIg==",
+        .crc32c: "Q3lHIA==",
+        .crc64nvme: "6D+IGd9HhRc=",
         .md5: "Sd/dVLAcvNLSq16eXua5uQ==",
         .sha1: "07CavjDP4u3/TungoUHJO/Wzr4c=",
         .sha256: "X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=",
@@ -50,7 +56,7 @@ struct ChecksumTests {
     }
 
     @Test(arguments: [
-        "", "sha256", "crc32:00000000", "sha224:00", "sha3-256:00", "blake2b:00", " sha256:00", "sha256 :00",
+        "", "sha256", "crc16:0000", "sha224:00", "sha3-256:00", "blake2b:00", " sha256:00", "sha256 :00",
         "5f8f04f6",
         "sha2:00", "\u{0}", "sha\u{301}256:00", "sha256\u{301}:00",
     ])
@@ -91,7 +97,7 @@ struct ChecksumTests {
             Checksum(.sha1, bytes: [UInt8](repeating: 1, count: 20))?.hexadecimal == String(repeating: "01", count: 20)
         )
         #expect(Checksum(.sha1, bytes: [UInt8](repeating: 1, count: 21)) == nil)
-        #expect(Checksum.Algorithm.allCases.max() == .sha512)
+        #expect(Checksum.Algorithm.allCases.sorted() == Checksum.Algorithm.allCases)
     }
 }
 

@@ -67,6 +67,56 @@ struct DigestFieldsTests {
         #expect(digests(["Digest": text]).content == [])
     }
 
+    @Test func `X-Goog-Hash has the hashes of the file as it is stored`() {
+        let (crc, md5) = (ChecksumFixture.base64(.crc32c), Self.md5)
+        let expected = checksums([.md5, .crc32c])
+        for status in [200, 206] {
+            #expect(digests(["X-Goog-Hash": "crc32c=\(crc),md5=\(md5)"], status: status).representation == expected)
+        }
+        #expect(digests(["x-goog-hash": "crc32c=\(crc)", "X-Goog-Hash": "md5=\(md5)"]).representation == expected)
+        #expect(digests(["X-Goog-Hash": "sha1=\(Self.sha1), crc32c=AA"]).representation == [])
+        // The file is stored compressed, and decompressed for the response.
+        let stored = "X-Goog-Stored-Content-Encoding"
+        #expect(digests(["X-Goog-Hash": "md5=\(md5)", stored: "gzip"]).representation == [])
+        #expect(digests(["X-Goog-Hash": "md5=\(md5)", stored: "identity"]).representation == checksums([.md5]))
+        let coded = digests(["X-Goog-Hash": "md5=\(md5)", stored: "gzip", "Content-Encoding": "gzip"])
+        #expect(coded.representation == checksums([.md5]))
+    }
+
+    @Test(arguments: [Checksum.Algorithm.crc32, .crc32c, .crc64nvme, .sha1, .sha256])
+    func `X-Amz-Checksum counts for a whole file, but not the checksum of a list of checksums`(
+        _ algorithm: Checksum.Algorithm
+    ) {
+        let (name, value) = ("X-Amz-Checksum-\(algorithm.rawValue.uppercased())", ChecksumFixture.base64(algorithm))
+        #expect(digests([name: value]).content == checksums([algorithm]))
+        #expect(digests([name: value, "x-amz-checksum-type": "FULL_OBJECT"]).content == checksums([algorithm]))
+        #expect(digests([name: value, "x-amz-checksum-type": "COMPOSITE"]).content == [])
+        #expect(digests([name: value + "-3"]).content == [])
+        #expect(digests([name: value], status: 206).content == [])
+        #expect(digests([name: value]).representation == [])
+    }
+
+    @Test func `X-Checksum-SHA256 has hexadecimal digits`() {
+        let digits = ChecksumFixture.hexadecimal(.sha256)
+        #expect(digests(["X-Checksum-SHA256": digits]).representation == checksums([.sha256]))
+        #expect(digests(["X-Checksum-SHA256": digits.dropLast() + ""]).representation == [])
+        #expect(digests(["X-Checksum-SHA256": Self.sha256]).representation == [])
+    }
+
+    @Test func `X-Linked-ETag of a redirect has the SHA-256 of the linked file`() {
+        let digits = ChecksumFixture.hexadecimal(.sha256)
+        func linked(_ tag: String, _ size: String? = "18") -> Checksum? {
+            var head = HeadFixture.head(302, ["X-Linked-ETag": tag])
+            if let size { head.fields.append(HeaderField(name: "X-Linked-Size", value: size)) }
+            return DigestFields.linked(by: head)
+        }
+        #expect(linked("\"\(digits)\"") == ChecksumFixture.checksum(.sha256))
+        #expect(linked(digits) == ChecksumFixture.checksum(.sha256))
+        #expect(linked("\"\(digits)\"", nil) == nil)
+        // The hash of Git of a file that is not stored apart.
+        #expect(linked("\"\(digits.prefix(40))\"") == nil)
+    }
+
     @Test(
         arguments: [(md5, 200, [.md5]), (md5, 206, []), ("x", 200, []), (sha1, 200, []), ("", 200, [])]
             as [(String, Int, [Checksum.Algorithm])]

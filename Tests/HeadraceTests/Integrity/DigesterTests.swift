@@ -47,7 +47,8 @@ struct DigesterTests {
     }
 
     @Test(arguments: [
-        (Checksum.Algorithm.sha1, "34aa973cd4c4daa4f61eeb2bdbad27316534016f"),
+        (Checksum.Algorithm.crc32, "dc25bfbc"), (.crc32c, "436fe240"), (.crc64nvme, "38b0ef50419e0b4c"),
+        (.sha1, "34aa973cd4c4daa4f61eeb2bdbad27316534016f"),
         (.sha256, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
     ])
     func `a million times the letter a matches, however it is split`(

@@ -53,6 +53,35 @@ struct ServerDigestTests {
         }
     }
 
+    @Test(arguments: [Checksum.Algorithm.crc32, .crc32c, .crc64nvme])
+    func `a check value of the server is verified and reported`(_ algorithm: Checksum.Algorithm) async throws {
+        let checksum = try Checksum(algorithm, of: Pattern(seed: 1).bytes(in: 0..<Fixture.size))
+        let value = Data(checksum.bytes).base64EncodedString()
+        for (resource, isRight) in [(Fixture.old, true), (Fixture.new, false)] {
+            let outcome = try await withTemporaryDirectory { folder in
+                try await Fixture.run(.file(resource).header("x-amz-checksum-\(algorithm)", value), in: folder)
+            }
+            #expect(outcome.error?.code == (isRight ? nil : .checksum))
+            #expect(outcome.events.contains(.verified(checksum)) == isRight)
+        }
+    }
+
+    @Test func `the checksum that the first redirect announces is verified`() async throws {
+        let digits = try Checksum(of: Fixture.old.body).hexadecimal
+        for (resource, isRight) in [(Fixture.old, true), (Fixture.new, false)] {
+            let redirect = Response.redirect(302, to: "/cdn").header("X-Linked-Size", "\(Fixture.size)")
+                .header("X-Linked-ETag", "\"\(digits)\"")
+            let routes = Response.routes(["/file.bin": redirect, "/cdn": .file(resource)])
+            let outcome = try await withTemporaryDirectory { folder in
+                try await Fixture.run(routes, in: folder) { _ in
+                } change: {
+                    $0.destination = .file(folder.appending(path: "file.bin"))
+                }
+            }
+            #expect(outcome.error?.code == (isRight ? nil : .checksum))
+        }
+    }
+
     @Test func `V14 a wrong digest is ignored if the check is disabled`() async throws {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.new)
         let outcome = try await withTemporaryDirectory { folder in

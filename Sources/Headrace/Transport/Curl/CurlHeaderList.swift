@@ -10,9 +10,13 @@ final class CurlHeaderList {
         _ fields: [HeaderField],
         append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }
     ) {
-        // libcurl interprets "Name;" as a field with an empty value, and "Name:" as a field to omit.
-        let lines = fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
-        self.init(lines: lines, append: append)
+        self.init(lines: Self.lines(of: fields), append: append)
+    }
+
+    /// Returns the line of each field: libcurl interprets "Name;" as a field with an empty value, and "Name:" as a field to
+    /// omit.
+    static func lines(of fields: [HeaderField]) -> [String] {
+        fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
     }
 
     /// Creates a list of any texts; returns `nil` if memory runs out.

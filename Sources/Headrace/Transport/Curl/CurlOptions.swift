@@ -26,9 +26,30 @@ struct CurlOptions {
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
         try setProxy(configuration)
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
-        guard let headers = CurlHeaderList(fields) else { throw rejected(HR_E_OUT_OF_MEMORY) }
+        try setMethod()
+        // Without the field, libcurl would wait a second for permission to send a large body.
+        let lines = CurlHeaderList.lines(of: fields) + (request.body == nil ? [] : ["Expect:"])
+        guard let headers = CurlHeaderList(lines: lines) else { throw rejected(HR_E_OUT_OF_MEMORY) }
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
         return headers
+    }
+
+    /// Sets the method and the body, which libcurl copies.
+    private func setMethod() throws(DownloadError) {
+        guard request.method != "GET" else { return }
+        if let body = request.body {
+            try require(hr_easy_set_long(handle, HR_OPT_POST, 1))
+            try require(hr_easy_set_long(handle, HR_OPT_POSTFIELDSIZE, body.count))
+            let code = body.withUnsafeBytes { bytes in
+                // A pointer without bytes is not null, which would stand for a body from a callback.
+                withUnsafePointer(to: 0 as UInt8) { empty in
+                    let start = bytes.baseAddress ?? UnsafeRawPointer(empty)
+                    return hr_easy_set_pointer(handle, HR_OPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
+                }
+            }
+            try require(code)
+        }
+        try require(hr_easy_set_string(handle, HR_OPT_CUSTOMREQUEST, request.method))
     }
 
     /// Sets the options that are the same for all connections; none of them is essential.

@@ -36,6 +36,8 @@ final class CurlTransfer {
     /// Whether the server has sent close_notify on ``endingConnection``.
     var hasCloseNotify = false
     private var lastActivity: SuspendingClock.Instant?
+    /// The number of bytes of the request's body that were sent when the deadline was last extended.
+    private var sentBytes: Int64 = 0
     private var stallWatch: StallWatch
     private var isPaused: Bool { pauseStart != nil }
     /// The start of the current pause; `nil` if the transfer is not paused.
@@ -99,7 +101,10 @@ final class CurlTransfer {
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
         options.setCommon()
         // Some libcurl releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
-        if isFresh || request.avoidsHTTP2 || reuse == .none { options.set(HR_OPT_FRESH_CONNECT, 1) }
+        // The server may close an idle connection at the moment at which the request is sent on it.
+        if isFresh || request.avoidsHTTP2 || reuse == .none || !request.mayRepeat {
+            options.set(HR_OPT_FRESH_CONNECT, 1)
+        }
         if case .idle(let seconds) = reuse { options.set(HR_OPT_MAXAGE_CONN, seconds) }
         if isFresh { options.set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
@@ -249,6 +254,9 @@ final class CurlTransfer {
 
     /// Updates the deadline according to the latest activity.
     func extendDeadline(at now: SuspendingClock.Instant) {
+        var sent: Int64 = 0
+        if request.body != nil { _ = hr_easy_get_offset(handle, HR_INFO_SIZE_UPLOAD_T, &sent) }
+        if sent > sentBytes { (sentBytes, lastActivity) = (sent, now) }
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 

@@ -145,6 +145,8 @@ extension URLRequest {
     fileprivate init(_ request: TransportRequest, userAgent: String, timeout: TimeInterval) {
         self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: timeout)
         httpShouldHandleCookies = false
+        httpMethod = request.method
+        httpBody = request.body.map { Data($0) }
         for field in request.fields.withDefaults(userAgent: userAgent) {
             addValue(field.value, forHTTPHeaderField: field.name)
         }

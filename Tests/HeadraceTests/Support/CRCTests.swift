@@ -3,7 +3,25 @@ import Testing
 @testable import Headrace
 
 @Suite(.timeLimit(.minutes(4)))
-struct CRC32CTests {
+struct CRCTests {
+    /// The check values of the catalogue of parametrised CRC algorithms.
+    @Test(
+        arguments: [
+            (.crc32, 0xcbf4_3926), (.crc32c, 0xe306_9283), (.crc64nvme, 0xae8b_1486_0a79_9888),
+        ] as [(CRC.Polynomial, UInt64)]
+    )
+    func `the check value is the published one, however the bytes are split`(
+        _ polynomial: CRC.Polynomial,
+        _ value: UInt64
+    ) {
+        let bytes = Array("123456789".utf8)
+        for split in 0...bytes.count {
+            var crc = CRC(polynomial)
+            for part in [bytes[..<split], bytes[split...]] { part.withUnsafeBytes { crc.update($0) } }
+            #expect(crc.value == value)
+        }
+    }
+
     /// The check value of the algorithm, and the examples of RFC 3720, appendix B.4.
     @Test(
         arguments: [

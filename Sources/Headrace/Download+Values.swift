@@ -1,0 +1,56 @@
+public import HeadracePlatform
+
+/// Values for a row of a list.
+extension Download {
+    /// The progress at this moment; ``progress`` follows it.
+    public var currentProgress: DownloadProgress { record.status.progress }
+
+    /// The finished file; `nil` unless the download is finished.
+    public var fileURL: URL? { if case .finished(let file) = state { file } else { nil } }
+
+    /// The name of the finished file or, before that, the expected one.
+    ///
+    /// A name that the server proposes is known once it has responded.
+    public var fileName: String { fileURL?.lastPathComponent ?? record.plannedName }
+
+    /// The error of a failed download; otherwise `nil`.
+    public var error: DownloadError? { if case .failed(let error) = state { error } else { nil } }
+
+    /// Waits for the finished file as ``value`` does; the download may end with the waiting task.
+    ///
+    ///     let file = try await download.value(cancelling: true)
+    ///
+    /// - Parameter cancelling: Whether to cancel the download, and delete its partial file, if the waiting task is cancelled.
+    /// - Returns: The URL of the finished file.
+    /// - Throws: The errors of ``value``.
+    public func value(cancelling: Bool) async throws -> URL {
+        do {
+            return try await value
+        } catch let error as CancellationError {
+            if cancelling { await cancel() }
+            throw error
+        }
+    }
+}
+
+extension URL {
+    /// Downloads the file at this URL.
+    ///
+    ///     let file = try await url.download(to: .directory(folder))
+    ///
+    /// Retries, resumes and verifies as a manager does; see ``DownloadManager`` for several files, queues and progress. If the
+    /// task is cancelled, the received bytes are kept, and the next call resumes them.
+    /// - Parameters:
+    ///   - destination: A file, or the directory in which the file is created.
+    ///   - configuration: The settings.
+    /// - Returns: The URL of the finished file.
+    /// - Throws: The ``DownloadError`` with which the download fails, or `CancellationError`.
+    public func download(
+        to destination: DownloadRequest.Destination,
+        configuration: DownloadConfiguration = DownloadConfiguration()
+    ) async throws -> URL {
+        try await withDownloadManager(configuration) { manager in
+            try await manager.download(DownloadRequest(self, to: destination)).value
+        }
+    }
+}

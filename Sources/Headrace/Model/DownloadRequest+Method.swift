@@ -1,0 +1,70 @@
+public import HeadracePlatform
+
+extension DownloadRequest {
+    /// The content that a request sends, such as a query; its type is in the field `Content-Type` of ``headers``.
+    ///
+    ///     request.method = "POST"
+    ///     request.body = .data(Data(#"{"year":2026}"#.utf8))
+    ///     request.headers["Content-Type"] = "application/json"
+    public enum Body: Sendable, Hashable {
+        /// These bytes, up to 1 MiB.
+        ///
+        /// A registry saves up to 64 KiB of them, unless they are secret. Without its body, a restored download fails with
+        /// ``DownloadError/Code/credentialsMissing`` until the request is added again. Secret bytes are not sent to the target
+        /// of a redirect to another origin.
+        case data(Data, isSecret: Bool = false)
+        /// The bytes of the file at this file URL, up to 64 MiB; a registry saves its path.
+        case file(URL)
+
+        static let maxDataBytes = 1 << 20
+        static let maxFileBytes = 64 << 20
+        static let maxSavedBytes = 64 << 10
+
+        /// Whether the bytes are secret.
+        var isSecret: Bool { if case .data(_, true) = self { true } else { false } }
+    }
+
+    /// Whether the library may send the request more than once on its own.
+    var mayRepeat: Bool { method == "GET" || isRepeatable }
+
+    /// A text by which requests of one URL with different methods and bodies differ; empty for GET.
+    var operation: String {
+        guard method != "GET" else { return "" }
+        let content: String =
+            switch body {
+            case .data(let data, _): Fingerprint(data.base64EncodedString()).description
+            case .file(let file): file.filePath
+            case nil: ""
+            }
+        return "\n\(method)\n\(content)"
+    }
+
+    /// Throws `invalidRequest` if the method and the body are not those of a download.
+    func validateMethod() throws(DownloadError) {
+        guard method != "GET" || body != nil else { return }
+        let problem: String? =
+            switch method {
+            case "GET": "A GET request has no body: set the method too, such as POST."
+            case "HEAD": "The response to HEAD has no body to download: use DownloadManager.probe(_:) or GET."
+            case "CONNECT", "TRACE": "\(method) is no method for downloads."
+            default: nil
+            }
+        if let problem { throw DownloadError(.invalidRequest, problem) }
+        guard !method.isEmpty, method.utf8.allSatisfy(\.isLetterOrDigit) else {
+            throw DownloadError(.invalidRequest, "\"\(method.printable)\" is not a method.")
+        }
+        guard mayRepeat || mirrors.isEmpty && linkProvider == nil else {
+            throw DownloadError(.invalidRequest, "Mirrors and link providers need a request that may be repeated.")
+        }
+        switch body {
+        case .data(let data, _) where data.count > Body.maxDataBytes:
+            throw DownloadError(
+                .invalidRequest,
+                "The body has \(data.count) bytes; the maximum is \(Body.maxDataBytes). Use a file for a larger one."
+            )
+        case .file(let file) where !file.isFileURL:
+            throw DownloadError(.invalidRequest, "The body \(file.absoluteString) is not a file URL.")
+        case .data, .file, nil: break
+        }
+    }
+}
