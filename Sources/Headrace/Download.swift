@@ -49,7 +49,7 @@ public struct Download: Sendable, Identifiable {
     /// The partial file, which exists from the first byte until the file is renamed to its final name.
     ///
     /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination resumes it.
-    public var partialFile: URL { URL(filePath: record.names.partialPath) }
+    public var partialFile: URL { URL(filePath: record.partialPath) }
 
     /// Whether a stopped or failed download can be resumed, according to the server's responses; `nil` if this manager
     /// has saved no bytes of the file.

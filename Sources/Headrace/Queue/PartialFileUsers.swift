@@ -17,41 +17,41 @@ struct PartialFileUsers {
     /// Returns the active download of a partial file; `nil` if there is none.
     func active(at path: String) -> DownloadRecord? { active[path] }
 
-    func isActive(_ record: DownloadRecord) -> Bool { active[record.names.partialPath] === record }
+    func isActive(_ record: DownloadRecord) -> Bool { active[record.partialPath] === record }
 
     /// Whether a download may become active; `false` while another one is.
-    func mayActivate(_ record: DownloadRecord) -> Bool { active[record.names.partialPath, default: record] === record }
+    func mayActivate(_ record: DownloadRecord) -> Bool { active[record.partialPath, default: record] === record }
 
     /// Returns the failed download that may resume from the partial file of `record`; `nil` if there is none.
     func failed(likeThat record: DownloadRecord) -> DownloadID? {
-        guard !failed.isEmpty, active[record.names.partialPath] == nil else { return nil }
-        return failed[record.names.partialPath]
+        guard !failed.isEmpty, active[record.partialPath] == nil else { return nil }
+        return failed[record.partialPath]
     }
 
     /// Whether a download's partial file may be removed: no other download uses it or may resume from it.
     func mayRemove(_ record: DownloadRecord) -> Bool {
-        let (path, id) = (record.names.partialPath, record.id)
+        let (path, id) = (record.partialPath, record.id)
         if let owner = departing[path] { return owner == id }
         return mayActivate(record) && failed[path, default: id] == id
     }
 
     /// Makes a download the active one; returns the download that is being cancelled or removed and still uses the file.
     mutating func activate(_ record: DownloadRecord) -> DownloadID? {
-        active[record.names.partialPath] = record
-        return departing[record.names.partialPath]
+        active[record.partialPath] = record
+        return departing[record.partialPath]
     }
 
     /// Records that a download waits or runs, so that no failed download may resume from its partial file.
-    mutating func reopened(_ record: DownloadRecord) { failed.discard(record.names.partialPath) }
+    mutating func reopened(_ record: DownloadRecord) { failed.discard(record.partialPath) }
 
-    mutating func failed(_ record: DownloadRecord) { failed[record.names.partialPath] = record.id }
+    mutating func failed(_ record: DownloadRecord) { failed[record.partialPath] = record.id }
 
     /// Lets another download of the same file become active, and makes it wait until this one has stopped.
     ///
     /// Returns `false` if it need not wait, because this download itself waits for a removal: it has no partial file yet,
     /// and must not wait for its own end.
     mutating func depart(_ record: DownloadRecord) -> Bool {
-        let path = record.names.partialPath
+        let path = record.partialPath
         active[path] = nil
         guard removals[path] == nil else { return false }
         departing[path] = record.id
@@ -61,7 +61,7 @@ struct PartialFileUsers {
 
     /// Records that a download has ended, so that its file can be downloaded again.
     mutating func ended(_ record: DownloadRecord) {
-        let path = record.names.partialPath
+        let path = record.partialPath
         if let index = active.index(forKey: path), active.values[index] === record { active.remove(at: index) }
         if !failed.isEmpty, failed[path] == record.id { failed[path] = nil }
     }
@@ -70,24 +70,24 @@ struct PartialFileUsers {
 
     /// Whether a download, before it starts, must wait until its partial file was removed for another download.
     func isRemoving(_ record: DownloadRecord) -> Bool {
-        removals[record.names.partialPath] != nil && departing[record.names.partialPath] != record.id
+        removals[record.partialPath] != nil && departing[record.partialPath] != record.id
     }
 
     /// Returns a latch that opens after the removal for which a download must wait; `nil` if it need not wait.
     mutating func follow(_ record: DownloadRecord) -> Latch? {
         guard isRemoving(record) else { return nil }
         let latch = Latch()
-        removals[record.names.partialPath]?.waiting[record.id] = latch
+        removals[record.partialPath]?.waiting[record.id] = latch
         return latch
     }
 
     mutating func beginRemoval(_ record: DownloadRecord) {
-        removals[record.names.partialPath, default: (0, [:])].count += 1
+        removals[record.partialPath, default: (0, [:])].count += 1
     }
 
     /// Records that a partial file was removed; returns the latches to open, or none if another removal is pending.
     mutating func endRemoval(_ record: DownloadRecord) -> [Latch] {
-        let path = record.names.partialPath
+        let path = record.partialPath
         guard var removal = removals.removeValue(forKey: path) else { return [] }
         removal.count -= 1
         guard removal.count == 0 else {
@@ -99,7 +99,7 @@ struct PartialFileUsers {
 
     /// Records that a download has stopped; returns the latches of the downloads that may start now.
     mutating func stopped(_ record: DownloadRecord) -> [Latch] {
-        let path = record.names.partialPath
+        let path = record.partialPath
         guard departing[path] == record.id else { return [] }
         departing[path] = nil
         return endRemoval(record)

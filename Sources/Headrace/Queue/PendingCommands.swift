@@ -95,7 +95,7 @@ struct CommandConflicts {
     mutating func insert(_ records: some Sequence<DownloadRecord>) {
         for record in records {
             ids.insert(record.id.rawValue)
-            partialPaths.insert(record.names.partialPath)
+            partialPaths.insert(record.partialPath)
         }
     }
 

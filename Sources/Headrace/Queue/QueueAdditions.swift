@@ -54,7 +54,7 @@ struct QueueAdditions {
             observers: observers
         )
         if addition.id == nil { reviveTwin(of: record, in: &queue) }
-        if let twin = queue.partialFiles.active(at: record.names.partialPath) {
+        if let twin = queue.partialFiles.active(at: record.partialPath) {
             if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
             twin.takeVolatile(of: addition.request)
             join(addition.request, to: twin, in: &queue)

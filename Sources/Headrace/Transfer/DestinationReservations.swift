@@ -28,7 +28,7 @@ final class DestinationReservations: Sendable {
     /// Reserves a path for a download and releases its previous reservation; returns `false` if another download has
     /// reserved the path.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
-        let (name, partialPath) = (comparison.key(of: path), record.names.partialPath)
+        let (name, partialPath) = (comparison.key(of: path), record.partialPath)
         return state.withLock { state in
             guard state.holders[name, default: partialPath] == partialPath else { return false }
             let claim = Reservation(name: name, download: record.id)
@@ -40,7 +40,7 @@ final class DestinationReservations: Sendable {
 
     /// Releases the name that a download reserved, unless a later download has taken over its partial file.
     func release(_ record: DownloadRecord) {
-        let partialPath = record.names.partialPath
+        let partialPath = record.partialPath
         state.withLock { state in
             guard let claim = state.claims[partialPath], claim.download == record.id else { return }
             state.claims[partialPath] = nil

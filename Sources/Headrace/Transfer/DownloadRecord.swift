@@ -51,6 +51,8 @@ final class DownloadRecord: Sendable {
     let number: Int
     /// The time at which the download was added, in milliseconds since 1970; `nil` if unknown.
     let added: Int64?
+    /// The path of the partial file, which no change of the request affects.
+    let partialPath: String
     let status: DownloadStatus
     private let state: Locked<State>
 
@@ -69,10 +71,12 @@ final class DownloadRecord: Sendable {
         self.id = id
         self.number = number
         self.added = added
+        let names = names ?? DestinationPaths(request)
+        partialPath = names.partialPath
         self.state = Locked(
             State(
                 request: request,
-                names: names ?? DestinationPaths(request),
+                names: names,
                 withoutSecrets: withoutSecrets.map { [$0] } ?? [],
                 backgroundNote: backgroundNote.map { [$0] } ?? []
             ),
