@@ -58,14 +58,14 @@ struct ConcurrencyController: Sendable {
         case holding(until: Duration)
     }
 
-    /// The time after connections were closed before a measurement, until the others have taken over their bandwidth.
+    /// The minimum time after the first bytes of new connections before a measurement: many servers send a burst first.
     private static let settling = Duration.milliseconds(50)
     /// The number of round trips in which the speed of a new connection grows, TCP's slow start.
     private static let growingRoundTrips = 8
     private static let measuring = Duration.milliseconds(500)
     private static let measuringRoundTrips = 6
     /// The measuring time that suffices if the gain is clear, or if there is no previous measurement to compare with.
-    private static let shortMeasuring = Duration.milliseconds(50)
+    private static let shortMeasuring = Duration.milliseconds(100)
     /// The minimum fraction of the ideal gain for which a short measurement suffices.
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
@@ -152,8 +152,7 @@ struct ConcurrencyController: Sendable {
         case _ where connections < count:
             phase = .settling(until: nil)
         case .settling(nil):
-            phase =
-                isReducing ? .settling(until: now + Self.settling) : .growing(since: now, bytes: bytes)
+            phase = .settling(until: now + Self.settling)
         case .settling(let end?):
             guard now >= end else { return }
             phase = isReducing ? .measuring(since: now, bytes: bytes) : .growing(since: now, bytes: bytes)

@@ -24,7 +24,7 @@ struct ConcurrencyLineTests {
         for seed in part * 50..<part * 50 + 50 {
             var random = SeededRandom(seed: UInt64(seed))
             let line = SegmentLine(using: &random)
-            let size = line.rate(Self.maximum) * Double.random(in: 10...20, using: &random)
+            let size = line.rate(Self.maximum) * Double.random(in: 12...25, using: &random)
             let best = [1, 2, 4, 8, 12, 16].map { duration(.fixed($0), line, size, &random) }.min() ?? .zero
             let ratio = duration(.automatic(max: Self.maximum), line, size, &random) / best
             #expect(ratio <= 1.15, "\(line)")
