@@ -36,7 +36,8 @@ struct ConfigurationFile: Sendable, Equatable {
     ]
     /// The options that make sense for a single run only.
     private static let unsupported: Set<Option> = [
-        .output, .tee, .inputFile, .checksum, .checksumFile, .mirror, .metalink, .dryRun, .title, .group, .state,
+        .output, .tee, .inputFile, .method, .data, .dataFile, .checksum, .checksumFile, .mirror, .metalink, .dryRun,
+        .title, .group, .state,
         .files,
         .paused, .begin, .watch, .background, .config, .noConfig, .version, .help,
     ]

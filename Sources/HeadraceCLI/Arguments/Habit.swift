@@ -39,6 +39,9 @@ enum Habit: Sendable, Equatable {
         --output-document --out: --output
         -s --silent --no-verbose: --quiet
         -I --head --spider: --dry-run
+        -X --request: --method
+        --data-raw --data-ascii --post-data --body-data: --data
+        --post-file --body-file: --data-file
         --retry: --retries
         --max-redirect --max-redirs: --max-redirects
         --max-time: --time-limit

@@ -2,7 +2,8 @@ import Headrace
 
 enum Option: CaseIterable, Sendable {
     case output, tee, directory, inputFile, jobs, connections, limitRate, limitPerHost, checksum, checksumFile,
-        header, headerEverywhere, userAgent, referer, user, mirror, metalink, retries, timeout, connectTimeout,
+        header, headerEverywhere, userAgent, referer, method, data, dataFile, user, mirror, metalink, retries, timeout,
+        connectTimeout,
         minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
         sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key, proxy, netrc, netrcFile, cookies,
         ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade, config, noConfig,
@@ -172,6 +173,9 @@ private let tableText = """
         --header-everywhere FIELD  as --header, but sent also to the servers that redirects lead to; repeatable
     -A, --user-agent TEXT        send this User-Agent (default: headrace and its version)
     -e, --referer URL            send this Referer to the URL's own server
+        --method NAME            request the file with this method (default: GET, or POST with a body)
+        --data TEXT              send this body; only once, unless --retries says that it may be repeated
+        --data-file FILE         send the bytes of this file as the body
         --proxy URL              http, https, socks5 or socks5h proxy; '' for none (default: from the environment)
         --cookies FILE           send the cookies of this cookies.txt file, and those that servers set
     -4, --ipv4                   connect to IPv4 addresses only

@@ -46,7 +46,8 @@ struct Verb: Sendable {
                 summary: "download the damaged parts of an existing file",
                 options: .entries(
                     of: downloadOptions.subtracting([
-                        .output, .tee, .directory, .inputFile, .jobs, .mirror, .ifExists, .ifChanged, .noResume,
+                        .output, .tee, .directory, .inputFile, .jobs, .mirror, .method, .data, .dataFile, .ifExists,
+                        .ifChanged, .noResume,
                         .dryRun,
                         .followMetalink, .version,
                     ])

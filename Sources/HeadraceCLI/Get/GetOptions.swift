@@ -9,6 +9,8 @@ struct GetOptions: Sendable {
     var mismatchPolicy = DownloadRequest.MismatchPolicy.keep
     var networkPolicy = DownloadRequest.NetworkPolicy.any
     var headers: [HeaderField] = []
+    private var method: String?
+    private var body: DownloadRequest.Body?
     var mirrors: [URL] = []
     let integrity: ChecksumOptions
     var output: String?
@@ -102,6 +104,8 @@ struct GetOptions: Sendable {
         headers = try arguments.all(.header).map { try Argument.header($0) }
         headers += try arguments.all(.headerEverywhere).map { try Argument.header($0, of: .headerEverywhere) }
         if let url = arguments.value(.referer) { headers.append(HeaderField(name: "Referer", value: url)) }
+        method = arguments.value(.method)
+        body = try Self.body(arguments)
         mirrors = try arguments.all(.mirror).map { try Argument.url($0, at: "--mirror: ") }
         if let policy = try arguments.choice(.ifExists, among: DownloadRequest.ConflictPolicy.allCases, \.rawValue) {
             conflictPolicy = policy
@@ -128,6 +132,16 @@ struct GetOptions: Sendable {
         if let count = try arguments.value(.maxRedirects, as: Argument.countOrZero) {
             configuration.maxRedirects = count
         }
+    }
+
+    private static func body(_ arguments: ParsedArguments) throws -> DownloadRequest.Body? {
+        let file = arguments.value(.dataFile).map { DownloadRequest.Body.file(URL(givenPath: $0, .notDirectory)) }
+        guard let text = arguments.value(.data) else { return file }
+        guard file == nil else { throw UsageError("--data: it cannot be combined with --data-file") }
+        guard !text.hasPrefix("@") else {
+            throw UsageError("--data: to send the bytes of a file, write --data-file \(text.dropFirst())")
+        }
+        return .data(Data(text.utf8))
     }
 }
 
@@ -181,6 +195,14 @@ extension GetOptions {
         request.refetchPolicy = refetchPolicy
         request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
+        if let method = method ?? body.map({ _ in "POST" }) { request.method = method }
+        if let body {
+            request.body = body
+            // Like other tools.
+            let type = request.headers["Content-Type"] ?? "application/x-www-form-urlencoded"
+            request.headers["Content-Type"] = type
+        }
+        if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
         if configuration.linkProvider != nil {
             // The query of a signed link differs in each run, which should find the partial file of the last one.
             request.identity = String(request.url.withoutCredentials.absoluteString.prefix { $0 != "?" })

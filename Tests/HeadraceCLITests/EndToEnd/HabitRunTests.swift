@@ -41,6 +41,39 @@ struct HabitRunTests {
         }
     }
 
+    @Test func `a body is sent once, or as often as --retries allows`() async throws {
+        let routes: [String: Response] = [
+            "/once": .sequence([.status(503)], then: .ok("found")), "/file": .ok("found"),
+            "/again": .sequence([.status(503)], then: .ok("found")),
+        ]
+        try await withFaultServer(.routes(routes)) { server in
+            try await withTemporaryDirectory { folder in
+                func run(_ path: String, _ options: [String]) async throws -> ToolProcess.Result {
+                    var process = try ToolProcess(["get"] + options + [server.url(path).absoluteString], in: folder)
+                    return try await process.result()
+                }
+                let once = try await run("/once", ["--data", "q=1"])
+                #expect(once.status == 4, "\(once.errors)")
+                let again = try await run(
+                    "/again",
+                    ["--data", "{}", "-X", "PUT", "--retries", "1", "-H", "Content-Type: application/json"]
+                )
+                #expect(again.status == 0, "\(again.errors)")
+                try "bytes".write(to: folder.appending(path: "body"), atomically: false, encoding: .utf8)
+                let file = try await run("/file", ["--data-file", folder.appending(path: "body").path])
+                #expect(file.status == 0, "\(file.errors)")
+                let sent = server.requests.map { "\($0.method) \($0.path) \(String(decoding: $0.body, as: UTF8.self))" }
+                #expect(sent == ["POST /once q=1", "PUT /again {}", "PUT /again {}", "POST /file bytes"])
+                let form = "application/x-www-form-urlencoded"
+                #expect(
+                    server.requests.map { $0["Content-Type"] } == [form, "application/json", "application/json", form]
+                )
+                let wrong = try await run("/file", ["--data", "@body"])
+                #expect(wrong.errors == "headrace: --data: to send the bytes of a file, write --data-file body\n")
+            }
+        }
+    }
+
     @Test func `patterns in an input file are literal`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             try await withTemporaryDirectory { folder in
