@@ -16,6 +16,12 @@ extension Download {
     /// The error of a failed download; otherwise `nil`.
     public var error: DownloadError? { if case .failed(let error) = state { error } else { nil } }
 
+    /// The requests that this manager has sent for the download; `nil` before the first one has ended, and without
+    /// ``DownloadConfiguration/collectsMetrics``.
+    ///
+    ///     for request in download.metrics?.requests ?? [] { print(request.address ?? "", request.total) }
+    public var metrics: DownloadMetrics? { record.status.metrics }
+
     /// Waits for the finished file as ``value`` does; the download may end with the waiting task.
     ///
     ///     let file = try await download.value(cancelling: true)

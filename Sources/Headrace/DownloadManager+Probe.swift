@@ -1,3 +1,5 @@
+public import HeadracePlatform
+
 extension DownloadManager {
     /// Requests a file without downloading it, and returns the name, the size and the validators from the response.
     ///
@@ -21,6 +23,32 @@ extension DownloadManager {
             throw DownloadError(.invalidRequest, "A manager with a background session cannot probe files.")
         }
         let run = ProbeRun(request: request, environment: environment, executor: executor)
-        return try await run.run(untilEndOf: observers.events())
+        return try await run.probe(untilEndOf: observers.events())
+    }
+
+    /// Requests a small file and returns its bytes, without writing them to the disk.
+    ///
+    ///     let list = try await manager.data(from: url, maxBytes: 1 << 20)
+    ///
+    /// Redirects and retries are handled as for a download, within its ``DownloadConfiguration/timeLimit``; a retry begins at
+    /// zero. The limits of the queue and on rates do not apply, so request a few files at a time.
+    /// - Parameters:
+    ///   - url: The URL; `http` or `https`, with a host.
+    ///   - headers: The header fields to send.
+    ///   - maxBytes: The maximum size of the file in bytes.
+    /// - Returns: The bytes of the file.
+    /// - Throws: `fileTooLarge` if the file exceeds `maxBytes`, and the errors of ``probe(_:)``.
+    public nonisolated func data(
+        from url: URL,
+        headers: [HeaderField] = [],
+        maxBytes: Int = 16 << 20
+    ) async throws -> Data {
+        let request = DownloadRequest(url, to: .directory(URL(filePath: "/")), headers: headers)
+        try request.validate()
+        guard environment.configuration.backgroundSession == nil else {
+            throw DownloadError(.invalidRequest, "A manager with a background session cannot read files into memory.")
+        }
+        let run = ProbeRun(request: request, environment: environment, executor: executor)
+        return try await run.data(maxBytes: maxBytes, untilEndOf: observers.events())
     }
 }

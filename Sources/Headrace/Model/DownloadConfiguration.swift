@@ -168,6 +168,9 @@ public struct DownloadConfiguration: Sendable {
     public var netrc: Netrc?
     /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?
+    /// Whether the times and connections of each request are measured: see ``Download/metrics`` and
+    /// ``DownloadEvent/requestEnded(_:)``.
+    public var collectsMetrics = false
     /// The HTTP implementation.
     public var transport = TransportChoice.automatic
     /// The `User-Agent` field of each request.

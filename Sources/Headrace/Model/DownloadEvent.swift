@@ -56,6 +56,8 @@ public enum DownloadEvent: Sendable, Equatable {
     /// If the size of the file is unknown, the last piece counts as a full one. If an existing file is only too long,
     /// `pieces` is 0 and `bytesWasted` is the excess.
     case repairing(pieces: Int, bytesWasted: Int64)
+    /// A request ended, with these times; reported only with ``DownloadConfiguration/collectsMetrics``.
+    case requestEnded(RequestMetrics)
     /// The download continues, but something is not as requested or expected.
     case notice(Notice)
     /// The file exists already, and the conflict policy is ``DownloadRequest/ConflictPolicy/skip``.

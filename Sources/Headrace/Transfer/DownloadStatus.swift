@@ -12,6 +12,7 @@ final class DownloadStatus: Sendable {
     private final class Activity {
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
+        var metrics: DownloadMetrics?
         /// The times of the last start and of the end, in milliseconds since 1970.
         var (started, ended): (Int64?, Int64?) = (nil, nil)
         var stateSubscribers = Subscribers<DownloadState>()
@@ -19,6 +20,13 @@ final class DownloadStatus: Sendable {
         var eventSubscribers = Subscribers<DownloadEvent>()
 
         func append(_ event: DownloadEvent) {
+            switch event {
+            case .requestEnded(let request):
+                metrics = metrics ?? DownloadMetrics()
+                metrics?.add(request)
+            case .retrying: metrics?.retries += 1
+            default: break
+            }
             // Sufficient for most downloads.
             if events.isEmpty { events.reserveCapacity(4) }
             if events.count == eventCapacity { events.removeFirst() }
@@ -77,6 +85,8 @@ final class DownloadStatus: Sendable {
         let activity = storage.withLock { ($0.activity?.started, $0.activity?.ended) }
         return (activity.0.map(WallTime.date(milliseconds:)), activity.1.map(WallTime.date(milliseconds:)))
     }
+
+    var metrics: DownloadMetrics? { storage.withLock { $0.activity?.metrics } }
 
     var networkBlocker: NetworkBlocker? { storage.withLock { $0.networkBlocker } }
     var priority: DownloadPriority {

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Requests a file to find out what a download would receive, without reading the body.
+/// Requests a file to find out what a download would receive, or to read a small body into memory.
 ///
 /// It is not a transfer, because it has no place in the queue and writes nothing to the disk.
 struct ProbeRun: Sendable {
@@ -9,10 +9,39 @@ struct ProbeRun: Sendable {
     /// The executor for file calls.
     let executor: BlockingExecutor
 
-    /// Like ``run()``, but throws `timedOut` at the time limit of a download, and `shutDown` once the stream finishes.
-    func run(untilEndOf events: AsyncStream<QueueEvent>) async throws -> DownloadProbe {
-        try await withThrowingTaskGroup(of: DownloadProbe?.self) { group in
-            group.addTask { try await run() }
+    /// Returns what a download would receive; throws like ``run(untilEndOf:_:)``.
+    func probe(untilEndOf events: AsyncStream<QueueEvent>) async throws -> DownloadProbe {
+        let (head, size, source) = try await run(untilEndOf: events) { head, size, source, _ in (head, size, source) }
+        return await probe(of: head, size, source)
+    }
+
+    /// Returns the body; throws `fileTooLarge` if it has more than `maxBytes` bytes, and like ``run(untilEndOf:_:)``.
+    func data(maxBytes: Int, untilEndOf events: AsyncStream<QueueEvent>) async throws -> Data {
+        let limit = SizeLimit(maxBytes: Int64(maxBytes))
+        return try await run(untilEndOf: events) { _, size, _, body in
+            try limit.check(size ?? 0)
+            var data = Data()
+            while let chunk = try await body.next() {
+                try limit.check(Int64(data.count + chunk.count))
+                chunk.withBytes { data.append(contentsOf: $0) }
+                body.recycle(chunk)
+            }
+            if let size, data.count != size {
+                throw DownloadError(.connectionLost, "The server announced \(size) bytes and sent \(data.count).")
+            }
+            return data
+        }
+    }
+
+    /// Passes the response with the file to `receive`: its head, the size of the file, the source and the body.
+    ///
+    /// Throws `timedOut` at the time limit of a download, and `shutDown` once the stream finishes.
+    private func run<Result: Sendable>(
+        untilEndOf events: AsyncStream<QueueEvent>,
+        _ receive: @escaping @Sendable (ResponseHead, Int64?, URL, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result?.self) { group in
+            group.addTask { try await run(receive) }
             group.addTask {
                 for await _ in events {}
                 try Task.checkCancellation()
@@ -26,20 +55,21 @@ struct ProbeRun: Sendable {
                 }
             }
             defer { group.cancelAll() }
-            guard let probe = try await group.next() ?? nil else { throw CancellationError() }
-            return probe
+            guard let result = try await group.next() ?? nil else { throw CancellationError() }
+            return result
         }
     }
 
     /// Requests the sources in order, with the retries of the configuration, until one responds with the file.
-    private func run() async throws -> DownloadProbe {
+    private func run<Result: Sendable>(
+        _ receive: @Sendable (ResponseHead, Int64?, URL, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
         try await waitForNetwork()
         var state = TransferState(request, environment.configuration, at: environment.clock.now())
         while true {
             let source = state.sources.current
             do {
-                let (head, totalBytes) = try await response(from: source)
-                return await probe(of: head, totalBytes, source)
+                return try await request(source, receive)
             } catch let error as DownloadError {
                 switch await reaction(to: error, &state) {
                 case .retry(_, let delay): try await environment.clock.sleep(environment.clock.now() + delay)
@@ -69,14 +99,19 @@ struct ProbeRun: Sendable {
         return state.decided(decision, after: error, facts, using: &random)
     }
 
-    /// Requests the file from one source, follows redirects, and returns the head and the size of the file.
-    private func response(from source: URL) async throws -> (ResponseHead, totalBytes: Int64?) {
+    /// Requests the file from one source, follows redirects, and passes the response to `receive`.
+    private func request<Result: Sendable>(
+        _ source: URL,
+        _ receive: @Sendable (ResponseHead, Int64?, URL, inout ResponseBody) async throws -> Result
+    ) async throws -> Result {
         let chain = RedirectChain(request, at: source, environment.configuration)
         // The record belongs to no queue, so that its events have no observer.
         let record = DownloadRecord(id: .random(), request: request)
         var sender = RequestSender(.whole, along: chain, for: record, environment)
         sender.reportsRedirects = true
-        return try await sender.send { response, _ in (response.head, try size(from: response.head)) }
+        return try await sender.send { response, body in
+            try await receive(response.head, try size(from: response.head), source, &body)
+        }
     }
 
     /// Returns the size of the file, if the server sent it; throws if a download could not use the response.

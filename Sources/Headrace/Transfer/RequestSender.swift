@@ -58,6 +58,9 @@ struct RequestSender: Sendable {
     ) async throws -> Result {
         while true {
             var sent = chain.request(with: request.fields)
+            if environment.configuration.collectsMetrics {
+                sent.metrics = MetricsReceiver { [weak record] in record?.status.publish(.requestEnded($0)) }
+            }
             if chain.sendsBody { sent.body = try body() }
             sent.avoidsHTTP2 = avoidsHTTP2
             sent.prefersHTTP1 = prefersHTTP1

@@ -48,6 +48,14 @@ enum JSONLines {
         case .fellBackToOneConnection(let reason, let bytes):
             ("fellBackToOneConnection", wasted(bytes, "\(reason)"))
         case .limited(let bottleneck): ("limited", ["reason": .optional(bottleneck?.rawValue)])
+        case .requestEnded(let request):
+            (
+                "requestEnded",
+                [
+                    "status": .optional(request.status.map { Int64($0) }), "address": .optional(request.address),
+                    "bytes": .integer(request.bytesReceived), "seconds": .number(request.total / .seconds(1)),
+                ]
+            )
         case .sourceFailed(let error, let next): ("sourceFailed", failure(error, next: next))
         case .verifying: ("verifying", [:])
         case .verified(let checksum): ("verified", ["checksum": .string("\(checksum)")])

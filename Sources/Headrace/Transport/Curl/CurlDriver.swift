@@ -215,6 +215,7 @@ final class CurlDriver {
     }
 
     private func remove(_ transfer: CurlTransfer) {
+        transfer.reportMetrics()
         transfer.lane?.remove(transfer)
         // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {

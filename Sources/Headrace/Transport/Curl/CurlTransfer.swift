@@ -18,7 +18,7 @@ final class CurlTransfer {
     /// Whether the response is too large to share a connection.
     private var isTooLargeToShare = false
     private(set) lazy var server = ConnectionReuse.Server(request)
-    private let request: TransportRequest
+    let request: TransportRequest
     private let time: CurlTime
     private let start: SuspendingClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
@@ -45,6 +45,7 @@ final class CurlTransfer {
     /// The duration of the longest pause that has ended.
     private var longestPause = Duration.zero
     private var isDelivered = false
+    var hasReportedMetrics = false
     private var route: CurlRoute?
     private var headers: CurlHeaderList?
     private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
@@ -193,6 +194,7 @@ final class CurlTransfer {
 
     /// Finishes the stream according to libcurl's result.
     func end(_ code: hr_code) {
+        reportMetrics()
         if code == HR_E_OK, finalHead != nil {
             guard endingConnection != nil, !hasCloseNotify else { return stream.finish() }
             return stream.fail(

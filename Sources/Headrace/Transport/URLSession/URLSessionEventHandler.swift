@@ -162,8 +162,11 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
 
     #if canImport(Darwin)
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {
-        guard let name = metrics.transactionMetrics.last?.networkProtocolName else { return }
-        transfer(ObjectIdentifier(task))?.receive(protocolName: name)
+        guard let last = metrics.transactionMetrics.last, let transfer = transfer(ObjectIdentifier(task)) else {
+            return
+        }
+        if let name = last.networkProtocolName { transfer.receive(protocolName: name) }
+        transfer.request.metrics?.receive(RequestMetrics(last, of: transfer.request))
     }
     #endif
 

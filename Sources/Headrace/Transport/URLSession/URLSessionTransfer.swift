@@ -9,7 +9,7 @@ import FoundationNetworking
 final class URLSessionTransfer: Sendable {
     let task: URLSessionDataTask
     let stream: ResponseStream
-    private let request: TransportRequest
+    let request: TransportRequest
     private let state: Locked<URLSessionTransferState>
 
     init(

@@ -1,0 +1,68 @@
+#if os(Linux)
+import CHeadrace
+import HeadracePlatform
+
+extension CurlTransfer {
+    /// Reports the metrics, once, before the reader learns of the end.
+    func reportMetrics() {
+        guard let receiver = request.metrics, !hasReportedMetrics else { return }
+        hasReportedMetrics = true
+        receiver.receive(CurlMetrics(handle: handle).metrics(of: request))
+    }
+}
+
+/// Reads the metrics of a transfer from its easy handle.
+struct CurlMetrics {
+    let handle: hr_easy
+
+    /// Returns the metrics of a request that has ended.
+    func metrics(of request: TransportRequest) -> RequestMetrics {
+        var metrics = RequestMetrics(url: request.url.withoutQuery)
+        metrics.isReused = long(HR_INFO_NUM_CONNECTS) == 0
+        metrics.status = long(HR_INFO_RESPONSE_CODE).flatMap { $0 == 0 ? nil : $0 }
+        if !metrics.isReused {
+            metrics.nameLookup = time(HR_INFO_NAMELOOKUP_TIME_T)
+            metrics.connect = time(HR_INFO_CONNECT_TIME_T)
+            metrics.tls = time(HR_INFO_APPCONNECT_TIME_T)
+        }
+        metrics.firstByte = time(HR_INFO_STARTTRANSFER_TIME_T)
+        metrics.total = time(HR_INFO_TOTAL_TIME_T) ?? .zero
+        metrics.bytesReceived = offset(HR_INFO_SIZE_DOWNLOAD_T)
+        metrics.httpVersion = version
+        var address: UnsafeMutableRawPointer?
+        if hr_easy_get_pointer(handle, HR_INFO_PRIMARY_IP, &address) == HR_E_OK, let address {
+            let text = String(cString: address.assumingMemoryBound(to: CChar.self))
+            metrics.address = text.isEmpty ? nil : text
+        }
+        return metrics
+    }
+
+    /// The version of HTTP, by libcurl's numbers.
+    private var version: String? {
+        switch long(HR_INFO_HTTP_VERSION) {
+        case 1: "HTTP/1.0"
+        case 2: "HTTP/1.1"
+        case 3: "HTTP/2"
+        case 30: "HTTP/3"
+        default: nil
+        }
+    }
+
+    private func long(_ info: hr_easy_info) -> Int? {
+        var value = 0
+        return hr_easy_get_long(handle, info, &value) == HR_E_OK ? value : nil
+    }
+
+    private func offset(_ info: hr_easy_info) -> Int64 {
+        var value: Int64 = 0
+        _ = hr_easy_get_offset(handle, info, &value)
+        return value
+    }
+
+    /// Returns a time from the start; `nil` if that step was not reached.
+    private func time(_ info: hr_easy_info) -> Duration? {
+        let microseconds = offset(info)
+        return microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+}
+#endif
