@@ -55,6 +55,7 @@ struct GetOptions: Sendable {
         if arguments.has(.verbose) { verbosity = .verbose }
         if arguments.has(.quiet) { verbosity = .quiet }
         writesJSON = arguments.has(.json)
+        configuration.collectsMetrics = writesJSON && verbosity == .verbose
     }
 
     private mutating func readPlaces(_ arguments: ParsedArguments) throws {

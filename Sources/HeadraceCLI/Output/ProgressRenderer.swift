@@ -68,7 +68,8 @@ struct ProgressRenderer: Sendable {
         switch event {
         case .started: totals.removeFailure(of: id)
         case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
-            .connectionOpened, .connectionClosed, .fellBackToOneConnection, .limited, .sourceFailed, .verifying,
+            .connectionOpened, .connectionClosed, .fellBackToOneConnection, .limited, .requestEnded, .sourceFailed,
+            .verifying,
             .verified, .piecesVerified, .repairing, .notice:
             break
         case .skipped, .unchanged:

@@ -264,6 +264,21 @@ struct GetTests {
         }
     }
 
+    @Test(arguments: [true, false]) func `JSON lines measure each request with --verbose`(
+        _ isVerbose: Bool
+    ) async throws {
+        try await withFaultServer(.routes(["/a": .redirect(to: "/b"), "/b": .ok("text")])) { server in
+            try await withTemporaryDirectory { folder in
+                let url = server.url("/a").absoluteString
+                var process = try ToolProcess(["get", "--json"] + (isVerbose ? ["-v"] : []) + [url], in: folder)
+                let result = try await process.result()
+                #expect(result.status == 0)
+                let lines = result.output.split(separator: "\n").filter { $0.contains("\"requestEnded\"") }
+                #expect(lines.count == (isVerbose ? 2 : 0), "\(result.output)")
+            }
+        }
+    }
+
     @Test(arguments: [["--help"], ["--version"], ["get", "-h"], ["help"], ["version"], ["help", "get"]])
     func `help and version go to standard output`(_ line: [String]) async throws {
         try await withTemporaryDirectory { folder in

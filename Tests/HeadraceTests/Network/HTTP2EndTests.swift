@@ -42,9 +42,10 @@ struct HTTP2EndTests {
     }
 
     @Test func `a truncated stream is resumed by a request for the next byte`() async throws {
-        let outcome = try await Fixture.run(configure: { $0.maxConnectionsPerDownload = 1 }) {
-            Self.cut($0, Self.resource())
-        }
+        let outcome = try await Fixture.run(
+            configure: { $0.maxConnectionsPerDownload = 1 },
+            script: { Self.cut($0, Self.resource()) }
+        )
         #expect(outcome.isExact, "\(outcome)")
         #expect(outcome.ranges == [nil, "bytes=\(Fixture.cut)-"])
     }
