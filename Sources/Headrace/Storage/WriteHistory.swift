@@ -33,7 +33,8 @@ struct WriteHistory: Sendable {
         }
     }
 
-    /// Records that an earlier run wrote to the file; `knownHoles` are the holes that stand for zeros.
+    /// Records that an earlier run wrote to the file; `knownHoles` are the holes that are no loss, since
+    /// zeros belong there.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         possibleHoles = knownHoles

@@ -74,7 +74,7 @@ struct DownloadConcurrency: Sendable {
     /// The number of tracked hosts above which hosts without refusals are forgotten.
     private static let sweepThreshold = 256
 
-    /// The maximum number that the user has set.
+    /// The maximum number of concurrent downloads that the user has set.
     let maximum: Int
     /// The maximum number of downloads from one host over HTTP/1.1, in which each has its own connection.
     private let maxConnectionsPerHost: Int

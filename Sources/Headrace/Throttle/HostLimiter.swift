@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The connections that a download from a host has settled on.
+/// The number of connections that a download from a host settled on, and their speed.
 struct HostExperience: Sendable, Hashable {
     var connections: Int
     /// The speed of all connections together, in bytes per second.

@@ -46,9 +46,11 @@ struct BottleneckDetector: Sendable {
     /// The maximum share of the connections' time that anything else may take.
     private static let maxOtherShare = 0.2
     private static let maxThrottledShare = 0.1
-    /// The factors within which the speed must have stayed since more connections were found to be no faster.
+    /// The range of the ratio of the speed now to the speed when more connections were found to be no faster, within which
+    /// the speed counts as unchanged.
     private static let sameSpeed = 0.7...1.3
-    /// The factors within which the speed of each connection must have stayed when others were added.
+    /// The range of the ratio of a connection's speed after others were added to its speed before, within which the speed
+    /// counts as unchanged.
     private static let sameShare = 0.9...1.3
     /// The number of bytes that TCP lets a connection send before the first acknowledgment: ten packets (RFC 6928).
     private static let initialWindow = 14_600.0

@@ -1,6 +1,7 @@
 import HeadracePlatform
 
-/// A complete file whose checksum or size is wrong, as `FileVerifier` finds it; `TransferState` decides what follows.
+/// A complete file whose checksum or size is wrong, as `FileVerifier` finds it; `TransferState` decides what follows,
+/// and `FileCompletion` and `WrongFile` carry it out.
 struct Mismatch {
     /// The error that states the expected and the actual value.
     let error: DownloadError

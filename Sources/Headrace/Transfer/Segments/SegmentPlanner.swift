@@ -11,6 +11,7 @@
 ///            2. unassigned bytes return to the segment before them, if its request covers them
 ///            3. demanded bytes that would arrive late get a connection: see ``want(_:at:)``
 ///            4. free connections get unassigned bytes, then the parts that finish last, then last pieces a second time
+///               (hedging: see ``SegmentPart``)
 ///            5. no segments are left, but bytes are missing: exhausted
 ///
 /// The state is the ``SegmentList`` and the ``SourcePool``.

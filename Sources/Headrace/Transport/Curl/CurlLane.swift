@@ -9,7 +9,8 @@ import CHeadrace
 final class CurlLane {
     /// The number of shared lanes, each with one connection to a server.
     static let sharedCount = 16
-    /// The number of free descriptors from which connections are shared: each lane needs two, and its idle connections.
+    /// The minimum number of free descriptors at which connections are shared: each lane needs two, and one more for each
+    /// idle connection.
     static let minFreeDescriptors = 512
     /// The maximum number of body bytes of a response that may share a connection.
     ///
