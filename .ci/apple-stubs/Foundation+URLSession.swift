@@ -12,6 +12,8 @@ public struct URLRequest: Sendable {
     public var allowsConstrainedNetworkAccess: Bool { get { true } set {} }
     public var httpShouldHandleCookies: Bool { get { true } set {} }
     public var timeoutInterval: TimeInterval { get { 0 } set {} }
+    public var httpMethod: String? { get { nil } set {} }
+    public var httpBody: Data? { get { nil } set {} }
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {}
 }
 
@@ -89,6 +91,17 @@ open class URLSession: NSObject, @unchecked Sendable {
 
 public final class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     public var networkProtocolName: String? { nil }
+    public var response: URLResponse? { nil }
+    public var fetchStartDate: Date? { nil }
+    public var domainLookupEndDate: Date? { nil }
+    public var connectEndDate: Date? { nil }
+    public var secureConnectionStartDate: Date? { nil }
+    public var secureConnectionEndDate: Date? { nil }
+    public var responseStartDate: Date? { nil }
+    public var responseEndDate: Date? { nil }
+    public var isReusedConnection: Bool { false }
+    public var remoteAddress: String? { nil }
+    public var countOfResponseBodyBytesReceived: Int64 { 0 }
 }
 
 public final class URLSessionTaskMetrics: NSObject, @unchecked Sendable {

@@ -305,7 +305,12 @@ public struct URL: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 }
 
+public struct URLQueryItem: Sendable, Hashable {
+    public var name: String { get { "" } set {} }
+}
+
 public struct URLComponents: Sendable, Hashable {
+    public var percentEncodedQueryItems: [URLQueryItem]? { get { nil } set {} }
     public init() {}
     public init?(string: String) {}
     public init?(url: URL, resolvingAgainstBaseURL: Bool) {}

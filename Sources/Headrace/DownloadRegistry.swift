@@ -174,7 +174,10 @@ public struct DownloadRegistry: Sendable, Hashable {
     ///   `fileSystem` if the manager rejects the command; see ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
-        for request in requests { try request.validate() }
+        for request in requests {
+            try request.validate()
+            try request.body?.requireSavable()
+        }
         guard !requests.isEmpty else { return ([], true) }
         let ids = try await withList { manager throws(DownloadError) in
             try await manager.download(requests).map(\.id)

@@ -88,8 +88,10 @@ struct RedirectChain: Sendable {
             allowsInsecure: configuration.allowsInsecureRedirects,
             keepsCookies: configuration.cookies != nil
         )
-        connectTimeout = request.connectTimeout ?? configuration.connectTimeout
-        stallTimeout = request.stallTimeout ?? configuration.stallTimeout
+        // A closure, as on the right of `??`, cannot capture the borrowed configuration on Apple platforms.
+        let (connect, stall) = (configuration.connectTimeout, configuration.stallTimeout)
+        connectTimeout = request.connectTimeout ?? connect
+        stallTimeout = request.stallTimeout ?? stall
         url = source
         method = request.method
         sendsBody = request.body != nil

@@ -22,6 +22,13 @@ public struct DownloadProgress: Sendable, Hashable {
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
 
+    /// Returns the time in which the missing bytes arrive; `nil` if that is more than a hundred years, which would overflow a
+    /// `Duration`.
+    static func timeRemaining(_ missingBytes: Int64, bytesPerSecond: Double) -> Duration? {
+        let seconds = Double(missingBytes) / bytesPerSecond
+        return seconds < 3.2e9 ? .seconds(seconds) : nil
+    }
+
     /// Creates a value, for example to test or preview a user interface.
     /// - Parameters:
     ///   - bytesReceived: The number of bytes received.

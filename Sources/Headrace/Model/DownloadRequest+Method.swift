@@ -9,9 +9,8 @@ extension DownloadRequest {
     public enum Body: Sendable, Hashable {
         /// These bytes, up to 1 MiB.
         ///
-        /// A registry saves up to 64 KiB of them, unless they are secret. Without its body, a restored download fails with
-        /// ``DownloadError/Code/credentialsMissing`` until the request is added again. Secret bytes are not sent to the target
-        /// of a redirect to another origin.
+        /// Secret bytes are not sent to another origin. A manager with a registry rejects secret bytes, and more than
+        /// 64 KiB.
         case data(Data, isSecret: Bool = false)
         /// The bytes of the file at this file URL, up to 64 MiB; a registry saves its path.
         case file(URL)
@@ -19,6 +18,17 @@ extension DownloadRequest {
         static let maxDataBytes = 1 << 20
         static let maxFileBytes = 64 << 20
         static let maxSavedBytes = 64 << 10
+
+        /// Throws `invalidRequest` if a registry cannot save the body.
+        func requireSavable() throws(DownloadError) {
+            guard case .data(let data, let isSecret) = self, isSecret || data.count > Self.maxSavedBytes else { return }
+            let reason =
+                isSecret ? "it is secret" : "it has \(data.count) bytes, and the maximum is \(Self.maxSavedBytes)"
+            throw DownloadError(
+                .invalidRequest,
+                "A registry cannot save the body of the request: \(reason). Use a file, or a manager without a registry."
+            )
+        }
 
         /// Whether the bytes are secret.
         var isSecret: Bool { if case .data(_, true) = self { true } else { false } }
@@ -55,6 +65,9 @@ extension DownloadRequest {
         }
         guard mayRepeat || mirrors.isEmpty && linkProvider == nil else {
             throw DownloadError(.invalidRequest, "Mirrors and link providers need a request that may be repeated.")
+        }
+        guard body?.isSecret != true || mirrors.isEmpty && linkProvider == nil else {
+            throw DownloadError(.invalidRequest, "A secret body cannot be sent to mirrors or links of other servers.")
         }
         switch body {
         case .data(let data, _) where data.count > Body.maxDataBytes:

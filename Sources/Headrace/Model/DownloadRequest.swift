@@ -47,7 +47,7 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The method of the request, in upper case; `HEAD`, `CONNECT` and `TRACE` are rejected.
     ///
     /// Unless it ``isRepeatable``, a request with another method than GET is sent once: without retries, without resuming
-    /// and over one connection. After a 303, and after a 301 or 302 to a POST, the redirect is followed with GET and
+    /// and over one connection; only a 401 makes the library send it again, with a login. After a 303, and after a 301 or 302 to a POST, the redirect is followed with GET and
     /// without the body; after a 307 or 308, with the same method and body (RFC 9110, section 15.4).
     public var method = "GET"
     /// The content of a request with another method than GET; `nil` for none.

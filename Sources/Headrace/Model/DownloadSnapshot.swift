@@ -94,8 +94,8 @@ public struct GroupProgress: Sendable, Hashable {
 
     /// The estimated remaining time at the present speed; `nil` if a size is unknown or no bytes arrive.
     public var timeRemaining: Duration? {
-        guard let totalBytes, bytesPerSecond > 0 else { return nil }
-        return .seconds(Double(max(0, totalBytes - bytesReceived)) / bytesPerSecond)
+        guard let totalBytes else { return nil }
+        return DownloadProgress.timeRemaining(max(0, totalBytes - bytesReceived), bytesPerSecond: bytesPerSecond)
     }
 
     private var estimatedFraction: Double

@@ -55,9 +55,10 @@ struct QueueAdditions {
         )
         if addition.id == nil { reviveTwin(of: record, in: &queue) }
         if let twin = queue.partialFiles.active(at: record.partialPath) {
+            // Before the secrets, which come with the URL.
+            join(addition.request, to: twin, in: &queue)
             if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
             twin.takeVolatile(of: addition.request)
-            join(addition.request, to: twin, in: &queue)
             return twin
         }
         queue.insert(record)

@@ -53,8 +53,9 @@ struct QueueJournal: Sendable {
         for entry in entries where entry.state != .waiting { states[DownloadID(rawValue: entry.id)] = entry.state }
     }
 
-    /// Throws `invalidRequest` for the first request that is too large for the journal.
+    /// Throws `invalidRequest` for the first request that is too large for the journal, or has a body that is not saved.
     func check(_ requests: [DownloadRequest]) throws(DownloadError) {
+        for request in requests { try request.body?.requireSavable() }
         for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
             try RegistryEncoder.check(RegistryRequest(request, bases: bases))
         }

@@ -80,10 +80,15 @@ extension QueueState {
     ///
     /// A running download continues with the new URL, and a download that failed or waits for a retry is queued again.
     ///
-    /// Throws `invalidRequest` if the journal has no room for the URL.
+    /// Throws `invalidRequest` if the journal has no room for the URL, or if the URL has another origin and the body is
+    /// secret.
     mutating func setURL(_ url: URL, of id: DownloadID, at now: Duration) throws(DownloadError) -> [QueueEffect] {
         guard let record = records[id], !scheduler.isShutDown else { return [] }
-        try journal?.check([record.request.relinked(to: url)])
+        let request = record.request
+        guard request.body?.isSecret != true || Origin(url) == Origin(request.url) else {
+            throw DownloadError(.invalidRequest, "\(url.withoutQuery) must not receive the secret body of the request.")
+        }
+        try journal?.check([request.relinked(to: url)])
         return relink(record, to: url, at: now)
     }
 

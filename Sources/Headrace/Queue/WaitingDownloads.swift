@@ -1,5 +1,7 @@
-/// The waiting downloads of a scheduler, in one collection for each thing to wait for: a free slot, a slot of the host, the
-/// network, or the start time. Those that wait for a slot are sorted by priority and position.
+/// The waiting downloads of a scheduler, in one collection for each thing to wait for.
+///
+/// They wait for a free slot, a slot of the host, the network, or the start time. Those that wait for a slot are sorted by
+/// priority and position.
 ///
 /// An element whose download was removed or inserted again is stale: it stays where it is until it is skipped, or until
 /// many stale elements are removed at once.

@@ -71,12 +71,9 @@ struct RegistryDecoder {
         case .identity: entry.request.identity = try line.text()
         case .method: entry.request.method = try line.text()
         case .body:
-            let data = Data(base64Encoded: try line.text())
-            if data == nil { unknown.append("the body of a request") }
-            entry.request.withholdsBody = data == nil
-            entry.request.body = data.map { .data(Array($0)) }
+            guard let data = Data(base64Encoded: try line.text()) else { throw Failure() }
+            entry.request.body = .data(Array(data))
         case .bodyFile: entry.request.body = .file(try line.path())
-        case .withheldBody: entry.request.withholdsBody = try line.flag()
         case .repeatable: entry.request.isRepeatable = try line.flag()
         case .mirrors: entry.request.mirrors = try line.texts()
         // An unknown policy becomes `fail`, which overwrites no file.

@@ -183,7 +183,6 @@ extension RegistryWriter {
         case .file(let path): write(.bodyFile, path.description)
         case nil: break
         }
-        if request.withholdsBody { write(.withheldBody, true) }
         if request.isRepeatable { write(.repeatable, true) }
         if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }

@@ -42,7 +42,6 @@ enum RegistryOption: String {
     case body
     /// The path of the file with the body.
     case bodyFile
-    case withheldBody
     case repeatable
     case mirrors
     case conflict

@@ -34,8 +34,6 @@ struct RegistryRequest: Sendable, Hashable {
 
     var method = "GET"
     var body: Body?
-    /// Whether the request had a body that is not saved, because it is secret or long.
-    var withholdsBody = false
     var isRepeatable = false
     /// The condition for resuming from a partial file.
     var resumePolicy: DownloadRequest.ResumePolicy
@@ -67,7 +65,7 @@ struct RegistryRequest: Sendable, Hashable {
     var networkPolicy = DownloadRequest.NetworkPolicy.any
 
     /// Whether the request had secrets that are not saved.
-    var lacksSecrets: Bool { withholdsUser || withholdsBody || !withheldHeaders.isEmpty }
+    var lacksSecrets: Bool { withholdsUser || !withheldHeaders.isEmpty }
 
     /// Creates a request without its secrets.
     /// - Parameters:
@@ -137,8 +135,7 @@ extension RegistryRequest {
         isRepeatable = request.isRepeatable
         switch request.body {
         case .file(let file): body = .file(RelocatablePath(file.filePath, bases: bases))
-        case .data(let data, false) where data.count <= DownloadRequest.Body.maxSavedBytes: body = .data(Array(data))
-        case .data: withholdsBody = true
+        case .data(let data, _): body = .data(Array(data))
         case nil: break
         }
         mirrors = request.mirrors.map(\.absoluteURL.absoluteString).filter { $0.withoutUserInfo == $0 }
@@ -242,6 +239,6 @@ extension RegistryRequest {
     /// The names of the header fields that were not saved because they are secret, and "user and password" if the URL
     /// had them.
     var withheldNames: [String] {
-        withheldHeaders + (withholdsUser ? ["user and password"] : []) + (withholdsBody ? ["body"] : [])
+        withheldHeaders + (withholdsUser ? ["user and password"] : [])
     }
 }

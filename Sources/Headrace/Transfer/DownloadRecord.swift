@@ -107,7 +107,6 @@ final class DownloadRecord: Sendable {
             guard state.withoutSecrets.popLast() != nil else { return }
             state.request.url = request.url
             state.request.headers = request.headers
-            state.request.body = request.body
             state.names = DestinationPaths(state.request)
         }
     }

@@ -2,8 +2,9 @@ import HeadracePlatform
 
 /// One run of a download: sends requests, resumes, verifies the file and gives it its final name.
 ///
-/// A value that owns the partial file, the state over all attempts and the destination, so that each step is a method
-/// that needs no further parameters. Runs on the blocking executor, since its file calls may block.
+/// A value that owns the partial file, the state over all attempts and the destination. Its steps, such as
+/// ``ResponseHandler``, ``BodyReceiver`` and ``FileCompletion``, get it as `inout`, so that there is only one copy. Runs on
+/// the blocking executor, since its file calls may block.
 struct DownloadTransfer: Sendable {
     /// The result of one step.
     enum Step: Sendable {
@@ -244,6 +245,7 @@ struct DownloadTransfer: Sendable {
         if isSingle { state.hasSentSingle = true }
         return try await sender.send { response, body in
             await measure(response)
+            // Not in the handler, which would copy the transfer for each response.
             let named = state.sources.isOrigin ? nil : state.originPath
             let path = named ?? destination.path(for: response.head)
             return try await ResponseHandler(response: response, named: path).handle(&body, in: &self)
@@ -314,7 +316,7 @@ struct DownloadTransfer: Sendable {
         // Anyone can make a file with a given check value.
         guard verification.expected?.algorithm.isHash == true else { return state.sources.forgetAdvertised() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
-        guard !mirrors.isEmpty else { return }
+        guard !mirrors.isEmpty, record.requested({ $0.method == "GET" }) else { return }
         state.originPath = path
         state.verification.bind()
         state.sources.join(mirrors)

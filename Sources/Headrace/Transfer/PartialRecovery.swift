@@ -25,13 +25,14 @@ struct PartialRecovery {
         }
         partial.recordFile.removeUnfinished()
         let status = try file.status()
-        if let suspended = partial.record.takeSuspended(), suspended.stamp == FileStamp(status) {
+        let mayRepeat = partial.record.requested { $0.mayRepeat }
+        if let suspended = partial.record.takeSuspended(), mayRepeat, suspended.stamp == FileStamp(status) {
             return try resume(suspended, &partial)
         }
         // The file size would include the gaps between received ranges.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         let mayResume = partial.environment.configuration.resumesPartialDownloads
-        guard mayResume, partial.record.requested({ $0.mayRepeat }) else {
+        guard mayResume, mayRepeat else {
             return try discard(bytes, .resumingDisabled, &partial)
         }
         switch contents {

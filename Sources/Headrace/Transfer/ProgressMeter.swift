@@ -33,16 +33,11 @@ struct ProgressMeter: Sendable {
             bytesReceived: bytesReceived,
             totalBytes: totalBytes,
             bytesPerSecond: bytesPerSecond,
-            timeRemaining: totalBytes.flatMap { total in
-                let seconds = Double(max(0, total - bytesReceived)) / bytesPerSecond
-                // At a speed near zero, the remaining time would overflow a Duration, and is of no use.
-                return seconds < Self.longestEstimate ? .seconds(seconds) : nil
+            timeRemaining: totalBytes.flatMap {
+                DownloadProgress.timeRemaining(max(0, $0 - bytesReceived), bytesPerSecond: bytesPerSecond)
             }
         )
     }
-
-    /// The maximum estimated remaining time: a hundred years in seconds.
-    private static let longestEstimate = 3.2e9
 }
 
 /// A meter shared by the task that counts bytes and the task that publishes progress while no bytes arrive.

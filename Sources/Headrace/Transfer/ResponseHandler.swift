@@ -65,9 +65,6 @@ struct ResponseHandler {
             await body.drain(of: head)
             return transfer.unchanged(existing)
         }
-        if accepted.offset == 0, transfer.partial.held.isEmpty, try adoptOtherQuery(accepted, &transfer) {
-            return .again
-        }
         try transfer.reserve(path)
         try transfer.sizeLimit.check(accepted.minFileSize)
         transfer.state.resume.accepted(accepted.proof)
@@ -87,18 +84,6 @@ struct ResponseHandler {
     ) async throws -> Step {
         transfer.partial.requester = transfer.existingFiles.requester(head, at: transfer.state.sources.current)
         return try await BodyReceiver(response, accepted, for: path).receive(body, in: &transfer)
-    }
-
-    /// Adopts the partial file of a URL with another query; the next request continues it.
-    private func adoptOtherQuery(
-        _ accepted: BodyPlacement,
-        _ transfer: inout DownloadTransfer
-    ) throws(DownloadError) -> Bool {
-        let hasChecksum = transfer.record.requested { !$0.checksums.isEmpty }
-        let (new, size) = (accepted.representation, accepted.totalBytes)
-        guard try transfer.partial.adoptOtherQuery(of: new, size, hasChecksum: hasChecksum) else { return false }
-        _ = try transfer.openPartial()
-        return true
     }
 
     /// Returns the path of an existing file that is the same as an accepted body; `nil` if there is none.

@@ -62,6 +62,7 @@ struct RetryCoordinator: Sendable {
         if let own = record.requested({ $0.linkProvider }) { return own }
         guard let provide = environment.configuration.linkProvider else { return nil }
         let request = record.requested(\.self)
+        guard request.mayRepeat, request.body?.isSecret != true else { return nil }
         return DownloadRequest.LinkProvider { try await provide(request) }
     }
 

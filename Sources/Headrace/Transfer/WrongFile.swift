@@ -71,7 +71,7 @@ struct WrongFile {
         return nil
     }
 
-    /// Renames the partial file to a name that no other download uses, and removes the resume record; returns the name.
+    /// Renames the partial file to a free name that no other download uses, and removes the resume record; returns the name.
     ///
     /// With `full` durability, syncs the file before the rename, and the directory before the record is removed.
     ///

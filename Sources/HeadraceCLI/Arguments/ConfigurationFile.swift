@@ -46,14 +46,20 @@ struct ConfigurationFile: Sendable, Equatable {
 
     /// Parses the file's content; throws an error with the path and the number of the first invalid line.
     init(parsing text: String, path: String) throws {
+        let text = text.hasPrefix("\u{feff}") ? text.dropFirst() : text[...]
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.trimmed
             let origin = "\(path): line \(index + 1): "
             if line.isEmpty || line.hasPrefix("#") { continue }
             if line.hasPrefix("["), line.hasSuffix("]") {
                 let host = line.dropFirst().dropLast().lowercased()
-                guard !host.isEmpty, !host.contains(where: { $0.isWhitespace || "/@".contains($0) }) else {
-                    throw UsageError("\(origin)\"\(line)\" is not a host in brackets")
+                let isAddress = host.hasPrefix("[") || host.count { $0 == ":" } > 1
+                guard !host.isEmpty, !host.hasSuffix("."), isAddress || !host.contains(":"),
+                    !host.contains(where: { $0.isWhitespace || "/@*".contains($0) })
+                else {
+                    throw UsageError(
+                        "\(origin)\"\(line)\" is not a host in brackets, without port; subdomains are included"
+                    )
                 }
                 sections.append(Section(host: host))
             } else {

@@ -40,7 +40,7 @@ enum Habit: Sendable, Equatable {
         -s --silent --no-verbose: --quiet
         -I --head --spider: --dry-run
         -X --request: --method
-        --data-raw --data-ascii --post-data --body-data: --data
+        --data-raw --data-ascii --data-binary --post-data --body-data: --data
         --post-file --body-file: --data-file
         --retry: --retries
         --max-redirect --max-redirs: --max-redirects
@@ -59,7 +59,9 @@ enum Habit: Sendable, Equatable {
         -nd -nH -np: leave it out; files are saved without the server's folders
         -t: write --retries N (wget) or --timeout SECONDS (aria2)
         --tries --max-tries: write --retries N, which does not count the first attempt
-        -b --cookie: write --cookies FILE, or use headrace queue run --background
+        -F --form --upload-file --data-urlencode: files and forms cannot be uploaded; --data TEXT sends a body
+        --compressed: leave it out; files are saved as the server has them
+        -b --cookie: write --cookies FILE or -H 'Cookie: NAME=VALUE', or use headrace queue run --background
         -nv: write --quiet
         -nc --no-clobber: write --if-exists skip
         -r --range: a part of a file or a whole site cannot be downloaded

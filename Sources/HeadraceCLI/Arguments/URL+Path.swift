@@ -1,6 +1,28 @@
+import Headrace
 import HeadracePlatform
 
 extension URL {
+    /// The URL without login, fragment and the parameters that make signed links of one file differ.
+    var withoutSignature: String {
+        guard var parts = URLComponents(url: withoutCredentials, resolvingAgainstBaseURL: true) else {
+            return absoluteString
+        }
+        parts.fragment = nil
+        let items = parts.percentEncodedQueryItems?.filter { item in
+            let name = item.name.lowercased()
+            return !name.hasPrefix("x-amz-") && !name.hasPrefix("x-goog-") && !Self.signatureParameters.contains(name)
+        }
+        parts.percentEncodedQueryItems = items?.isEmpty == true ? nil : items
+        return parts.string ?? absoluteString
+    }
+
+    /// Amazon S3 and CloudFront, Google Cloud Storage, and the shared access signatures of Azure.
+    private static let signatureParameters: Set<String> = [
+        "awsaccesskeyid", "signature", "expires", "key-pair-id", "policy", "googleaccessid", "sig", "se", "st", "sp",
+        "sv", "sr",
+        "spr", "sip", "skoid", "sktid", "skt", "ske", "sks", "skv",
+    ]
+
     /// The path without percent-encoding, for system calls and messages.
     var plainPath: String { path(percentEncoded: false) }
 

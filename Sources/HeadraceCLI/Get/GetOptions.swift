@@ -54,7 +54,8 @@ struct GetOptions: Sendable {
         try readNetworkOptions(arguments)
         if arguments.has(.verbose) { verbosity = .verbose }
         if arguments.has(.quiet) { verbosity = .quiet }
-        writesJSON = arguments.has(.json)
+        // A setting of the configuration file does not stop a file from being written to standard output.
+        writesJSON = arguments.has(.json) && !copiesToOutput
         configuration.collectsMetrics = writesJSON && verbosity == .verbose
     }
 
@@ -64,7 +65,9 @@ struct GetOptions: Sendable {
         directory = arguments.value(.directory) ?? directory
         isTemporary = arguments.value(.output) == "-"
         copiesToOutput = isTemporary || arguments.has(.tee)
-        if copiesToOutput, let other = [Option.json, .dryRun, .followMetalink].first(where: arguments.has) {
+        let others: [Option] =
+            [.json, .dryRun, .followMetalink] + (isTemporary ? [.tee, .directory, .onMismatch] : [])
+        if copiesToOutput, let other = others.first(where: given.contains) {
             throw UsageError(other, "it cannot be combined with \(isTemporary ? "--output -" : "--tee")")
         }
         output = isTemporary ? nil : arguments.value(.output)
@@ -105,8 +108,7 @@ struct GetOptions: Sendable {
         headers = try arguments.all(.header).map { try Argument.header($0) }
         headers += try arguments.all(.headerEverywhere).map { try Argument.header($0, of: .headerEverywhere) }
         if let url = arguments.value(.referer) { headers.append(HeaderField(name: "Referer", value: url)) }
-        method = arguments.value(.method)
-        body = try Self.body(arguments)
+        try readBody(arguments)
         mirrors = try arguments.all(.mirror).map { try Argument.url($0, at: "--mirror: ") }
         if let policy = try arguments.choice(.ifExists, among: DownloadRequest.ConflictPolicy.allCases, \.rawValue) {
             conflictPolicy = policy
@@ -135,14 +137,30 @@ struct GetOptions: Sendable {
         }
     }
 
-    private static func body(_ arguments: ParsedArguments) throws -> DownloadRequest.Body? {
-        let file = arguments.value(.dataFile).map { DownloadRequest.Body.file(URL(givenPath: $0, .notDirectory)) }
-        guard let text = arguments.value(.data) else { return file }
-        guard file == nil else { throw UsageError("--data: it cannot be combined with --data-file") }
-        guard !text.hasPrefix("@") else {
-            throw UsageError("--data: to send the bytes of a file, write --data-file \(text.dropFirst())")
+    private mutating func readBody(_ arguments: ParsedArguments) throws {
+        if let path = arguments.value(.dataFile) {
+            guard Files.status(path)?.kind == .regular else {
+                throw UsageError("--data-file: \(path) is not a regular file")
+            }
+            body = .file(URL(givenPath: path, .notDirectory))
         }
-        return .data(Data(text.utf8))
+        if let text = arguments.value(.data) {
+            guard body == nil else { throw UsageError("--data: it cannot be combined with --data-file") }
+            guard !text.hasPrefix("@") else {
+                throw UsageError("--data: to send the bytes of a file, write --data-file \(text.dropFirst())")
+            }
+            body = .data(Data(text.utf8))
+        }
+        method = arguments.value(.method) ?? body.map { _ in "POST" }
+        guard let method, method != "GET" else { return }
+        // curl's -d is the body.
+        if body == nil, directory.contains("=") || directory.hasPrefix("{") || directory.hasPrefix("@") {
+            throw UsageError("--directory: -d is the directory; to send a body, write --data TEXT")
+        } else if method == "HEAD" || arguments.has(.dryRun) {
+            throw UsageError("--method: \(method) has no effect on files; --dry-run sends GET")
+        } else if !given.contains(.retries), let other = [.linkCommand, Option.mirror].first(where: arguments.has) {
+            throw UsageError(other, "a request with --data or --method may be sent again only with --retries N")
+        }
     }
 }
 
@@ -196,7 +214,7 @@ extension GetOptions {
         request.refetchPolicy = refetchPolicy
         request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
-        if let method = method ?? body.map({ _ in "POST" }) { request.method = method }
+        if let method { request.method = method }
         if let body {
             request.body = body
             // Like other tools.
@@ -205,8 +223,8 @@ extension GetOptions {
         }
         if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
         if configuration.linkProvider != nil {
-            // The query of a signed link differs in each run, which should find the partial file of the last one.
-            request.identity = String(request.url.withoutCredentials.absoluteString.prefix { $0 != "?" })
+            // The signature of a link differs in each run, which should find the partial file of the last one.
+            request.identity = request.url.withoutSignature
         }
         var set = given
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }

@@ -9,7 +9,12 @@ func withTemporaryFolder<Result: Sendable>(
 ) async throws -> Result {
     try await Signals.cancelling {
         let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
-        try FileSystem.system.createDirectory(folder.plainPath, 0o700)
+        do throws(SystemError) {
+            try FileSystem.system.createDirectory(folder.plainPath, 0o700)
+        } catch {
+            let problem = "the temporary folder \(folder.plainPath) could not be created: \(error); set TMPDIR"
+            throw DownloadError(.fileSystem, problem)
+        }
         defer { try? FileManager.default.removeItem(at: folder) }
         return try await body(folder)
     }

@@ -71,7 +71,9 @@ struct ConfigurationFileTests {
         ("[a]\nretries 3", "f: line 2: retries: this option applies to all downloads; put it above the first heading"),
         ("user a:b", "f: line 1: user: a login must be below a heading with its host, such as [example.org]"),
         ("[a]\nuser a", "f: line 2: user: the password is missing; write user NAME:PASSWORD"),
-        ("[]", "f: line 1: \"[]\" is not a host in brackets"),
+        ("[]", "f: line 1: \"[]\" is not a host in brackets, without port; subdomains are included"),
+        ("[h:80]", "f: line 1: \"[h:80]\" is not a host in brackets, without port; subdomains are included"),
+        ("[*.h]", "f: line 1: \"[*.h]\" is not a host in brackets, without port; subdomains are included"),
         ("\n\nretries = 3", "f: line 3: retries: \"= 3\" is not a number"),
         ("[a]\nif-exists no", "f: line 2: if-exists: \"no\" is not one of rename, overwrite, skip, fail"),
     ])

@@ -47,7 +47,8 @@ struct StandardOutputTests {
     }
 
     @Test func `a wrong checksum is reported after the bytes`() async throws {
-        try await withFaultServer(.file(Self.small)) { server in
+        // Slow enough for the first bytes to be read before the file is found to be wrong.
+        try await withFaultServer(.file(Self.small).limited(bytesPerSecond: 300_000)) { server in
             try await withFolders { folder, variable in
                 let checksum = String(repeating: "0", count: 64)
                 let words = ["get", "-q", "-o", "-", "--checksum", checksum, server.url("/a").absoluteString]

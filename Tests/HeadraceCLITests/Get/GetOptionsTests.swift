@@ -130,11 +130,35 @@ struct GetOptionsTests {
         #expect(url.path(percentEncoded: false) == here + "/x")
     }
 
-    @Test
-    func `with --link-command a link without its query finds the partial file`() throws {
-        let signed = ["--link-command", "sign", "http://u:p@h/a?signature=1"]
-        #expect(try GetOptions(ParsedArguments(signed)).requests()[0].identity == "http://h/a")
+    @Test(arguments: [
+        ("http://u:p@h/a?signature=1", "http://h/a"),
+        ("http://h/a?id=1&X-Amz-Date=2&Policy=x%20y#f", "http://h/a?id=1"),
+        ("http://h/a?id=1&X-Amz-Date=3", "http://h/a?id=1"), ("http://h/a?id=2", "http://h/a?id=2"),
+        ("http://h/a", "http://h/a"),
+    ])
+    func `with --link-command a link with another signature finds the partial file`(
+        _ url: String,
+        _ identity: String
+    ) throws {
+        let signed = ["--link-command", "sign", url]
+        #expect(try GetOptions(ParsedArguments(signed)).requests()[0].identity == identity)
         #expect(try GetOptions(ParsedArguments(["http://h/a?b=1"])).requests()[0].identity == nil)
+    }
+
+    @Test(arguments: [
+        (["-X", "POST", "-d", "a=b"], "--directory: -d is the directory; to send a body, write --data TEXT"),
+        (["-X", "POST", "-d", "{}"], "--directory: -d is the directory; to send a body, write --data TEXT"),
+        (["--method", "HEAD"], "--method: HEAD has no effect on files; --dry-run sends GET"),
+        (["--data", "x", "--dry-run"], "--method: POST has no effect on files; --dry-run sends GET"),
+        (["--data", "x", "--data-file", "/etc/passwd"], "--data: it cannot be combined with --data-file"),
+        (["--data-file", "/nonexistent"], "--data-file: /nonexistent is not a regular file"),
+        (
+            ["--data", "x", "--mirror", "http://m/a"],
+            "--mirror: a request with --data or --method may be sent again only with --retries N"
+        ),
+    ])
+    func `a body that would not be sent as meant is an error`(_ line: [String], _ message: String) {
+        #expect(throws: UsageError(message)) { try GetOptions(ParsedArguments(line + ["http://h/a"])).requests() }
     }
 
     @Test

@@ -24,6 +24,8 @@ struct GroupProgressTests {
         #expect(unknown.totalBytes == nil)
         #expect(unknown.bytesPerSecond == 20)
         #expect(!unknown.isEnded)
+        #expect(DownloadProgress.timeRemaining(.max, bytesPerSecond: 1e-3) == nil)
+        #expect(DownloadProgress.timeRemaining(0, bytesPerSecond: 0) == nil)
         let large = GroupProgress(of: [snapshot(1, .running, 5, .max), snapshot(2, .waiting, 5, .max)])
         #expect(large.totalBytes == .max)
         let ended = GroupProgress(of: [snapshot(1, .cancelled, 5, nil), snapshot(2, .running, 5, 15)])

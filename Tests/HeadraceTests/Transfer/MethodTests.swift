@@ -149,7 +149,7 @@ struct MethodTests {
         #expect(throws: DownloadError.self) { try request.validate() }
         request.isRepeatable = true
         #expect(throws: Never.self) { try request.validate() }
-        request.body = .data(Data(count: (1 << 20) + 1))
+        request.body = .data(Data(repeating: 0, count: (1 << 20) + 1))
         #expect(throws: DownloadError.self) { try request.validate() }
     }
 
@@ -166,14 +166,10 @@ struct MethodTests {
         #expect(paths.count == 5)
     }
 
-    @Test func `a registry saves a small body and the path of a file, but no secret or long body`() throws {
+    @Test func `a registry saves a small body and the path of a file`() throws {
         let url = try #require(URL(string: "http://h/a"))
         let path = URL(filePath: "/home/user/body")
-        let bodies: [(DownloadRequest.Body, isSaved: Bool)] = [
-            (.data(Data([0, 255])), true), (.file(path), true), (.data(Data([1]), isSecret: true), false),
-            (.data(Data(count: (64 << 10) + 1)), false),
-        ]
-        for (body, isSaved) in bodies {
+        for body in [DownloadRequest.Body.data(Data([0, 255])), .file(path)] {
             var request = DownloadRequest(url, to: .directory(URL(filePath: "/home/user/")))
             (request.method, request.body, request.isRepeatable) = ("POST", body, true)
             let saved = RegistryRequest(request, bases: RegistryFixture.bases)
@@ -181,8 +177,66 @@ struct MethodTests {
             let entry = try #require(try RegistryFixture.read(journal).snapshot.entries.first)
             let restored = try #require(entry.request.downloadRequest(in: RegistryFixture.bases))
             #expect(restored.method == "POST" && restored.isRepeatable)
-            #expect(restored.body == (isSaved ? body : nil))
-            #expect(entry.request.withheldNames == (isSaved ? [] : ["body"]))
+            #expect(restored.body == body)
+        }
+    }
+
+    @Test(
+        arguments: [.data(Data([1]), isSecret: true), .data(Data(repeating: 0, count: (64 << 10) + 1))]
+            as [DownloadRequest.Body]
+    )
+    func `a registry rejects a secret and a long body`(_ body: DownloadRequest.Body) async throws {
+        try await withTemporaryDirectory { folder in
+            let directory = folder.appending(path: "registry", directoryHint: .isDirectory)
+            let url = try #require(URL(string: "http://127.0.0.1:1/a"))
+            var request = DownloadRequest(url, to: .directory(folder))
+            (request.method, request.body) = ("POST", body)
+            let configuration = DownloadConfiguration { $0.registryDirectory = directory }
+            try await withDownloadManager(configuration) { manager in
+                let error = await #expect(throws: DownloadError.self) { try await manager.download(request) }
+                #expect(error?.code == .invalidRequest)
+                #expect(await manager.downloads.isEmpty)
+            }
+            let registry = DownloadRegistry(directory: directory)
+            await #expect(throws: DownloadError.self) { try await registry.add([request]) }
+        }
+    }
+
+    @Test func `a secret body is sent to no other origin`() async throws {
+        try await withTemporaryDirectory { folder in
+            let url = try #require(URL(string: "http://127.0.0.1:1/a"))
+            let other = try #require(URL(string: "http://127.0.0.1:2/a"))
+            var request = DownloadRequest(url, to: .directory(folder))
+            (request.method, request.isRepeatable, request.startsPaused) = ("POST", true, true)
+            request.body = .data(Data([1]), isSecret: true)
+            try await withDownloadManager(DownloadConfiguration()) { [request] manager in
+                let download = try await manager.download(request)
+                let error = await #expect(throws: DownloadError.self) { try await download.setURL(other) }
+                #expect(error?.code == .invalidRequest)
+                try await download.setURL(url.appending(path: "b"))
+            }
+            request.mirrors = [other]
+            #expect(throws: DownloadError.self) { try request.validate() }
+        }
+    }
+
+    @Test func `after a pause, a request that must not be repeated begins again`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.sequence([.file(large).stalled(after: largeCut)], then: .file(large))) {
+                server in
+                var request = DownloadRequest(server.url("/a"), to: .directory(folder))
+                request.method = "POST"
+                try await withDownloadManager(DownloadConfiguration()) { [request] manager in
+                    let download = try await manager.download(request)
+                    for await progress in download.progress where progress.bytesReceived >= largeCut { break }
+                    await download.pause()
+                    await download.resume()
+                    #expect(large.body.difference(fromFileAt: try await download.value) == nil)
+                }
+                #expect(server.requests.map { $0["Range"] } == [nil, nil])
+                #expect(server.requests.map { $0["Content-Length"] } == ["0", "0"])
+                #expect(server.requests.allSatisfy { $0["Content-Type"] == nil })
+            }
         }
     }
 

@@ -61,8 +61,9 @@ struct SegmentPart: Comparable {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
     }
 
-    /// Whether a new connection should fetch this part too (hedging: the first copy of each byte is used), because the part is too small to divide and the new
-    /// connection would finish it much sooner than the part's own connection.
+    /// Whether hedging is worthwhile: a new connection also fetches this part, and the first copy of each byte is used.
+    ///
+    /// The part is too small to divide, and the new connection would finish it much sooner than its own.
     func isWorthHedging(by newcomer: Worker) -> Bool {
         guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
         let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))

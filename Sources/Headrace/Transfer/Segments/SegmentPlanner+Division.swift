@@ -39,12 +39,12 @@ extension SegmentPlanner {
 
     private func parts(at now: Duration) -> [SegmentPart] {
         let typical = pool.newcomer(at: now, beside: [], measuredBy: segments)?.rate ?? SourcePool.assumedRate
-        let latency = pool.sources[0].latency ?? .zero
-        let headStart = segments.count == 1 ? controller.headStart(latency: latency) : 1
         var parts = list.unassigned.map { SegmentPart(range: $0) }
         for (index, segment) in segments.enumerated() where !list.isShared(index) {
             guard let gap = list.held.firstGap(from: segment.rest.lowerBound, before: segment.end) else { continue }
             var part = SegmentPart(range: gap.lowerBound..<segment.end, holder: index)
+            let latency = pool.sources[segment.source].latency ?? .zero
+            let headStart = segment.id == .first ? controller.headStart(latency: latency) : 1
             let (rate, delay) = (segment.rate(at: now) ?? typical * headStart, pool.delay(of: segment, at: now))
             part.workers = [SegmentPart.Worker(source: segment.source, rate: rate, delay: delay / .seconds(1))]
             parts.append(part)

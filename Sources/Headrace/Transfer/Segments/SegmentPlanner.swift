@@ -16,7 +16,7 @@
 ///
 /// The state is the ``SegmentList`` and the ``SourcePool``.
 ///
-/// The caller calls ``headArrived(_:latency:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each segment, it
+/// The caller calls ``headArrived(_:latency:roundTrip:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each segment, it
 /// calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally ``ended(_:at:)`` or
 /// ``failed(_:_:allowing:at:)``. It performs the returned actions in order. Late calls for a stopped segment change
 /// nothing.

@@ -18,7 +18,8 @@ struct CurlMetrics {
     /// Returns the metrics of a request that has ended.
     func metrics(of request: TransportRequest) -> RequestMetrics {
         var metrics = RequestMetrics(url: request.url.withoutQuery)
-        metrics.isReused = long(HR_INFO_NUM_CONNECTS) == 0
+        // Without a connection there is no time at which the request was sent.
+        metrics.isReused = long(HR_INFO_NUM_CONNECTS) == 0 && time(HR_INFO_PRETRANSFER_TIME_T) != nil
         metrics.status = long(HR_INFO_RESPONSE_CODE).flatMap { $0 == 0 ? nil : $0 }
         if !metrics.isReused {
             metrics.nameLookup = time(HR_INFO_NAMELOOKUP_TIME_T)

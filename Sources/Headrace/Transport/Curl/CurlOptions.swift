@@ -27,17 +27,26 @@ struct CurlOptions {
         try setProxy(configuration)
         let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
         try setMethod()
-        // Without the field, libcurl would wait a second for permission to send a large body.
-        let lines = CurlHeaderList.lines(of: fields) + (request.body == nil ? [] : ["Expect:"])
+        var lines = CurlHeaderList.lines(of: fields)
+        if hasContent {
+            // Otherwise libcurl would wait a second for permission to send a large body.
+            lines.append("Expect:")
+            // Otherwise libcurl would send the type of a web form.
+            if !fields.contains(where: { $0.name.lowercased() == "content-type" }) { lines.append("Content-Type:") }
+        }
         guard let headers = CurlHeaderList(lines: lines) else { throw rejected(HR_E_OUT_OF_MEMORY) }
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
         return headers
     }
 
+    /// Whether the request has a body, possibly an empty one, whose length is sent (RFC 9110, section 8.6).
+    private var hasContent: Bool { request.body != nil || ["POST", "PUT", "PATCH"].contains(request.method) }
+
     /// Sets the method and the body, which libcurl copies.
     private func setMethod() throws(DownloadError) {
         guard request.method != "GET" else { return }
-        if let body = request.body {
+        if hasContent {
+            let body = request.body ?? []
             try require(hr_easy_set_long(handle, HR_OPT_POST, 1))
             try require(hr_easy_set_long(handle, HR_OPT_POSTFIELDSIZE, body.count))
             let code = body.withUnsafeBytes { bytes in

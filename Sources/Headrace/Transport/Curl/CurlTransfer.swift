@@ -186,7 +186,8 @@ final class CurlTransfer {
         let sign: String
         switch code {
         case HR_E_SSL_CONNECT_ERROR: sign = "application protocol"
-        case HR_E_UNSUPPORTED_PROTOCOL: sign = "http/0.9"
+        // The request has been sent, and the server may have processed it.
+        case HR_E_UNSUPPORTED_PROTOCOL where request.mayRepeat: sign = "http/0.9"
         default: return false
         }
         return String(cString: errorText).lowercased().contains(sign)
