@@ -36,7 +36,7 @@ struct ReplacingDocumentationTests {
         let lines = try Self.page(name).replacing("\\\n", with: "").split(separator: "\n")
             .filter { $0.hasPrefix("    ") }
         // The last command of a pipeline, or one that a configuration file contains.
-        let commands = lines.compactMap { line in line.range(of: "headrace ").map { line[$0.lowerBound...] } }
+        let commands = lines.compactMap { line in line.firstRange(of: "headrace ").map { line[$0.lowerBound...] } }
         #expect(commands.count == count)
         for command in commands {
             let invocation = try Invocation(Array(Self.words(command).dropFirst()))

@@ -116,10 +116,8 @@ struct StandardOutputTests {
                 defer { close(reader) }
                 let words = ["get", "-o", "-", server.url("/a").absoluteString]
                 var process = try ToolProcess(words, in: folder, output: pipe, environment: [variable])
-                var count: Int32 = 0
-                while ioctl(reader, UInt(FIONREAD), &count) == 0, count == 0 {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
+                var readable = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+                while poll(&readable, 1, 0) == 0 { try await Task.sleep(for: .milliseconds(5)) }
                 process.send(SIGINT)
                 let end = try await process.result(readsOutput: false)
                 #expect(end.status == 130)
