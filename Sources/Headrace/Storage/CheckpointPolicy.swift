@@ -54,6 +54,7 @@ struct CheckpointPolicy: Sendable {
     private var isWithoutSync = false
     private var lastSync: Duration
     private var unsyncedBytes: Int64
+    private var hasSynced = false
 
     /// Creates the policy for one transfer of a download.
     /// - Parameters:
@@ -111,6 +112,7 @@ struct CheckpointPolicy: Sendable {
         claim = nil
         lastSync = now
         if success {
+            hasSynced = true
             let earlier = durable
             synced(covered)
             isRecordOutdated = isRecordOutdated || earlier != durable
@@ -157,8 +159,10 @@ struct CheckpointPolicy: Sendable {
     private mutating func finish(_ stop: Stop, at now: Duration) -> [Action] {
         // An existing record must name the final file before the rename. Without a record, the rename needs none.
         let isRecordDue = stop == .finishing ? hasRecord : isRecordOutdated && (hasRecord || !written.isEmpty)
+        // An empty file may have been longer, and a power cut could undo the truncation but not the rename.
+        let isTruncated = stop == .finishing && written.isEmpty && !hasSynced && !hasSyncFailed
         // After a failed sync, both sets are equal.
-        if written != durable, !isWithoutSync {
+        if written != durable || isTruncated, !isWithoutSync {
             if durability == .full { return startSync() }
             // After a reboot, it is unknown whether unsynced bytes reached the disk. The record is also written
             // before the sync, because the process may be killed during the sync.

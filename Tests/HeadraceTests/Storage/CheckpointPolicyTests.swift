@@ -34,6 +34,18 @@ struct CheckpointPolicyTests {
         }
     }
 
+    @Test func `an empty file is synced before it gets its name, because it may have been longer`() {
+        var policy = CheckpointPolicy(.full, at: .zero)
+        expect(policy.stopping(.finishing, at: .seconds(2)), [.startSync])
+        expect(policy.syncEnded(success: true, at: .seconds(2)), [])
+        for (durability, stop) in [(.none, .finishing), (.full, .leaving)]
+            as [(CheckpointPolicy.Durability, CheckpointPolicy.Stop)]
+        {
+            var policy = CheckpointPolicy(durability, at: .zero)
+            expect(policy.stopping(stop, at: .seconds(2)), [])
+        }
+    }
+
     @Test func `the last bytes do not trigger a record of their own`() {
         var policy = CheckpointPolicy(.none, at: .zero)
         expect(policy.wrote(0..<10, isLast: true, at: .seconds(2)), [])
