@@ -76,7 +76,8 @@ struct CommandServer: Sendable {
         manager.performer.commands.isBehind = isBehind
         // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(manager.performer.commands.isCarriedOut)
-        guard !carriedOut.isEmpty || manager.queue.journal?.isBehind == true else { return }
+        // A write that is under way may fail too.
+        guard !carriedOut.isEmpty || manager.isFlushing || manager.queue.journal?.isBehind == true else { return }
         try await remove(carriedOut, from: registry, for: manager)
     }
 
