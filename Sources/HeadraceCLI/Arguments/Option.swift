@@ -53,9 +53,10 @@ enum Option: CaseIterable, Sendable {
     static let configurationOptions: Set<Option> = [.config, .noConfig]
 
     /// Groups of options of which the command line, or else the configuration file, may have only one.
-    static let alternatives: [[Option]] = [
-        [.ipv4, .ipv6], [.http1, .http2, .http3], [.netrc, .netrcFile], [.quiet, .verbose],
-    ]
+    static let alternatives: [[Option]] = exclusive + [[.netrc, .netrcFile], [.quiet, .verbose]]
+
+    /// Those of ``alternatives`` of which a second one is an error, because neither overrides the other.
+    static let exclusive: [[Option]] = [[.ipv4, .ipv6], [.http1, .http2, .http3]]
 
     /// Options of `verify` alone, for files that already exist.
     static let verifyOnly: Set<Option> = [.ignoreMissing, .strict]
@@ -64,9 +65,7 @@ enum Option: CaseIterable, Sendable {
     static let queueRunOptions = networkOptions.union([
         .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
         .maxRedirects, .onFinish, .onFail, .linkCommand, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch,
-        .registry, .json,
-        .quiet, .verbose,
-        .help,
+        .registry, .json, .quiet, .verbose, .help,
     ])
 
     enum Group: String, CaseIterable, Sendable {

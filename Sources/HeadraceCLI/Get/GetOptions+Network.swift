@@ -68,7 +68,7 @@ extension GetOptions {
             configuration.cookies = jar
         }
         guard let user = network.user else { return }
-        guard !headers.contains(where: { $0.name.lowercased() == "authorization" }) else {
+        guard headers["Authorization"] == nil else {
             throw UsageError(.user, "--header 'Authorization: ...' was given too")
         }
         headers.append(try login(user).field)
@@ -102,7 +102,7 @@ extension GetOptions {
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }
 
     private static func connectionPolicy(_ arguments: ParsedArguments) throws -> ConnectionPolicy {
-        for options in Option.alternatives.prefix(2).map({ $0.filter(arguments.has) }) {
+        for options in Option.exclusive.map({ $0.filter(arguments.has) }) {
             guard options.count < 2 else { throw UsageError(options[1], "--\(options[0].rawValue) was given too") }
         }
         var policy = ConnectionPolicy()

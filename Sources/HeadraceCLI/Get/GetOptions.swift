@@ -217,9 +217,10 @@ extension GetOptions {
         if let method { request.method = method }
         if let body {
             request.body = body
-            // Like other tools.
-            let type = request.headers["Content-Type"] ?? "application/x-www-form-urlencoded"
-            request.headers["Content-Type"] = type
+            if request.headers["Content-Type"] == nil {
+                // Like other tools.
+                request.headers["Content-Type"] = "application/x-www-form-urlencoded"
+            }
         }
         if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
         if configuration.linkProvider != nil {

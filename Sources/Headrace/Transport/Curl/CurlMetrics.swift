@@ -15,11 +15,14 @@ extension CurlTransfer {
 struct CurlMetrics {
     let handle: hr_easy
 
+    /// The number of connections that the transfer has made.
+    var newConnections: Int { long(HR_INFO_NUM_CONNECTS) ?? 0 }
+
     /// Returns the metrics of a request that has ended.
     func metrics(of request: TransportRequest) -> RequestMetrics {
         var metrics = RequestMetrics(url: request.url.withoutQuery)
         // Without a connection there is no time at which the request was sent.
-        metrics.isReused = long(HR_INFO_NUM_CONNECTS) == 0 && time(HR_INFO_PRETRANSFER_TIME_T) != nil
+        metrics.isReused = newConnections == 0 && time(HR_INFO_PRETRANSFER_TIME_T) != nil
         metrics.status = long(HR_INFO_RESPONSE_CODE).flatMap { $0 == 0 ? nil : $0 }
         if !metrics.isReused {
             metrics.nameLookup = time(HR_INFO_NAMELOOKUP_TIME_T)

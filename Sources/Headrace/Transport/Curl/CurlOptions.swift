@@ -32,7 +32,7 @@ struct CurlOptions {
             // Otherwise libcurl would wait a second for permission to send a large body.
             lines.append("Expect:")
             // Otherwise libcurl would send the type of a web form.
-            if !fields.contains(where: { $0.name.lowercased() == "content-type" }) { lines.append("Content-Type:") }
+            if fields["Content-Type"] == nil { lines.append("Content-Type:") }
         }
         guard let headers = CurlHeaderList(lines: lines) else { throw rejected(HR_E_OUT_OF_MEMORY) }
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))

@@ -147,11 +147,7 @@ final class CurlTransfer {
     }
 
     /// Whether the request was sent on a connection that had already served another request.
-    private var isReused: Bool {
-        var connects = 0
-        _ = hr_easy_get_long(handle, HR_INFO_NUM_CONNECTS, &connects)
-        return connects == 0
-    }
+    private var isReused: Bool { CurlMetrics(handle: handle).newConnections == 0 }
 
     /// Returns whether the transfer failed on a reused connection, and not because the reader cancelled it.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
