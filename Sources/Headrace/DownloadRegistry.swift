@@ -174,10 +174,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     ///   `fileSystem` if the manager rejects the command; see ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
-        for request in requests {
-            try request.validate()
-            try request.body?.requireSavable()
-        }
+        for request in requests { try request.validate() }
         guard !requests.isEmpty else { return ([], true) }
         let ids = try await withList { manager throws(DownloadError) in
             try await manager.download(requests).map(\.id)
@@ -192,6 +189,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         var (ids, entries): ([DownloadID], [RegistryEntry]) = ([], [])
         var random = simulated?.random ?? .system
         for request in requests {
+            try request.body?.requireSavable()
             let path = DestinationPaths(request).partialPath
             let existing = active[path]
             let (id, known) = (existing?.id ?? .random(using: &random), existing?.expectations ?? FileExpectations())

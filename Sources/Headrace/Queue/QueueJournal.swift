@@ -67,11 +67,10 @@ struct QueueJournal: Sendable {
         changes.append(.change(change))
         switch change {
         case .state(let id, let state):
-            let previous = states.updateValue(state, forKey: DownloadID(rawValue: id)) ?? .waiting
-            if state == .waiting { states[DownloadID(rawValue: id)] = nil }
-            // After a power cut, a running or requeued download is as good as a waiting one.
-            let isActive: (RegistryEntry.State) -> Bool = { [.running, .waiting, .requeued].contains($0) }
-            if !isActive(state) || !isActive(previous) { mustSync = true }
+            let id = DownloadID(rawValue: id)
+            let previous = states[id] ?? .waiting
+            states[id] = state == .waiting ? nil : state
+            if !state.isActive || !previous.isActive { mustSync = true }
         case .removed(let ids):
             for id in ids { states[DownloadID(rawValue: id)] = nil }
             mustSync = true
@@ -206,4 +205,9 @@ extension RegistryEntry {
         background = member.record.backgroundNote
         added = member.record.added
     }
+}
+
+extension RegistryEntry.State {
+    /// Whether the next process runs the download; after a power cut, these states are as good as each other.
+    fileprivate var isActive: Bool { [.running, .waiting, .requeued].contains(self) }
 }
