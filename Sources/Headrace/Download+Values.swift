@@ -38,25 +38,3 @@ extension Download {
         }
     }
 }
-
-extension URL {
-    /// Downloads the file at this URL.
-    ///
-    ///     let file = try await url.download(to: .directory(folder))
-    ///
-    /// Retries, resumes and verifies as a manager does; see ``DownloadManager`` for several files, queues and progress. If the
-    /// task is cancelled, the received bytes are kept, and the next call resumes them.
-    /// - Parameters:
-    ///   - destination: A file, or the directory in which the file is created.
-    ///   - configuration: The settings.
-    /// - Returns: The URL of the finished file.
-    /// - Throws: The ``DownloadError`` with which the download fails, or `CancellationError`.
-    public func download(
-        to destination: DownloadRequest.Destination,
-        configuration: DownloadConfiguration = DownloadConfiguration()
-    ) async throws -> URL {
-        try await withDownloadManager(configuration) { manager in
-            try await manager.download(DownloadRequest(self, to: destination)).value
-        }
-    }
-}

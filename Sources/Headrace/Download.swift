@@ -200,9 +200,10 @@ extension Download {
     ///     try await download.setURL(link)
     ///
     /// The received bytes are kept if the new URL has a matching validator, as on any resume. A running download continues
-    /// with the new URL, unless its request must not be repeated; a paused one remains paused, and one that failed or waits for a retry is queued again. Header
-    /// fields that are secret are removed if the URL has another origin. In a background session the download starts again
-    /// at zero. Does nothing if the download has been removed, or after the shutdown.
+    /// with the new URL, unless its request must not be repeated; a paused one remains paused, and one that failed or
+    /// waits for a retry is queued again. Header fields that are secret are removed if the URL has another origin. In a
+    /// background session the download starts again at zero. Does nothing if the download has been removed, or after the
+    /// shutdown.
     /// - Parameter url: The URL; `http` or `https`, with a host.
     /// - Throws: `invalidRequest` if the URL is invalid, too long for the registry, or of another origin although the request
     ///   has a secret body; nothing changes then.

@@ -29,7 +29,8 @@ extension DownloadManager {
     ///
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: For each request, a handle on its download or the error `invalidRequest`, in the same order.
-    /// - Throws: `shutDown` after ``shutdown()``, and any error from writing the registry; requests before the failed write remain.
+    /// - Throws: `shutDown` after ``shutdown()``, and any error from writing the registry; requests before the failed
+    ///   write remain.
     @discardableResult
     public func downloadValid(
         _ requests: [DownloadRequest]

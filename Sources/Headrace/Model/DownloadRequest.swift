@@ -41,14 +41,15 @@ public struct DownloadRequest: Sendable, Hashable {
     public var refetchPolicy = RefetchPolicy.unlessCurrent
     /// The header fields sent with each request of this download, in order.
     ///
-    /// A `User-Agent` replaces that of the manager. The library itself sets `Range`, `Host` and similar fields; a request with one of them, or with a line break in
-    /// a field, is rejected.
+    /// A `User-Agent` replaces that of the manager. The library itself sets `Range`, `Host` and similar fields; a
+    /// request with one of them, or with a line break in a field, is rejected.
     public var headers: [HeaderField]
     /// The method of the request, in upper case; `HEAD`, `CONNECT` and `TRACE` are rejected.
     ///
-    /// Unless it ``isRepeatable``, a request with another method than GET is sent once: without retries, without resuming
-    /// and over one connection; only a 401 makes the library send it again, with a login. After a 303, and after a 301 or 302 to a POST, the redirect is followed with GET and
-    /// without the body; after a 307 or 308, with the same method and body (RFC 9110, section 15.4).
+    /// Unless it ``isRepeatable``, a request with another method than GET is sent once: without retries, without
+    /// resuming and over one connection; only a 401 makes the library send it again, with a login. After a 303, and
+    /// after a 301 or 302 to a POST, the redirect is followed with GET and without the body; after a 307 or 308, with
+    /// the same method and body (RFC 9110, section 15.4).
     public var method = "GET"
     /// The content of a request with another method than GET; `nil` for none.
     public var body: Body?

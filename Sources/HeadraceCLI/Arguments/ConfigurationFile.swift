@@ -37,9 +37,7 @@ struct ConfigurationFile: Sendable, Equatable {
     /// The options that make sense for a single run only.
     private static let unsupported: Set<Option> = [
         .output, .tee, .inputFile, .method, .data, .dataFile, .checksum, .checksumFile, .mirror, .metalink, .dryRun,
-        .title, .group, .state,
-        .files,
-        .paused, .begin, .watch, .background, .config, .noConfig, .version, .help,
+        .title, .group, .state, .files, .paused, .begin, .watch, .background, .config, .noConfig, .version, .help,
     ]
 
     private(set) var sections = [Section(host: nil)]

@@ -18,9 +18,8 @@ extension URL {
 
     /// Amazon S3 and CloudFront, Google Cloud Storage, and the shared access signatures of Azure.
     private static let signatureParameters: Set<String> = [
-        "awsaccesskeyid", "signature", "expires", "key-pair-id", "policy", "googleaccessid", "sig", "se", "st", "sp",
-        "sv", "sr",
-        "spr", "sip", "skoid", "sktid", "skt", "ske", "sks", "skv",
+        "awsaccesskeyid", "signature", "expires", "key-pair-id", "policy", "googleaccessid",
+        "sig", "se", "st", "sp", "sv", "sr", "spr", "sip", "skoid", "sktid", "skt", "ske", "sks", "skv",
     ]
 
     /// The path without percent-encoding, for system calls and messages.
