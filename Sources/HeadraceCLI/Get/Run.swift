@@ -39,11 +39,14 @@ struct Run {
     /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
     /// directory is lost.
     func finish() async throws(DownloadError) -> ExitCode {
+        // Read before a shutdown makes paused downloads fail.
+        let downloads = events == nil ? [] : await manager.downloads
+        await printer.recordStates(of: downloads)
         let end = await withTaskGroup(of: End?.self) { group in
             group.addTask { await obeySignals() }
             group.addTask { await draw() }
             if events != nil { group.addTask { await stopWhenDone() } }
-            await followAll()
+            await followAll(downloads)
             group.cancelAll()
             return await group.reduce(nil) { $0 ?? $1 }
         }
@@ -98,13 +101,12 @@ struct Run {
     }
 
     /// Follows downloads until the manager is shut down, or in a quiet run of its own, until none is running or waiting.
-    private func followAll() async {
+    ///
+    /// - Parameter downloads: Those that were added before, or ended in an earlier run.
+    private func followAll(_ downloads: [Download]) async {
         guard let events else { return await manager.waitUntilIdle() }
         await withDiscardingTaskGroup { group in
-            // Follows downloads that started before the events were read, and those that ended in an earlier run.
-            let downloads = await manager.downloads
             var hooks = options.hooks
-            await printer.recordStates(of: downloads)
             for download in downloads { follow(download, download.state, in: &group) }
             var paused: Set<Download.ID> = []
             for await event in events {

@@ -55,8 +55,8 @@ struct ProgressRenderer: Sendable {
         case .paused:
             open.remove(id)
             paused.insert(id)
-        case .failed: failedEarlier.insert(id)
-        case .finished, .cancelled: break
+        case .failed(let error) where error.code != .shutDown: failedEarlier.insert(id)
+        case .finished, .failed, .cancelled: break
         }
     }
 

@@ -201,4 +201,12 @@ struct ProgressRendererTests {
         renderer.forget(ids[1])
         #expect(renderer.totals.paused == 0 && renderer.totals.count == 1)
     }
+
+    @Test
+    func `a paused download remains paused when the end of the run interrupts it`() {
+        var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
+        renderer.setState(.paused, of: ids[0])
+        renderer.setState(.failed(.init(.shutDown, "Shut down.")), of: ids[0])
+        #expect(renderer.totals.paused == 1 && renderer.totals.failedEarlier == 0)
+    }
 }
