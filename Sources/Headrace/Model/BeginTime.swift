@@ -1,13 +1,14 @@
 package import HeadracePlatform
 
-/// The text of a time to begin: a delay such as `+1h30m`, or an ISO 8601 date, by default in local time.
+/// Parses and formats the time at which a download may start: a delay such as `+1h30m`, or an ISO 8601 date, by default
+/// in local time.
 package enum BeginTime {
-    /// Parses a time; returns `nil` for other text.
+    /// Parses a time; returns `nil` if the text is neither a delay nor a date.
     package static func date(_ text: String, now: Date) -> Date? {
         text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text)
     }
 
-    /// Returns the date in local time.
+    /// Formats a date as ISO 8601 in local time, without the zone and without fractions of a second.
     package static func text(_ date: Date) -> String {
         let time = WallTime.parts(of: time_t(date.timeIntervalSince1970.rounded(.down)))
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]

@@ -36,7 +36,7 @@ public struct Checksum: Sendable, Hashable {
             }
         }
 
-        /// Whether it is a hash function, and not a mere check value.
+        /// Whether the algorithm is a hash function and not a CRC.
         package var isHash: Bool { byteCount >= Self.md5.byteCount }
     }
 
@@ -85,7 +85,7 @@ public struct Checksum: Sendable, Hashable {
 }
 
 extension Checksum {
-    /// Parses a checksum like ``init(parsing:)``, or only its hexadecimal digits, whose number determines the function.
+    /// Parses a checksum like ``init(parsing:)``, or only hexadecimal digits: their number determines the function.
     package init(parsingAny text: String) throws(DownloadError) {
         let algorithm = Algorithm.allCases.first { $0.isHash && 2 * $0.byteCount == text.utf8.count }
         let bytes = [UInt8](hexadecimal: text[...])
@@ -154,8 +154,8 @@ extension Sequence<Checksum> {
     /// The checksum with the strongest hash function, the first one if several have it; `nil` if there are none.
     package var strongest: Checksum? { self.max { $0.algorithm < $1.algorithm } }
 
-    /// A hash function with which several different checksums were computed, so that no file can match all of them;
-    /// `nil` if there is none.
+    /// A hash function that has several different checksums here, so that no file can match all of them; `nil` if there
+    /// is no such function.
     package var contradiction: Checksum.Algorithm? {
         Dictionary(grouping: Set(self), by: \.algorithm).first { $0.value.count > 1 }?.key
     }

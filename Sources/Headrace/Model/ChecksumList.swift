@@ -64,9 +64,9 @@ public struct ChecksumList: Sendable, Hashable {
         }
     }
 
-    /// Returns whether an entry may be for a file with this name; with `inAnyFolder`, equal last components suffice.
+    /// Returns whether an entry may be for a file with this name.
     ///
-    /// An entry without a name may be for any file.
+    /// With `inAnyFolder`, only the last path components must be equal. An entry without a name may be for any file.
     package func lists(_ name: String, inAnyFolder: Bool) -> Bool {
         guard unnamedIndices.isEmpty else { return true }
         guard inAnyFolder else { return indicesByPath[name.withoutCurrentFolder] != nil }
@@ -75,8 +75,11 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the strongest checksum of a file.
     ///
-    /// Only the first of these groups that has entries counts: entries with the same name, ignoring a leading `./`;
-    /// entries with the longest listed ending of the path; those with the same last component; those without a name.
+    /// The first of these groups that has entries is used, and the others are ignored:
+    /// 1. entries with the same name, ignoring a leading `./`;
+    /// 2. entries whose name is an ending of the path, such as `b/c` of `a/b/c`: only those with the longest ending;
+    /// 3. entries with the same last path component;
+    /// 4. entries without a name.
     /// - Parameter name: The name of the file, possibly with a path.
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
@@ -93,7 +96,7 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// Returns the indices of the entries with this name or, if there are none, with the longest listed ending of it.
+    /// Returns the indices of the entries with this name or, if there are none, with the longest ending of this path.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components
@@ -111,7 +114,7 @@ public struct ChecksumList: Sendable, Hashable {
 }
 
 extension [ChecksumList.Entry] {
-    /// The strongest checksum; `nil` if there is none, or if the strongest hash function has different checksums.
+    /// The checksum with the strongest hash function; `nil` if there is none, or if several such checksums differ.
     fileprivate var strongest: Checksum? {
         guard let strongest = map(\.checksum).strongest,
             allSatisfy({ $0.checksum.algorithm != strongest.algorithm || $0.checksum == strongest })
@@ -181,7 +184,9 @@ extension ChecksumList.Entry {
 }
 
 extension String {
-    /// The path without a leading `./`; as bytes, since strings that are equal in Unicode may name different files.
+    /// The bytes of the path without a leading `./`.
+    ///
+    /// Bytes are compared because strings that are equal in Unicode may name different files.
     fileprivate var withoutCurrentFolder: [UInt8] {
         var rest = self[...].utf8
         while rest.starts(with: "./".utf8) { rest.removeFirst(2) }

@@ -33,16 +33,18 @@ public struct ConnectionPolicy: Sendable, Hashable {
     public var addressFamily = AddressFamily.any
     /// The network interface, such as `eth0`, or the local address from which connections are made; `nil` for any.
     public var interface: String?
-    /// Addresses of hosts, which are not looked up then: `HOST:PORT:ADDRESS`, with further addresses after commas.
+    /// Fixed addresses of hosts, used instead of DNS: `HOST:PORT:ADDRESS`, with further addresses after commas.
     public var addresses: [String] = []
-    /// Servers to connect to instead of others: `HOST:PORT:OTHER:PORT`; an empty `HOST` or first `PORT` matches any, and
-    /// an empty `OTHER` or second `PORT` stays the same.
+    /// Servers to connect to instead of others, in the form `HOST:PORT:OTHER:PORT`.
     ///
-    /// The request and the server's certificate are still those of the first host.
+    /// A connection to the first host and port is made to the second ones instead. An empty `HOST` or first `PORT`
+    /// matches any; an empty `OTHER` or second `PORT` keeps that of the URL. The request and the server's certificate
+    /// are still those of the first host.
     public var substitutes: [String] = []
     /// The path of a UNIX domain socket through which all connections are made; `nil` for none.
     ///
-    /// Proxies from the environment are ignored then, and a URL in ``DownloadConfiguration/proxy`` is an error.
+    /// With a socket, proxies from the environment are ignored, and a URL in ``DownloadConfiguration/proxy`` is an
+    /// error.
     public var unixSocket: URL?
     /// The version of HTTP.
     public var httpVersion = HTTPVersion.automatic

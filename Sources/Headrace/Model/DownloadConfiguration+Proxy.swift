@@ -5,10 +5,12 @@ extension DownloadConfiguration {
     public enum Proxy: Sendable, Hashable {
         /// The proxies from the environment variables, which are read when the manager is created.
         ///
-        /// `http_proxy` applies to http, `https_proxy` or `HTTPS_PROXY` to https, and `all_proxy` or `ALL_PROXY` to
-        /// both if these are missing. `no_proxy` or `NO_PROXY` lists the hosts that are contacted without a proxy:
-        /// `example.org` or `.example.org` for the domain and its subdomains, `192.0.2.1`, `192.0.2.0/24`, each
-        /// optionally with a port, such as `example.org:8080`, or `*` for all hosts.
+        /// `http_proxy` applies to http, and `https_proxy` or `HTTPS_PROXY` to https. `all_proxy` or `ALL_PROXY`
+        /// applies to a scheme whose own variable is missing.
+        ///
+        /// `no_proxy` or `NO_PROXY` lists the hosts that are contacted without a proxy: `example.org` or `.example.org`
+        /// for the domain and its subdomains, `192.0.2.1`, `192.0.2.0/24`, or `*` for all hosts. A name or an address
+        /// may have a port, such as `example.org:8080`.
         case environment
         /// No proxy, regardless of the environment.
         case none

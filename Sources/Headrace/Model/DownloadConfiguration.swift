@@ -21,9 +21,9 @@ public struct DownloadConfiguration: Sendable {
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
-    /// All downloads from a host share its connections evenly; if all are in use, a new download waits until one of them is
-    /// closed. Only a fixed number of downloads that is higher than the limit exceeds it, with one connection for each. If a
-    /// host refuses connections, its limit drops temporarily.
+    /// All downloads from a host share its connections evenly; if all are in use, a new download waits until one of
+    /// them is closed. Only a fixed ``maxConcurrentDownloads`` above this limit takes precedence: that many downloads
+    /// run, each over one connection. If a host refuses connections, its limit drops temporarily.
     public var maxConnectionsPerHost = 16
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
@@ -47,9 +47,10 @@ public struct DownloadConfiguration: Sendable {
     /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
     /// are also retried.
     public var stallTimeout: Duration = .seconds(30)
-    /// The minimum speed in bytes per second; a transfer below it for ``stallTimeout`` is stalled; `nil` for none.
+    /// The minimum speed in bytes per second; `nil` for none.
     ///
-    /// Only the time spent waiting for the server counts, not the time of slow disk writes.
+    /// A transfer that is slower for as long as ``stallTimeout`` counts as stalled. Only the time spent waiting for the
+    /// server counts, not the time of slow disk writes.
     public var minimumSpeed: Int64?
     /// The rate limit for all downloads together, in bytes per second; `nil` for no limit.
     ///
@@ -62,7 +63,7 @@ public struct DownloadConfiguration: Sendable {
     /// The time limit for a download, including its retries and the delays between them; `nil` for no limit.
     ///
     /// A download that takes longer fails with ``DownloadError/Code/timedOut``, but its received bytes are retained.
-    /// The time in which it waits to be started does not count.
+    /// The time for which a download waits to be started does not count.
     public var timeLimit: Duration?
     /// Whether files are verified against checksums from the server, if the request has none.
     ///
@@ -112,12 +113,12 @@ public struct DownloadConfiguration: Sendable {
     public var durability = Durability.full
     /// Whether a finished file gets the server's `Last-Modified` date as its modification time, if not in the future.
     public var setsRemoteTime = true
-    /// Whether the source URL and version of every finished file are saved in its extended attributes.
+    /// Whether the source URL and the validator of every finished file are saved in its extended attributes.
     ///
-    /// Even if this setting is `false`, both are saved for requests with ``DownloadRequest/RefetchPolicy/ifChanged``,
-    /// and the version alone for requests with ``DownloadRequest/RefetchPolicy/unlessCurrent``. The URL is saved
-    /// without user, password and query. With this setting or `ifChanged`, a file is synced before its version is
-    /// saved, even if ``durability`` does not require that.
+    /// The URL is saved without user, password and query. Even if this setting is `false`, both are saved for requests
+    /// with ``DownloadRequest/RefetchPolicy/ifChanged``, and the validator alone for requests with
+    /// ``DownloadRequest/RefetchPolicy/unlessCurrent``. With this setting or `ifChanged`, a file is synced before its
+    /// validator is saved, even if ``durability`` does not require that.
     public var storesOrigin = false
     /// A PEM file of certificate authorities that replace the system's; `nil` to use the system's.
     ///
@@ -149,13 +150,13 @@ public struct DownloadConfiguration: Sendable {
     ///
     /// If the closure returns `nil`, the download fails with the server's status. If it throws, the error becomes the
     /// cause of the download's error. The closure is not called for requests with an `Authorization` field or with user
-    /// and password in the URL. A ``DownloadRequest/linkProvider`` is called after it.
+    /// and password in the URL. If there is a ``DownloadRequest/linkProvider`` too, this closure is called first.
     ///
     /// The closure's task is cancelled when the download stops. If another download waits for the credential, the
     /// closure is called again.
     public var credentials: (@Sendable (CredentialRequest) async throws -> Credential?)?
-    /// Supplies a new URL when the URL of a download without a ``DownloadRequest/linkProvider`` stops working; `nil` for
-    /// none.
+    /// Supplies a new URL when the URL of a download stops working, if the request has no
+    /// ``DownloadRequest/linkProvider``; `nil` for none.
     ///
     ///     $0.linkProvider = { request in .init(try await api.signedURL(of: request.userInfo["id"])) }
     ///
@@ -164,7 +165,8 @@ public struct DownloadConfiguration: Sendable {
     public var linkProvider: (@Sendable (DownloadRequest) async throws -> DownloadRequest.Link)?
     /// Logins by host, which are tried before ``credentials``; `nil` for none.
     ///
-    /// A host's login is sent with each request to that host; the default login only if a server responds with 401.
+    /// A host's login is sent with each request to that host. The default login is sent only if a server responds with
+    /// 401.
     public var netrc: Netrc?
     /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?
@@ -184,7 +186,7 @@ public struct DownloadConfiguration: Sendable {
 
     /// The kinds of failure that finished files and resume records survive.
     public enum Durability: Sendable, Hashable {
-        /// Only the termination of the process, even by a crash, and an orderly restart of the system.
+        /// The end of the process, even by a crash, and an orderly restart of the system, but no power failure.
         ///
         /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads,
         /// and may damage finished files.

@@ -25,10 +25,10 @@ public struct DownloadError: Error, Sendable {
     var exceedsHostLimit = false
     /// Whether the transfer failed before its own stall timeout because another transfer from its server had stalled.
     var followsStall = false
-    /// Whether the connection was lost after this process had not read from it for the stall timeout, because the disk or
-    /// a rate limit is slow; such a failure uses up no retry.
+    /// Whether the connection was lost after a slow disk or a rate limit kept this process from reading from it for the
+    /// stall timeout; such a failure uses up no retry.
     var followsPause = false
-    /// Whether a retry may succeed even if failures with this ``code`` are usually permanent.
+    /// Whether a retry may succeed although failures with this ``code`` are usually permanent.
     var isRetryable = false
     /// Whether the host refused the connection, for example because nothing listens on the port.
     var isConnectionRefused = false

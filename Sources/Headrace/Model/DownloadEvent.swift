@@ -35,14 +35,14 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionClosed(reason: ConnectionEndReason, bytesWasted: Int64)
     /// The download no longer opens several connections at once; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: ConnectionEndReason, bytesWasted: Int64)
-    /// The reason why the download is not faster has changed, and lasted for two seconds; `nil` if it is no longer known.
+    /// The bottleneck of the download changed, and the new one has lasted for two seconds; `nil` if it is now unknown.
     ///
-    /// Reported only for a reason that the measurements show clearly, and for bodies of at least 1 MiB.
+    /// Reported only for a bottleneck that the measurements show clearly, and for bodies of at least 1 MiB.
     case limited(by: Bottleneck?)
-    /// A source of the file failed, is too slow or requires a delay, and `next` is used instead; the error contains the
-    /// URL of the source that is no longer used.
+    /// A source of the file failed, is too slow or requires a delay, so `next` is used instead.
     ///
-    /// If several sources deliver parts of the file, a mirror is abandoned if it fails or is slower than the others.
+    /// The error contains the URL of the abandoned source. If several sources deliver parts of the file, a mirror is
+    /// abandoned if it fails or is slower than the others.
     case sourceFailed(DownloadError, next: URL)
     /// The file is being read from disk to compute its checksum; see ``DownloadProgress/bytesVerified``.
     case verifying
@@ -93,8 +93,8 @@ public struct DownloadSummary: Sendable, Equatable {
     public var duration: Duration
     /// Whether the length of the file is certain.
     ///
-    /// `false` if the response had no length and ended with its connection, which may also be a lost connection (RFC
-    /// 9112, section 6.3), and the request has no ``DownloadRequest/expectedSize``.
+    /// `false` if only the end of the connection marked the end of the file, and there is no
+    /// ``DownloadRequest/expectedSize``: the connection may have been lost early (RFC 9112, section 6.3).
     public var isLengthVerified: Bool
 
     /// Creates a summary.

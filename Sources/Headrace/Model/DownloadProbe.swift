@@ -18,8 +18,8 @@ public struct DownloadProbe: Sendable, Hashable {
         case replacesIfChanged
         /// The existing file stays, and the new one is saved under this free name.
         case savesBeside(URL)
-        /// The existing file is the result if it is up to date; otherwise it stays, and the server's version is saved under
-        /// this free name.
+        /// The existing file is the result if it is up to date. Otherwise it stays, and the server's version is saved
+        /// under this free name.
         case savesBesideIfChanged(URL)
         /// The existing file is the result, and nothing is downloaded.
         case skips
@@ -27,7 +27,7 @@ public struct DownloadProbe: Sendable, Hashable {
         case fails
     }
 
-    /// The URL that was requested: that of the request or, if that failed, one of its mirrors; without a login.
+    /// The requested URL, without a login: the URL of the request or, if that failed, one of its mirrors.
     public let source: URL
     /// The URL that responded, after all redirects; without a login.
     public let url: URL

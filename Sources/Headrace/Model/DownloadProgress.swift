@@ -22,8 +22,8 @@ public struct DownloadProgress: Sendable, Hashable {
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
 
-    /// Returns the time in which the missing bytes arrive; `nil` if that is more than a hundred years, which would overflow a
-    /// `Duration`.
+    /// Returns the time in which the missing bytes arrive at this speed; `nil` for more than a hundred years, because a
+    /// very low speed would overflow a `Duration`.
     static func timeRemaining(_ missingBytes: Int64, bytesPerSecond: Double) -> Duration? {
         let seconds = Double(missingBytes) / bytesPerSecond
         return seconds < 3.2e9 ? .seconds(seconds) : nil

@@ -1,9 +1,11 @@
 import HeadracePlatform
 
 extension DownloadRequest {
-    /// The URL that partial files, resume records and saved validators are found by: that of ``identity``, or ``url``.
+    /// The URL by which partial files, resume records and saved validators are found.
+    ///
+    /// This is ``identity``, parsed as a URL, or ``url`` if there is no identity.
     var key: URL { identity.flatMap { URL(string: $0) } ?? url }
 
-    /// Returns the URL by which the saved validator of a file from `source` is found.
+    /// Returns the URL by which the saved validator of a file from `source` is found: for a mirror, the mirror's URL.
     func key(of source: URL) -> URL { source == url ? key : source }
 }

@@ -9,8 +9,8 @@ extension DownloadRequest {
     public enum Body: Sendable, Hashable {
         /// These bytes, up to 1 MiB.
         ///
-        /// Secret bytes are not sent to another origin. A manager with a registry rejects secret bytes, and more than
-        /// 64 KiB.
+        /// Secret bytes are not sent to another origin. A manager with a registry, which would have to save the bytes,
+        /// rejects secret ones and more than 64 KiB.
         case data(Data, isSecret: Bool = false)
         /// The bytes of the file at this file URL, up to 64 MiB; a registry saves its path.
         case file(URL)
@@ -37,7 +37,7 @@ extension DownloadRequest {
     /// Whether the library may send the request more than once on its own.
     var mayRepeat: Bool { method == "GET" || isRepeatable }
 
-    /// A text by which requests of one URL with different methods and bodies differ; empty for GET.
+    /// A text that distinguishes requests of the same URL with different methods or bodies; empty for GET.
     var operation: String {
         guard method != "GET" else { return "" }
         let content: String =
@@ -49,7 +49,8 @@ extension DownloadRequest {
         return "\n\(method)\n\(content)"
     }
 
-    /// Throws `invalidRequest` if the method and the body are not those of a download.
+    /// Throws `invalidRequest` if a download cannot use the method or the body, or not together with mirrors or a link
+    /// provider.
     func validateMethod() throws(DownloadError) {
         guard method != "GET" || body != nil else { return }
         let problem: String? =

@@ -20,8 +20,9 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// After that time, ``linkProvider`` is called before the next request. Without a provider, the time is ignored.
     public var urlExpires: Date?
-    /// The provider of a new URL, called if the current one has expired or is rejected (401, 403, 404, 410), or `nil`.
+    /// The provider of a new URL; `nil` for none.
     ///
+    /// The provider is called if the current URL has expired, or if the server rejects it with 401, 403, 404 or 410.
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
     /// the download continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
@@ -46,10 +47,12 @@ public struct DownloadRequest: Sendable, Hashable {
     public var headers: [HeaderField]
     /// The method of the request, in upper case; `HEAD`, `CONNECT` and `TRACE` are rejected.
     ///
-    /// Unless it ``isRepeatable``, a request with another method than GET is sent once: without retries, without
-    /// resuming and over one connection; only a 401 makes the library send it again, with a login. After a 303, and
-    /// after a 301 or 302 to a POST, the redirect is followed with GET and without the body; after a 307 or 308, with
-    /// the same method and body (RFC 9110, section 15.4).
+    /// Unless ``isRepeatable`` is `true`, a request with another method than GET is sent only once: without retries,
+    /// without resuming and over one connection. The only exception is a 401: the request is then sent again with a
+    /// login.
+    ///
+    /// Redirects follow RFC 9110, section 15.4: a 303, and a 301 or 302 to a POST, is followed with GET and without the
+    /// body; a 307 or 308 with the same method and body.
     public var method = "GET"
     /// The content of a request with another method than GET; `nil` for none.
     public var body: Body?
@@ -59,10 +62,12 @@ public struct DownloadRequest: Sendable, Hashable {
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.
     ///
-    /// A source that announces another size is abandoned before its first byte. If no size was announced and the
-    /// complete file has another size, the file is not renamed: see ``mismatchPolicy``. In both cases the download
-    /// fails with ``DownloadError/Code/checksum`` if no source remains. If no response announces a size, this value is
-    /// used for ``DownloadProgress/totalBytes`` and to check the free disk space.
+    /// A source that announces another size is abandoned before its first byte. If the source announces no size, the
+    /// size of the complete file is checked: a file of another size is not renamed; see ``mismatchPolicy``. In both
+    /// cases the download fails with ``DownloadError/Code/checksum`` if no source remains.
+    ///
+    /// While no response has announced a size, this value is used for ``DownloadProgress/totalBytes`` and to check the
+    /// free disk space.
     public var expectedSize: Int64?
     /// The required checksums of the file; empty if unknown.
     ///
@@ -216,8 +221,8 @@ extension DownloadRequest {
         /// Repeating the requests of an interrupted run thus downloads only the missing files. The version is checked
         /// as with ``ifChanged``; a file with a numbered name, such as `name (1).bin`, is recognized as well.
         ///
-        /// A file is downloaded again if it was downloaded with another login, token, client certificate or other
-        /// cookies, if it belongs to another user, or if all users can write it.
+        /// A file is also downloaded again if it was downloaded with another login, token, client certificate or other
+        /// cookies, if another user owns it, or if all users can write it.
         ///
         /// The version is saved as with ``ifChanged``. Without full
         /// ``DownloadConfiguration/durability-swift.property``, the saved version is trusted only until the system
@@ -249,13 +254,13 @@ public struct HeaderField: Sendable, Hashable {
     /// saved.
     ///
     /// Fields whose names are those of secrets, such as `Authorization`, `Cookie`, `X-Api-Key`, `Private-Token` or
-    /// `X-Amz-Security-Token`, are always secret. `Origin` and `Referer` are treated as
-    /// secret, except that they are saved. After a redirect to another origin, secret fields are not sent again, even
-    /// if a later redirect leads back to the first origin.
+    /// `X-Amz-Security-Token`, are always secret. `Origin` and `Referer` are treated as secret, except that they are
+    /// saved. After a redirect to another origin, secret fields are not sent again, even if a later redirect leads back
+    /// to the first origin.
     public var isSecret: Bool
-    /// Whether the field is sent to every origin, even if it is secret; `false` by default, and not saved.
+    /// Whether the field is sent to every origin, even if it is secret; `false` by default.
     ///
-    /// Servers that redirects lead to, and mirrors in ``DownloadRequest/mirrors``, then receive the secret.
+    /// If `true`, mirrors and the targets of redirects receive the secret too. A registry does not save this property.
     public var isSentToAllOrigins = false
 
     /// Creates a header field.

@@ -15,7 +15,8 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var added: Date?
     /// The time at which this manager last started the download; `nil` if it has not.
     public var started: Date?
-    /// The time at which the download ended while this manager ran it; `nil` if it has not.
+    /// The time at which the download finished, failed or was cancelled in this manager; `nil` if it is in another
+    /// state.
     public var ended: Date?
     /// The request that the download was added with.
     public var request: DownloadRequest
@@ -105,7 +106,9 @@ public struct GroupProgress: Sendable, Hashable {
         counts.allSatisfy { kind, count in count == 0 || kind.isEnded }
     }
 
-    /// Combines snapshots; a failed or cancelled download contributes only its received bytes to the total size.
+    /// Combines the snapshots of a group's downloads.
+    ///
+    /// A failed or cancelled download adds only its received bytes to ``totalBytes``, since the rest will not arrive.
     /// - Parameter downloads: The downloads of the group.
     public init(of downloads: some Sequence<DownloadSnapshot>) {
         (counts, bytesReceived, bytesPerSecond) = ([:], 0, 0)
@@ -127,7 +130,7 @@ public struct GroupProgress: Sendable, Hashable {
 }
 
 extension Int64 {
-    /// Returns the sum, or `Int64.max` on overflow, because a server may announce any size.
+    /// Returns the sum, or `Int64.max` on overflow: a server may announce any size.
     fileprivate func addingWithoutOverflow(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? .max : sum

@@ -4,8 +4,8 @@ import HeadracePlatform
 ///
 ///     configuration.allowsAddress = { address in address.isPublic }
 ///
-/// An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, is converted to the IPv4 address to which packets would be
-/// sent.
+/// An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, is converted to the IPv4 address in it, because that is
+/// where the system sends the packets.
 public struct IPAddress: Sendable, Hashable {
     /// The 4 or 16 bytes in network order.
     public let bytes: [UInt8]

@@ -11,8 +11,10 @@ public struct PieceHashes: Sendable, Hashable {
     /// The size of the whole file in bytes, if known; it distinguishes surplus bytes from a wrong last piece.
     public let fileSize: Int64?
 
-    /// Creates piece hashes; returns `nil` if there are no checksums, their hash functions differ, the length is below
-    /// 1, or the number of pieces does not match the file size.
+    /// Creates piece hashes from the checksums of the pieces.
+    ///
+    /// Returns `nil` if there are no checksums, if their hash functions differ, if the length is below 1, or if the
+    /// number of pieces does not match the file size.
     /// - Parameters:
     ///   - length: The size in bytes of each piece except the last.
     ///   - checksums: The checksum of each piece, in order.
@@ -24,8 +26,10 @@ public struct PieceHashes: Sendable, Hashable {
         self.init(length: length, algorithm, digests: checksums.flatMap(\.bytes), fileSize: fileSize)
     }
 
-    /// Creates piece hashes from the concatenated bytes of the checksums; returns `nil` if there are no bytes, the last
-    /// checksum is incomplete, the length is below 1, or the number of pieces does not match the file size.
+    /// Creates piece hashes from the concatenated bytes of the checksums.
+    ///
+    /// Returns `nil` if there are no bytes, if the last checksum is incomplete, if the length is below 1, or if the
+    /// number of pieces does not match the file size.
     init?(length: Int64, _ algorithm: Checksum.Algorithm, digests: [UInt8], fileSize: Int64?) {
         guard length > 0, !digests.isEmpty, digests.count.isMultiple(of: algorithm.byteCount) else { return nil }
         self.length = length
@@ -72,7 +76,7 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Returns the indices of the wrong pieces; `found` contains the computed checksums, from the first piece on.
+    /// Returns the indices of the wrong pieces; `found` has the checksums that were computed, from the first piece on.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }

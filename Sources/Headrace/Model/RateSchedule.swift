@@ -3,7 +3,7 @@
 ///     let schedule = try RateSchedule(parsing: "Mon-Fri 08:00-18:00 1M, Sat Sun 22:00-06:00 none, else 4M")
 ///     manager.setRateSchedule(schedule)
 ///
-/// If several entries contain a minute, the first of them applies; if no entry contains it, ``otherwise`` applies.
+/// In each minute, the first entry that contains the minute applies, or ``otherwise`` if no entry does.
 public struct RateSchedule: Sendable, Hashable {
     /// A day of the week, numbered as in ISO 8601.
     public enum Weekday: Int, Sendable, Hashable, CaseIterable {

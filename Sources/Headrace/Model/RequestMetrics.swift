@@ -6,11 +6,12 @@ public struct RequestMetrics: Sendable, Hashable {
     public var url: String
     /// The status of the response; `nil` if there was none.
     public var status: Int?
-    /// The time at which the host's address was known; `nil` on a reused connection, or if it never was.
+    /// The time at which the host's address was known; `nil` on a reused connection, or if the lookup did not succeed.
     public var nameLookup: Duration?
-    /// The time at which the connection was made; `nil` on a reused connection, or if it never was.
+    /// The time at which the connection was made; `nil` on a reused connection, or if no connection was made.
     public var connect: Duration?
-    /// The time at which TLS was ready; `nil` on a reused connection, without TLS, or if it never was.
+    /// The time at which the TLS handshake was complete; `nil` on a reused connection, or if there was no such
+    /// handshake.
     public var tls: Duration?
     /// The time of the first byte of the response; `nil` if there was none.
     public var firstByte: Duration?
@@ -34,9 +35,9 @@ public struct RequestMetrics: Sendable, Hashable {
 
 /// The requests that a download has sent; see ``DownloadConfiguration/collectsMetrics``.
 public struct DownloadMetrics: Sendable, Hashable {
-    /// The requests in the order in which they ended, including redirects, further connections and retries; the last 256.
+    /// The last 256 requests, in the order in which they ended, including redirects, further connections and retries.
     public internal(set) var requests: [RequestMetrics] = []
-    /// The number of all requests.
+    /// The number of all requests, including those that ``requests`` no longer contains.
     public internal(set) var requestCount = 0
     /// The number of retries after failures.
     public internal(set) var retries = 0

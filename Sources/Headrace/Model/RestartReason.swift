@@ -26,7 +26,8 @@ public enum RestartReason: Error, Sendable, Hashable {
     case validatorMissing
     /// The bytes that were requested again for comparison differ from the received ones.
     case overlapDiffers
-    /// The response contains only bytes that were received before, although the file does not end with them.
+    /// The response contains only received bytes, which were requested again for comparison, and none of the missing
+    /// ones.
     case overlapMissing
     /// The server sent `Accept-Ranges: none`.
     case rangesRefused
@@ -46,20 +47,22 @@ public enum RestartReason: Error, Sendable, Hashable {
     case unverified
     /// The received bytes are of a file whose size differs from the expected one.
     case wrongSize(expected: Int64)
-    /// The received bytes ended with an HTTP/2 stream, which does not show that they are the whole file.
+    /// The server sent the file over HTTP/2 without its size, so the received bytes may be truncated.
     case unverifiedEnd
     /// The server responded with status 412.
     case preconditionFailed
-    /// A 416 response; the length, if the server sent one, leaves no bytes to request or is below the known size.
+    /// The server responded with status 416: its file is too short for the request, or shorter than before.
+    ///
+    /// `length` is the size of that file in bytes; `nil` if the response lacks the size.
     case unsatisfiable(length: Int64?)
-    /// A 416 response, although the length that the server sent includes the requested bytes.
+    /// The server responded with status 416, although its file of `length` bytes includes the requested bytes.
     case partRefused(length: Int64)
 
     // Found when the download starts or resumes.
 
     /// ``DownloadConfiguration/resumesPartialDownloads`` is `false`.
     case resumingDisabled
-    /// The partial file has no resume record, or one of an untrusted user.
+    /// The partial file has no resume record, or a record that belongs to an untrusted user.
     case recordMissing
     /// The resume record is a directory, a link or a device.
     case recordNotAFile
@@ -67,7 +70,7 @@ public enum RestartReason: Error, Sendable, Hashable {
     case recordDamaged
     /// The resume record is of another URL.
     case recordOfOtherURL
-    /// After a crash, a power cut or a loss on the disk, none of the received bytes can be relied on.
+    /// None of the received bytes are known to be on the disk, after a crash, a power cut or a loss on the disk.
     case bytesNotOnDisk
     /// The partial file was removed or linked under a second name.
     case partialFileGone

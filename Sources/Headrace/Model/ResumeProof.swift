@@ -1,4 +1,4 @@
-/// The reason why received bytes are of the same version of the file as the missing ones; see
+/// The evidence that the server still has the version of the file that the received bytes are from; see
 /// ``DownloadEvent/resumed(from:bytesKept:proof:)``.
 ///
 ///     if case .resumed(_, let bytes, .entityTag) = event { print("The server confirmed \(bytes) received bytes.") }

@@ -23,8 +23,9 @@ public struct RetryPolicy: Sendable {
 
     /// The maximum number of failures in a row, without a byte of progress, that are retried; 0 for no retries.
     ///
-    /// A 429 or 503 from a host that is currently serving another download does not count as a failure. Neither does, on
-    /// Linux, the loss of a connection that was not read from for the stall timeout, because the disk or a limit is slow.
+    /// A 429 or 503 from a host that is currently serving another download does not count as a failure. On Linux, the
+    /// loss of a connection does not count either if the library itself had not read from it for the stall timeout,
+    /// because of a slow disk or a rate limit.
     public var maxFailures = 5
     /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
     /// refuses the connection; `nil` for ``maxFailures``.
@@ -47,8 +48,8 @@ public struct RetryPolicy: Sendable {
     ///
     /// Further retries are delayed, so that a recovering host does not receive all retries at once.
     public var maxRetriesPerHostAndMinute: Int? = 300
-    /// The closure that decides about a failure of a request, given the error and the number of failures in a row, from
-    /// 1; `nil` for ``Decision/standard`` in all cases.
+    /// Decides about a failure of a request, given the error and the number of failures in a row, counted from 1; `nil`
+    /// for ``Decision/standard`` in all cases.
     ///
     /// The download still counts as running while the closure runs. The closure is not called for a stopped download,
     /// nor for an unreachable host after ``maxUnreachableFailures``.

@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension URL {
-    /// Throws `invalidRequest` unless a file can be requested from the URL: `http` or `https`, with a valid host and port.
+    /// Throws `invalidRequest` if this is not an `http` or `https` URL with a valid host and port.
     func validate() throws(DownloadError) {
         // If the URL is not valid, any part of it may be a password.
         var text: String { absoluteString.withoutCredentials.printable }

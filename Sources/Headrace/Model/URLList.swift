@@ -27,7 +27,7 @@ package struct URLList: Sendable, Equatable {
 
     package private(set) var entries: [Entry] = []
 
-    /// Parses the bytes of the file called `name`; throws `invalidRequest` with the number of a line that is invalid.
+    /// Parses the contents of a file called `name`; throws `invalidRequest` with the number of the first invalid line.
     package init(_ bytes: some Sequence<UInt8>, name: String) throws(DownloadError) {
         var number = 0
         for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -89,7 +89,7 @@ extension URLList.Entry {
         static let names: Set<String> = ["url", "output", "checksum", "mirrors", "headers"]
     }
 
-    /// The names of an object's members, with any values.
+    /// The names of the members of a JSON object, whatever the types of their values are.
     private struct Names: Decodable {
         private struct Name: CodingKey {
             let stringValue: String

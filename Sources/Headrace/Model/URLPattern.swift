@@ -1,9 +1,9 @@
-/// Expands the patterns that curl has in URLs: `{a,b}`, `[1-100]`, `[001-100:10]` and `[a-z]`.
+/// Expands patterns in URLs as curl does: `{a,b}`, `[1-100]`, `[001-100:10]` and `[a-z]`.
 package enum URLPattern {
-    /// The maximum number of URLs that one text stands for.
+    /// The maximum number of URLs into which one text may expand.
     package static let maxCount = 100_000
 
-    /// Returns the URLs that the text stands for; the last pattern changes first.
+    /// Returns the URLs into which the text expands, in the order in which the last pattern varies fastest.
     ///
     /// Other brackets, such as those of an IPv6 address, are literal.
     /// - Throws: `invalidRequest` if a range is reversed, or if there are more than ``maxCount`` URLs.
@@ -26,7 +26,7 @@ package enum URLPattern {
         return results
     }
 
-    /// Returns the alternatives of a pattern; `nil` if the text between the brackets is not one.
+    /// Returns the alternatives of a pattern, given the text between its brackets; `nil` if the text is not a pattern.
     private static func alternatives(
         _ text: Substring,
         in bracket: Character,

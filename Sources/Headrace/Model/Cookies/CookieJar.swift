@@ -47,7 +47,7 @@ public final class CookieJar: Sendable {
 
     /// Returns the cookies from files that apply to a URL, as the value of a `Cookie` field; `nil` if there are none.
     ///
-    /// Servers cannot change these cookies, so their values identify the requester.
+    /// These cookies identify the requester, because servers cannot change them.
     func given(for url: URL) -> String? {
         guard let scope = CookieScope(url) else { return nil }
         let now = now()
