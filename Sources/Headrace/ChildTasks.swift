@@ -4,11 +4,11 @@ import HeadracePlatform
 enum ChildWork: Sendable {
     case transfer(DownloadRun)
     case removals([FileRemoval])
-    /// Start the downloads whose start time is this one or earlier.
+    /// Wait until this time of the clock, then start the downloads that are due.
     case alarm(Duration)
     /// Write the decisions to the journal.
     case flush
-    /// Remove the file of a command that was carried out.
+    /// Remove the file of a command by another process, because the command was carried out.
     case carriedOut(CommandSpool.Item)
     /// Write the last decisions of a manager that was released without a shutdown.
     case lastWrite(QueueJournal.Write)
@@ -36,8 +36,8 @@ struct ChildTasks: Sendable {
 
     /// Waits until the downloads have stopped, except for ``transferring``.
     ///
-    /// A hook of a download does not wait if its task is cancelled, since the hooks of two downloads could wait for each
-    /// other.
+    /// In a hook of a download, the wait ends when the hook's task is cancelled. Otherwise two hooks that stop each
+    /// other's downloads would wait for each other forever.
     static func waitForStop(of records: [DownloadRecord], in manager: isolated DownloadManager) async {
         let waits = records.filter { $0 !== transferring }.map { ($0.id, manager.performer.follow($0.id)) }
         for (id, latch) in waits {
@@ -51,7 +51,7 @@ struct ChildTasks: Sendable {
     private let executor: BlockingExecutor
     private let registry: RegistryFiles?
     private let observers: QueueObservers
-    /// The network path that the manager's queue knows at first.
+    /// The network admission with which the manager's queue starts.
     private let gate: NetworkAdmission
 
     init(_ manager: DownloadManager, _ reference: ManagerReference, _ gate: NetworkAdmission) {
@@ -105,7 +105,7 @@ struct ChildTasks: Sendable {
         }
     }
 
-    /// Saves what the background session reports, in the order of the reports.
+    /// Saves the changes that the background session reports, in the order of the reports.
     private func reportBackground() async {
         guard let background = environment.background else { return }
         for await report in background.reports {
@@ -140,7 +140,7 @@ struct ChildTasks: Sendable {
             guard let manager = reference.manager else { return }
             let ended = await manager.ended(run, outcome, measurement, taskIsCancelled: Task.isCancelled)
             next = ended.next
-            // The shutdown waits for it, as for the transfer.
+            // Carried out on this task, so that the shutdown waits for the removals as it does for the transfer.
             if !ended.removals.isEmpty { await carryOut(ended.removals) }
         }
     }

@@ -2,14 +2,14 @@ import HeadracePlatform
 
 /// Carries out the commands that other processes leave in a registry's directory; see ``DownloadRegistry``.
 ///
-/// The state of the commands belongs to the manager, on whose executor the steps run.
+/// This value has no state: the manager stores the pending commands, and the steps that change them run on its actor.
 struct CommandServer: Sendable {
     /// The registry's files; `nil` without a registry, and therefore without commands.
     let registry: RegistryFiles?
     let observers: QueueObservers
     let clock: AnyClock
 
-    /// The time for which a command may wait for transfers to stop before later commands on other downloads are carried out.
+    /// The time to wait for the transfers of a command to stop, before later commands on other downloads are applied.
     private static let timeout = Duration.seconds(1)
 
     // MARK: Polling
@@ -42,7 +42,7 @@ struct CommandServer: Sendable {
         do throws(DownloadError) {
             repeat {
                 try await carryOutAll(in: registry, for: manager)
-                // A cancelled poll does not wait, so callers that wait for it must take the remaining commands themselves.
+                // A cancelled poll may leave commands, so the callers that wait for it must poll themselves.
                 guard !Task.isCancelled else { return manager.polls.end() }
             } while !manager.polls.finishUnlessRequested()
         } catch {
@@ -76,13 +76,13 @@ struct CommandServer: Sendable {
         manager.performer.commands.isBehind = isBehind
         // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(manager.performer.commands.isCarriedOut)
-        // A write that is under way may fail too.
+        // The flush also waits for a write that is under way, since that write may fail.
         guard !carriedOut.isEmpty || manager.isFlushing || manager.queue.journal?.isBehind == true else { return }
         try await remove(carriedOut, from: registry, for: manager)
     }
 
-    /// Carries out one command, for which it waits at most for ``timeout``; quarantines a command that can never succeed.
-    /// - Returns: The downloads of the command, if it is not carried out yet.
+    /// Applies one command and waits up to ``timeout`` for its end; quarantines a command that can never succeed.
+    /// - Returns: The downloads of the command if it is not complete yet; otherwise an empty array.
     private func carryOut(
         _ item: CommandSpool.Item,
         in registry: RegistryFiles,
@@ -92,7 +92,7 @@ struct CommandServer: Sendable {
         do throws(DownloadError) {
             stopping = try await apply(item.command, skippingInvalid: true, to: manager)
         } catch  where error.code == .invalidRequest {
-            // It must not block the commands after it.
+            // An invalid command must not block the commands after it.
             let path = await registry.executor.run { registry.spool.quarantine(item.path) }
             observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
             return []
@@ -110,8 +110,8 @@ struct CommandServer: Sendable {
 
     /// Syncs the changes of a command that was carried out, then removes the command's file.
     ///
-    /// The next poll would do the same, but not every program polls after its start, and another process would repeat a
-    /// command whose file remains.
+    /// The next poll would do the same, but not every program polls after its start. If the file remained, another
+    /// process would repeat the command.
     func carriedOut(_ item: CommandSpool.Item, for manager: isolated DownloadManager) async {
         // A running poll syncs the changes of all its commands and removes their files together.
         guard let registry, manager.performer.commands.isCarriedOut(item), !manager.polls.request() else { return }
@@ -122,7 +122,7 @@ struct CommandServer: Sendable {
         }
     }
 
-    /// Removes the files of commands, after writing the queue, since a kill in between would lose the commands.
+    /// Writes the queue, and only then removes the files of commands: a kill in between must not lose a command.
     private func remove(
         _ items: [CommandSpool.Item],
         from registry: RegistryFiles,
@@ -137,7 +137,7 @@ struct CommandServer: Sendable {
         await wait(until: clock.now() + Self.timeout) { await waitForCommand(item, of: manager) }
     }
 
-    /// Waits until `wait` returns, but not beyond the end; without `wait`, waits until the end.
+    /// Waits until `wait` returns, or until the time `end` at the latest.
     private func wait(until end: Duration, or wait: (@Sendable () async -> Void)?) async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { [clock] in try? await clock.sleep(end) }
@@ -147,9 +147,9 @@ struct CommandServer: Sendable {
         }
     }
 
-    /// Waits until the command `item` is carried out or abandoned; if `item` is `nil`, until any pending command is.
+    /// Waits until the command `item` is carried out or abandoned; with `item` = `nil`, waits for any pending command.
     ///
-    /// Returns at once if no such command is pending, and when the task is cancelled.
+    /// Returns at once if no such command is pending, or if the task is cancelled.
     private func waitForCommand(_ item: CommandSpool.Item? = nil, of manager: isolated DownloadManager) async {
         repeat {
             guard let (subscriber, ends) = manager.performer.commands.follow(item) else { return }
@@ -170,9 +170,10 @@ struct CommandServer: Sendable {
         try await manager.journalWriter.flush(manager)
     }
 
-    /// Applies a command to the queue; with `skippingInvalid`, publishes the errors of invalid additions as events instead
-    /// of throwing them.
-    /// - Returns: The downloads that have not stopped yet.
+    /// Applies a command to the queue.
+    ///
+    /// With `skippingInvalid`, the errors of invalid additions are published as events instead of thrown.
+    /// - Returns: The downloads that the command stops, and that have not stopped yet.
     private func apply(
         _ command: RegistryCommand,
         skippingInvalid: Bool,
@@ -237,7 +238,8 @@ struct CommandServer: Sendable {
         }
     }
 
-    /// Polls for commands until the manager is shut down or the task is cancelled; throws if the registry is lost.
+    /// Polls for commands until the manager is shut down or the task is cancelled; throws if the registry's directory
+    /// was deleted, moved or replaced.
     private func pollRepeatedly(for manager: isolated DownloadManager) async throws(DownloadError) {
         let watch = await registry?.executor.run { [registry] in registry?.spool.watch() } ?? nil
         let change: (@Sendable () async -> Void)? = if let watch { { await watch.change() } } else { nil }
@@ -261,7 +263,7 @@ struct CommandServer: Sendable {
         _ events: AsyncStream<QueueEvent>,
         _ manager: DownloadManager
     ) async throws(DownloadError) {
-        // The downloads that were paused meanwhile.
+        // The downloads that were paused since then, and may be resumed by a command.
         var paused: Set<DownloadID> = []
         if try await isDone(manager) { return }
         for await event in events {

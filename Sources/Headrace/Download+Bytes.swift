@@ -7,7 +7,7 @@ extension Download {
     ///
     /// If the server supports range requests, missing bytes of the range are downloaded before the rest of the file.
     /// With several readers, the range of the latest reader is downloaded first. See <doc:Reading>.
-    /// - Parameter range: The offsets to read, from zero, clipped to the file.
+    /// - Parameter range: The byte offsets to read, counted from zero; offsets beyond the end of the file are ignored.
     /// - Returns: A sequence that can be iterated more than once, each time from the start of the range.
     public func bytes(in range: some RangeExpression<Int64> = 0...) -> DownloadBytes {
         let offsets =
@@ -27,15 +27,16 @@ extension Download {
 ///         try output.write(contentsOf: bytes)
 ///     }
 ///
-/// Each chunk is read from the partial or finished file when it is requested, so a slow reader does not accumulate memory. If
-/// bytes are missing, the iterator waits for them, even while the download is waiting or paused.
+/// Each chunk is read from the partial or finished file when it is requested, so a slow reader does not accumulate
+/// memory. If bytes are missing, the iterator waits for them, even while the download is waiting or paused.
 ///
-/// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for ``Download/value``
-/// instead.
+/// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for
+/// ``Download/value`` instead.
 ///
 /// The iterator throws:
 /// - the download's ``DownloadError`` when it fails or is cancelled;
-/// - `resourceChanged` if the download restarts with another version of the file after bytes of the old one were delivered;
+/// - `resourceChanged` if the download restarts with another version of the file after bytes of the old one were
+///   delivered;
 /// - `fileSystem` or `permission` if the file cannot be read, or was changed by another process;
 /// - `CancellationError` if the iterating task is cancelled, which does not affect the download.
 ///

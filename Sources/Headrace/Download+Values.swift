@@ -10,23 +10,25 @@ extension Download {
 
     /// The name of the finished file or, before that, the expected one.
     ///
-    /// A name that the server proposes is known once it has responded.
+    /// A name that the server proposes is known once the server has responded.
     public var fileName: String { fileURL?.lastPathComponent ?? record.plannedName }
 
     /// The error of a failed download; otherwise `nil`.
     public var error: DownloadError? { if case .failed(let error) = state { error } else { nil } }
 
-    /// The requests that this manager has sent for the download; `nil` before the first one has ended, and without
-    /// ``DownloadConfiguration/collectsMetrics``.
+    /// The requests that this manager has sent for the download.
+    ///
+    /// `nil` until the first request has ended, and always without ``DownloadConfiguration/collectsMetrics``.
     ///
     ///     for request in download.metrics?.requests ?? [] { print(request.address ?? "", request.total) }
     public var metrics: DownloadMetrics? { record.status.metrics }
 
-    /// Waits for the finished file as ``value`` does; the download may end with the waiting task.
+    /// Waits for the finished file as ``value`` does, and can cancel the download together with the waiting task.
     ///
     ///     let file = try await download.value(cancelling: true)
     ///
-    /// - Parameter cancelling: Whether to cancel the download, and delete its partial file, if the waiting task is cancelled.
+    /// - Parameter cancelling: Whether to cancel the download, and delete its partial file, if the waiting task is
+    ///   cancelled.
     /// - Returns: The URL of the finished file.
     /// - Throws: The errors of ``value``.
     public func value(cancelling: Bool) async throws -> URL {

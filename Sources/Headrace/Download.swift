@@ -48,7 +48,8 @@ public struct Download: Sendable, Identifiable {
 
     /// The partial file, which exists from the first byte until the file is renamed to its final name.
     ///
-    /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination resumes it.
+    /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination
+    /// resumes it.
     public var partialFile: URL { URL(filePath: record.partialPath) }
 
     /// Whether a stopped or failed download can be resumed, according to the server's responses; `nil` if this manager
@@ -80,8 +81,8 @@ extension Download {
 
     /// The URL of the finished file; waits until the download is complete.
     ///
-    /// Throws the download's ``DownloadError`` if it fails or is cancelled, and `CancellationError` if the waiting task is
-    /// cancelled, which does not cancel the download.
+    /// Throws the download's ``DownloadError`` if it fails or is cancelled, and `CancellationError` if the waiting task
+    /// is cancelled, which does not cancel the download.
     public var value: URL {
         get async throws {
             for await state in states {
@@ -130,18 +131,18 @@ extension Download {
 
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
     ///
-    /// The running download with the lowest priority, or the newest of several, is chosen. Does
-    /// nothing if this download is not waiting for a slot, or if no running download has a lower priority.
+    /// The running download with the lowest priority is chosen; of several, the one that started last. Does nothing if
+    /// this download is not waiting for a slot, or if no running download has a lower priority.
     public func preempt() async {
         await manager.apply { $0.effects(of: $0.scheduler.preempt(for: id)) }
     }
 
     /// Cancels the download and deletes its partial file.
     ///
-    /// Returns once the transfer has stopped, its slot is free and the file is deleted, even if the calling task is cancelled.
-    /// Called from one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it
-    /// returns immediately. Does nothing if the download is finished or cancelled. The partial file remains if the registry
-    /// cannot be written, which is reported as ``QueueEvent/registryFailed(_:)``.
+    /// Returns once the transfer has stopped, its slot is free and the file is deleted, even if the calling task is
+    /// cancelled. Called from one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that a
+    /// hook starts, it returns immediately. Does nothing if the download is finished or cancelled. The partial file
+    /// remains if the registry cannot be written, which is reported as ``QueueEvent/registryFailed(_:)``.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
@@ -199,14 +200,15 @@ extension Download {
     ///
     ///     try await download.setURL(link)
     ///
-    /// The received bytes are kept if the new URL has a matching validator, as on any resume. A running download continues
-    /// with the new URL, unless its request must not be repeated; a paused one remains paused, and one that failed or
-    /// waits for a retry is queued again. Header fields that are secret are removed if the URL has another origin. In a
-    /// background session the download starts again at zero. Does nothing if the download has been removed, or after the
-    /// shutdown.
+    /// The received bytes are retained if the new URL has a matching validator, as on any resume; in a background
+    /// session, the download starts again at zero. Secret header fields are removed if the new URL has another origin.
+    ///
+    /// A running download continues with the new URL, unless its request must not be repeated. A paused download
+    /// remains paused. A download that failed or waits for a retry is queued again. Does nothing if the download has
+    /// been removed, or after the shutdown.
     /// - Parameter url: The URL; `http` or `https`, with a host.
-    /// - Throws: `invalidRequest` if the URL is invalid, too long for the registry, or of another origin although the request
-    ///   has a secret body; nothing changes then.
+    /// - Throws: `invalidRequest` if the URL is invalid or too long for the registry, or if it has another origin and
+    ///   the request has a secret body; nothing changes then.
     public func setURL(_ url: URL) async throws(DownloadError) {
         try url.validate()
         try await manager.apply { queue throws(DownloadError) in

@@ -1,14 +1,15 @@
 /// Limits on the number of running downloads, and on their rates in bytes per second.
 ///
-/// A rate limit applies to all downloads together, to a group, or to one download, over all of its connections. The lowest limit
-/// that applies to a download is the effective one. The downloads under a limit share it equally, and what one of them does not
-/// use is distributed to the others. Changes take effect within 200 ms. A throttled download also slows down its server, since the
-/// transport reads no more from the network than it can pass on.
+/// A rate limit applies to all downloads together, to a group, or to one download with all of its connections. Each
+/// download is subject to the lowest of its limits. The downloads under a limit share it equally, and the part that one
+/// of them does not use is distributed to the others. Changes take effect within 200 ms. A limit also slows down the
+/// server, because the transport stops reading from the network.
 extension DownloadManager {
     /// Changes how many downloads may run in parallel.
     ///
-    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue, where
-    /// they retain their positions and their bytes. A manager that chooses the number begins again with a few downloads.
+    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue,
+    /// where they retain their positions and their bytes. With an automatic limit, the manager begins again with a few
+    /// downloads.
     /// - Parameter limit: A number of at least 1, or ``ConcurrencyLimit/automatic``.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {
@@ -21,7 +22,8 @@ extension DownloadManager {
 
     /// Changes how many downloads from one host may run in parallel.
     ///
-    /// A host at its limit does not delay other hosts. A lower limit sends the newest running downloads back to the queue.
+    /// A host at its limit does not delay other hosts. A lower limit sends the newest running downloads back to the
+    /// queue.
     /// - Parameter limit: The maximum number of running downloads per host, at least 1; `nil` for no limit.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {

@@ -6,14 +6,14 @@ extension DownloadManager {
     ///     let probe = try await manager.probe(DownloadRequest(url, to: .directory(folder)))
     ///     print(probe.file.lastPathComponent, probe.totalBytes ?? 0)
     ///
-    /// The request is a GET, because servers may respond to HEAD differently; the body is not read. Redirects, retries and mirrors
-    /// are handled as for a download, within its ``DownloadConfiguration/timeLimit``. Nothing is written to the disk or added to
-    /// the queue, and the limits of the queue do not apply, so probe a few files at a time.
+    /// The request is a GET, because servers may respond to HEAD differently; the body is not read. Redirects, retries
+    /// and mirrors are handled as for a download, within its ``DownloadConfiguration/timeLimit``. Nothing is written to
+    /// the disk or added to the queue, and the limits of the queue do not apply, so probe a few files at a time.
     /// - Parameter request: The file, and the destination that a download would have.
     /// - Returns: The response, and the effect that a download would have on existing files.
-    /// - Throws: `CancellationError` if the task is cancelled, and the error with which a download would fail before its first
-    ///   byte: `invalidRequest` if the request is invalid or the manager uses a background session, `shutDown` after
-    ///   ``shutdown()``, and after all retries any error of the network or the server.
+    /// - Throws: The error with which a download would fail before its first byte: any error of the network or the
+    ///   server, after all retries. Also `invalidRequest` if the request is invalid or the manager uses a background
+    ///   session, `shutDown` after ``shutdown()``, and `CancellationError` if the task is cancelled.
     public nonisolated func probe(_ request: DownloadRequest) async throws -> DownloadProbe {
         try request.validate()
         guard request.method == "GET" else {
@@ -30,8 +30,8 @@ extension DownloadManager {
     ///
     ///     let list = try await manager.data(from: url, maxBytes: 1 << 20)
     ///
-    /// Redirects and retries are handled as for a download, within its ``DownloadConfiguration/timeLimit``; a retry begins at
-    /// zero. The limits of the queue and on rates do not apply, so request a few files at a time.
+    /// Redirects and retries are handled as for a download, within its ``DownloadConfiguration/timeLimit``; a retry
+    /// begins at zero. The limits of the queue and on rates do not apply, so request a few files at a time.
     /// - Parameters:
     ///   - url: The URL; `http` or `https`, with a host.
     ///   - headers: The header fields to send.

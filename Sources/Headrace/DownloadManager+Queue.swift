@@ -3,9 +3,10 @@ import HeadracePlatform
 /// Operations on many downloads. Each is atomic: no selected download starts while the operation is applied.
 ///
 /// Operations that stop downloads return only when those downloads have stopped, even if the calling task is cancelled.
-/// Exception: an operation that is called from a download's own hook, such as ``RetryPolicy/decide``, or from a task
-/// that the hook started, does not wait for that download; if the operation stops that download, it also stops waiting
-/// for the others.
+///
+/// There is one exception: calls from a download's hook, such as ``RetryPolicy/decide``, or from a task that the hook
+/// started. They do not wait for that download, because it cannot stop before the hook returns. If that download is
+/// stopped, they do not wait for the other downloads either.
 extension DownloadManager {
     /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
     public var downloads: [Download] { queue.scheduler.ids.compactMap { self[$0] } }
@@ -21,7 +22,7 @@ extension DownloadManager {
     /// The download with this identity; `nil` if it is not in the queue.
     public subscript(id: DownloadID) -> Download? { queue.records[id].map { Download(manager: self, record: $0) } }
 
-    /// Adds the valid ones of several requests in this order, and returns an error for each of the others.
+    /// Adds the valid requests in this order, and returns an error for each invalid one.
     ///
     ///     for result in try await manager.downloadValid(requests) {
     ///         if case .failure(let error) = result { print(error.message) }
@@ -29,8 +30,8 @@ extension DownloadManager {
     ///
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: For each request, a handle on its download or the error `invalidRequest`, in the same order.
-    /// - Throws: `shutDown` after ``shutdown()``, and any error from writing the registry; requests before the failed
-    ///   write remain.
+    /// - Throws: `shutDown` after ``shutdown()``, and any error from writing the registry. Downloads that were saved
+    ///   before the error remain in the queue.
     @discardableResult
     public func downloadValid(
         _ requests: [DownloadRequest]
@@ -74,7 +75,8 @@ extension DownloadManager {
     ///
     ///     await manager.sort { ($0.progress.totalBytes ?? .max) < ($1.progress.totalBytes ?? .max) }
     ///
-    /// - Parameter areInIncreasingOrder: Whether its first argument comes before its second one. Equal downloads keep their order.
+    /// - Parameter areInIncreasingOrder: Returns whether its first argument comes before its second one. Downloads of
+    ///   which neither comes before the other retain their order.
     public func sort(by areInIncreasingOrder: (DownloadSnapshot, DownloadSnapshot) -> Bool) {
         let old = queue.scheduler.ids
         let new = currentSnapshots().sorted(by: areInIncreasingOrder).map(\.id)
@@ -137,7 +139,8 @@ extension DownloadManager {
     public func retryFailed() { try? retry(.all) }
 }
 
-/// The state of the queue; a slow or abandoned reader of a stream uses a bounded amount of memory and delays no download.
+/// The state of the queue; a slow or abandoned reader of a stream uses a bounded amount of memory and delays no
+/// download.
 extension DownloadManager {
     /// The events of the queue from now on, until the manager is shut down.
     ///
@@ -187,10 +190,12 @@ extension DownloadManager {
     /// Saves the queue and the state of each running download now, so that nothing is lost if the process is killed.
     ///
     /// Call it when the app enters the background, where the system may suspend the process and then terminate it
-    /// without notice. Downloads continue meanwhile. What must survive the end of the process is written first, within
-    /// milliseconds. Then, with ``DownloadConfiguration/Durability/full``, bytes and resume records are synced, so that
-    /// on return they survive a power failure too. If the registry cannot be written, ``QueueEvent/registryFailed(_:)``
-    /// is published; a resume record that cannot be written is retried with the next one.
+    /// without notice. Downloads continue meanwhile.
+    ///
+    /// First, within milliseconds, the queue and the resume records are written, so that they survive the end of the
+    /// process. Then, with ``DownloadConfiguration/Durability/full``, bytes and resume records are synced, so that on
+    /// return they survive a power failure too. If the registry cannot be written, ``QueueEvent/registryFailed(_:)`` is
+    /// published. If a resume record cannot be written, the download tries again later.
     public func prepareForSuspension() async {
         let records = queue.runningRecords
         await executor.run { for record in records { record.save(syncing: false) } }
@@ -204,22 +209,25 @@ extension DownloadManager {
     /// Carries out the commands that other processes have left in the registry's directory since the last poll.
     ///
     /// The manager also does this when it starts, except for commands that wait more than a second for a download to
-    /// stop. Returns once all commands are done, or when the task is cancelled. A command is deleted once its effects survive
-    /// a power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a registry.
-    /// - Throws: Any error from reading the directory or writing the registry, and `shutDown`; then the commands
-    ///   remain. `fileSystem` also after the directory was deleted, moved or replaced.
+    /// stop. Returns once all commands are done, or when the task is cancelled. A command is deleted once its effects
+    /// survive a power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a
+    /// registry.
+    /// - Throws: Any error from reading the directory or writing the registry, such as `fileSystem` after the directory
+    ///   was deleted, moved or replaced, and `shutDown` after ``shutdown()``. The commands remain then.
     public func takeCommands() async throws(DownloadError) { try await commandServer.takeCommands(for: self) }
 
-    /// Carries out the commands of other processes as they arrive, until the manager is shut down or the task is cancelled.
+    /// Carries out the commands of other processes as they arrive, until the manager is shut down or the task is
+    /// cancelled.
     ///
     ///     try await manager.serveCommands(untilIdle: true)
     ///     await manager.shutdown()
     ///
-    /// A command is noticed within milliseconds if the file system reports new files, and within half a second otherwise. After a
-    /// failure, the manager polls less often until a poll succeeds; of several failures in a row, only the first is published as
-    /// ``QueueEvent/registryFailed(_:)``. One task serves the commands of a manager.
-    /// - Parameter untilIdle: Whether to return also when nothing is left to do: no download is waiting or running, no download is
-    ///   paused that was paused meanwhile, since it may be resumed, and a last poll has found no commands that change this.
+    /// A command is noticed within milliseconds if the file system reports new files, and within half a second
+    /// otherwise. After a failure, the manager polls less often until a poll succeeds; of several failures in a row,
+    /// only the first is published as ``QueueEvent/registryFailed(_:)``. One task serves the commands of a manager.
+    /// - Parameter untilIdle: Whether to return also when nothing is left to do: no download is waiting or running, a
+    ///   last poll has found no further work, and no download remains paused that was paused during the call. Such a
+    ///   download may still be resumed.
     /// - Throws: `fileSystem` if the registry is lost for good, because its directory was deleted, moved or replaced.
     public nonisolated func serveCommands(untilIdle: Bool = false) async throws(DownloadError) {
         try await commandServer.serve(self, untilIdle: untilIdle)

@@ -7,8 +7,8 @@ import HeadracePlatform
 ///     for await progress in download.progress { print(progress.fractionCompleted ?? 0) }
 ///     let file = try await download.value
 ///
-/// ``shutdown()`` stops all downloads and waits until they have stopped. Releasing the manager and all handles on its downloads
-/// stops them too, without waiting.
+/// ``shutdown()`` stops all downloads and waits until they have stopped. Releasing the manager and all handles on its
+/// downloads stops them too, without waiting.
 public actor DownloadManager {
     nonisolated let environment: TransferEnvironment
     nonisolated let executor: BlockingExecutor
@@ -19,7 +19,7 @@ public actor DownloadManager {
     var queue: QueueState
     var performer: EffectPerformer
     var polls = PollCoordinator()
-    /// Whether a write of the journal is under way, so that others must wait.
+    /// Whether a write of the journal is under way, for which other writes must wait.
     var isFlushing = false
     var flushWaiters: [Latch] = []
     private var transfers: Task<Void, Never>?
@@ -30,10 +30,10 @@ public actor DownloadManager {
     /// - Parameters:
     ///   - configuration: The settings.
     ///   - clock: The clock for delays and speeds.
-    /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a setting is
-    ///   invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
-    ///   ``DownloadConfiguration/registryDirectory`` also `busy` if another manager uses it, and `permission`, `diskFull` or
-    ///   `fileSystem` if it cannot be read or created.
+    /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a
+    ///   setting is invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
+    ///   ``DownloadConfiguration/registryDirectory``, also `busy` if another manager uses the directory, and
+    ///   `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created.
     public init(
         configuration: DownloadConfiguration = DownloadConfiguration(),
         clock: any Clock<Duration> = ContinuousClock()
@@ -45,10 +45,10 @@ public actor DownloadManager {
         )
     }
 
-    /// Starts a manager in a given environment, such as that of a test; with `background`, the system downloads the files.
+    /// Starts a manager in a given environment, such as a test's; with `background`, the system downloads the files.
     init(environment: TransferEnvironment, background: (any BackgroundSystem)? = nil) async throws(DownloadError) {
-        // Half of the cores are for files, the other half for the network. Further threads start on demand: enough for all
-        // connections of several downloads whose disk hangs.
+        // Half of the cores are for files, the other half for the network. Further threads start on demand, enough for
+        // all connections of several downloads whose disk hangs.
         let workers = max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
         let sole = environment.soleExecutor
         executor = try BlockingExecutor.forFiles("headrace-file", maxThreads: 64, maxWorking: workers, on: sole)
@@ -100,8 +100,9 @@ public actor DownloadManager {
 
     /// Stops all downloads and releases all resources.
     ///
-    /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running; further
-    /// calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that is a deadlock.
+    /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running;
+    /// further calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that
+    /// is a deadlock.
     public func shutdown() async {
         perform(queue.shutDown())
         performer.commands.abandon()
@@ -118,16 +119,17 @@ public actor DownloadManager {
 
     /// Adds a download, which runs as soon as the limits allow.
     ///
-    /// If a download of the same URL to the same destination is already active, it is returned instead. It adopts the new
-    /// request's expected size, piece hashes and any checksum algorithms it lacks, and is verified against them before it is
-    /// renamed. It also adopts the link provider, and the secrets if its own were lost in a restart. All other properties of the
-    /// new request, such as its mirrors, group and priority, are ignored.
+    /// If a download of the same URL to the same destination is already active, it is returned instead. It adopts the
+    /// new request's expected size, piece hashes and any checksum algorithms it lacks, and is verified against them
+    /// before it is renamed. It also adopts the link provider, and the secrets if a restart of the process lost its
+    /// own. All other properties of the new request, such as its mirrors, group and priority, are ignored.
     ///
-    /// A failed download is returned, and queued again (or paused, with ``DownloadRequest/startsPaused``), if the new request
-    /// supplies what it lacked: secrets after a failure with `credentialsMissing`, or a link provider after one with status 401,
-    /// 403, 404 or 410.
+    /// A failed download of the file is also returned if the new request supplies what that download lacked: secrets
+    /// after a `credentialsMissing` error, or a link provider after a status of 401, 403, 404 or 410. It is then queued
+    /// again or, with ``DownloadRequest/startsPaused``, paused.
     ///
-    /// Returns immediately or, with a registry, once the download is saved. Later failures are reported as the download's state.
+    /// Returns immediately or, with a registry, once the download is saved. Later failures are reported as the
+    /// download's state.
     /// - Parameter request: The file to download and its destination.
     /// - Returns: A handle on the download.
     /// - Throws: The same errors as ``download(_:)-([DownloadRequest])``; nothing is added then.
@@ -139,8 +141,8 @@ public actor DownloadManager {
     /// Adds several downloads in this order, with a single sync of the registry; all of them or none.
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: A handle on each download, in the same order.
-    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same file,
-    ///   `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then.
+    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
+    ///   file, `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
@@ -149,11 +151,13 @@ public actor DownloadManager {
         return records.map { Download(manager: self, record: $0) }
     }
 
-    /// Adds downloads; returns, for each addition, the new download or the active download of the same file.
+    /// Adds downloads; returns, for each addition, the new download or the existing download of the same file.
     ///
-    /// With a registry, returns and lets the downloads start once the journal has them. If the journal cannot be written,
-    /// or with `skippingInvalid` = `false` if the expected size or hashes of a request contradict another download, throws
-    /// and adds nothing. With `skippingInvalid`, such a request is skipped, and its error is published.
+    /// With a registry, the downloads may start, and the call returns, once they are in the journal. If the journal
+    /// cannot be written, the call throws and adds nothing.
+    ///
+    /// A request is invalid if its expected size or hashes contradict another download. With `skippingInvalid`, such a
+    /// request is skipped, and its error is published. Otherwise the call throws and adds nothing.
     func add(_ additions: [QueueAddition], skippingInvalid: Bool) async throws(DownloadError) -> [DownloadRecord] {
         guard !queue.scheduler.isShutDown else { throw .shutDown() }
         let added = queue.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: clock.now())
@@ -181,7 +185,7 @@ public actor DownloadManager {
         perform(try decision(&queue))
     }
 
-    /// Changes the queue without an effect but the writing of the change.
+    /// Makes a change to the queue whose only effect is that the change is written to the journal.
     func change<E>(_ change: @Sendable (inout QueueState) throws(E) -> Void) throws(E) {
         try change(&queue)
         performer.scheduleFlush(of: &queue)
@@ -199,8 +203,8 @@ public actor DownloadManager {
     }
 
     /// Processes the outcome of a transfer.
-    /// - Returns: The download that the transfer's task must run next; `nil` if none may start or the task is cancelled. Also
-    ///   the removals of files that it must carry out.
+    /// - Returns: The download that the transfer's task must run next (`nil` if none may start, or if the task is
+    ///   cancelled), and the removals of files that the task must carry out.
     func ended(
         _ run: DownloadRun,
         _ outcome: TransferOutcome,
@@ -215,7 +219,7 @@ public actor DownloadManager {
         return (next, removals)
     }
 
-    /// Publishes the states that follow removals of files, which have ended.
+    /// Publishes the new states of downloads whose files have been removed.
     func ended(_ removals: [FileRemoval]) {
         for removal in removals {
             performer.ended(removal)

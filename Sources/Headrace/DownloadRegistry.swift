@@ -6,9 +6,9 @@ public import HeadracePlatform
 ///     for download in try await registry.downloads() { print(download.id, download.state.kind) }
 ///     try await registry.perform(.pause(ids))
 ///
-/// Reading takes no lock and changes nothing. If a manager uses the registry, a command is left in its directory, and the manager
-/// carries it out when it starts and in ``DownloadManager/takeCommands()``. Otherwise the command is carried out immediately,
-/// after any commands that a killed manager left behind.
+/// Reading takes no lock and changes nothing. If a manager uses the registry, a command is left in its directory, and
+/// the manager carries it out when it starts and in ``DownloadManager/takeCommands()``. Otherwise the command is
+/// carried out immediately, after any commands that a killed manager left behind.
 public struct DownloadRegistry: Sendable, Hashable {
     /// A change to the queue; identities that are not in the queue are skipped.
     public enum Command: Sendable, Hashable {
@@ -30,7 +30,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         case setURL(URL, DownloadID)
     }
 
-    /// How long to wait for the manager that uses the registry to carry out a command.
+    /// The time to wait for the manager that uses the registry to carry out a command.
     private static func timeout(for command: RegistryCommand) -> Duration {
         // A command on a hundred thousand downloads takes some seconds.
         .seconds(3) + .microseconds(200) * command.recordCount
@@ -38,7 +38,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// The registry's own directory; see ``DownloadConfiguration/registryDirectory``.
     public let directory: URL
-    /// The system that a simulation replaces; `nil` for the real one.
+    /// The simulated system of a test; `nil` for the real one.
     private let simulated: SimulatedSystem?
 
     private var calls: FileSystem { simulated?.files ?? .system }
@@ -82,7 +82,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         var earlier: Reading?
         if (try? await hasCommands) == true {
-            // Rewriting the registry removes damaged entries, so they are collected before.
+            // Carrying out commands may rewrite the registry without its damaged entries, so they are collected before.
             earlier = try await read()
             _ = try? await withListTakingCommands()
         }
@@ -137,8 +137,8 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// The identifier of the process whose manager runs the queue; `nil` if there is none.
     ///
-    /// A process that only changes the queue, or whose ``DownloadConfiguration/startsDownloads`` is `false`, does not count. If
-    /// the process was killed, the system may have reused its identifier.
+    /// A process that only changes the queue, or whose ``DownloadConfiguration/startsDownloads`` is `false`, does not
+    /// count. If the process was killed, the system may have reused its identifier.
     public var processID: Int32? {
         get async throws(DownloadError) {
             try await blocking { RegistryLock.holder(in: directory.filePath, calls: calls) }
@@ -169,8 +169,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
     ///   manager adds the downloads later; an identity changes only if another process adds the same file first.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
-    ///   file, or an error from writing the registry; nothing is added then. If another process adds the same file at the
-    ///   same moment with a different checksum or size, `invalidRequest`, and the other requests are added. Also
+    ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
+    ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
     ///   `fileSystem` if the manager rejects the command; see ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
@@ -197,7 +197,7 @@ public struct DownloadRegistry: Sendable, Hashable {
             let expectations = try known.adding(request.expectations, of: request.url)
             active[path] = (id, expectations, request.url.identity)
             ids.append(id)
-            // An active download adopts only the expected size, the checksums and the URL of a new request.
+            // An active download adopts only the size, the hashes and the URL; without new ones, no command is needed.
             guard existing == nil || expectations != known || isRelinked else { continue }
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
@@ -235,13 +235,14 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Carries out a command immediately or, if a manager uses the registry, leaves it for that manager.
     ///
-    /// Waits up to three seconds for the manager, longer for thousands of downloads, so that the next reading of the queue shows
-    /// the result. If the command is not done by then, or the task is cancelled, it remains and is carried out later.
+    /// Waits up to three seconds for the manager, longer for thousands of downloads, so that the next reading of the
+    /// queue shows the result. If the command is not done by then, or if the task is cancelled, the command remains and
+    /// is carried out later.
     /// - Parameter command: The change to make.
     /// - Returns: Whether the command is done.
-    /// - Throws: Any error from writing the registry, `invalidRequest` for an invalid URL or one with a user or a password, which
-    ///   are never saved, and `fileSystem` if the manager rejected the command, for example because it is of an earlier release
-    ///   and does not know it.
+    /// - Throws: Any error from writing the registry. `invalidRequest` if a new URL is invalid, or has a user or
+    ///   password, which are never saved. `fileSystem` if the manager rejected the command, for example because the
+    ///   manager is of an earlier release that does not know the command.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         if case .setURL(let url, _) = command {
@@ -287,7 +288,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Carries out pending commands; returns `false` if a manager in another process uses the registry.
     private func withListTakingCommands() async throws(DownloadError) -> Bool {
-        // The start of a manager carries them out too, but only publishes its errors.
+        // A manager also carries out commands when it starts, but it does not throw the errors of those.
         let done: Void? = try await withList { manager throws(DownloadError) in try await manager.takeCommands() }
         return done != nil
     }
@@ -309,7 +310,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         } catch  where error.code == .busy {
             return nil
         }
-        // Earlier commands come first, even if they take longer than the start of the manager waits.
+        // Earlier commands come first, even those for which the start of the manager did not wait.
         try? await manager.takeCommands()
         do throws(DownloadError) {
             let value = try await body(manager)

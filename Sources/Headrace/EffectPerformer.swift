@@ -1,6 +1,6 @@
-/// Performs the effects of the queue's decisions, in the order of the decisions, and resumes what waits for their results.
+/// Performs the effects of the queue's decisions, in the order of the decisions, and resumes tasks that wait for them.
 ///
-/// A value of the manager, which performs the effects of each decision before the next suspension.
+/// The manager stores this value, and performs the effects of each decision before its next suspension.
 struct EffectPerformer: Sendable {
     private let environment: TransferEnvironment
     private let observers: QueueObservers
@@ -43,7 +43,7 @@ struct EffectPerformer: Sendable {
         return removals
     }
 
-    /// Schedules the writing of the journal, if it is needed and not scheduled yet.
+    /// Schedules a write of the journal, if one is needed and none is scheduled yet.
     func scheduleFlush(of queue: inout QueueState) {
         // After the shutdown, closing the registry writes the remaining changes.
         if queue.journal?.claimFlush() == true { work.yield(.flush) }
@@ -64,7 +64,7 @@ struct EffectPerformer: Sendable {
         publish(run.record, DownloadStateChange(.running, run.attempts == nil ? .started : nil))
     }
 
-    /// Publishes the state that follows a removal of files, which has ended.
+    /// Publishes the new state of a download whose files have been removed.
     mutating func ended(_ removal: FileRemoval) {
         let count = removing[removal.record.id, default: 1] - 1
         removing[removal.record.id] = count > 0 ? count : nil
@@ -77,7 +77,7 @@ struct EffectPerformer: Sendable {
         environment.background?.entered(record, change.state)
         switch change.state {
         case .paused, .failed, .cancelled: environment.claims.release(record)
-        // Only the name of a file that is replaced if the server's version changes stays reserved.
+        // With `ifChanged`, the name stays reserved: another download of that name would replace the finished file.
         case .finished: if record.requested({ $0.refetchPolicy != .ifChanged }) { environment.claims.release(record) }
         case .waiting, .running, nil: break
         }
@@ -100,7 +100,7 @@ struct EffectPerformer: Sendable {
             case .start, .remove, .alarm, .release: break
             }
         }
-        // Their transfers stop, but nothing can publish it any more.
+        // Their transfers are stopping, but there is no manager to publish their states later.
         for record in running {
             let error = DownloadError.shutDown(record.request.url)
             record.enter(.failed(error), .failed(error))
@@ -109,7 +109,7 @@ struct EffectPerformer: Sendable {
 
     // MARK: Waiting
 
-    /// Whether the transfer of a cancelled or removed download has not stopped, or its files are not deleted yet.
+    /// Whether a cancelled or removed download is still stopping: its transfer still runs, or its files still exist.
     func isStopping(_ record: DownloadRecord) -> Bool { !record.status.state.isEnded || removing[record.id] != nil }
 
     /// Returns a latch that opens when the download has stopped.
@@ -119,7 +119,7 @@ struct EffectPerformer: Sendable {
         return latch
     }
 
-    /// Forgets a latch, since a download may take long to stop, and many tasks may wait for it and be cancelled.
+    /// Forgets the latch of a cancelled wait, so that latches do not accumulate while a download takes long to stop.
     mutating func endFollowing(_ id: DownloadID, _ latch: Latch) { stops[id]?.removeAll { $0 === latch } }
 
     /// Whether no download is waiting, running or about to have its files deleted.

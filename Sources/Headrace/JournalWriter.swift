@@ -6,8 +6,8 @@ struct JournalWriter: Sendable {
 
     /// Writes all decisions so far to the journal.
     ///
-    /// With `syncing`, the decisions also survive a power cut if the configuration requires it or `always` is `true`. If a
-    /// write fails, the next one writes the whole queue instead of the changes.
+    /// With `syncing`, the decisions also survive a power cut, provided that the configuration requires it or `always`
+    /// is `true`. After a failed write, the next one writes the whole queue instead of the changes.
     func flush(
         _ manager: isolated DownloadManager,
         syncing: Bool = true,

@@ -1,4 +1,4 @@
-/// The replacement of everything on which a manager depends, so that a seed determines its run.
+/// Test replacements for everything on which a manager depends, so that a seed of random numbers determines its run.
 package struct SimulatedSystem: Sendable {
     let transport: any Transport
     let files: FileSystem

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// The environments in which managers run transfers.
 extension TransferEnvironment {
-    /// Creates the environment of a manager with this configuration: its transport, and a monitor of the network.
+    /// Creates the environment of a manager with this configuration, with its transport and its monitor of the network.
     convenience init(startedFor configuration: DownloadConfiguration, clock: AnyClock) throws(DownloadError) {
         if configuration.backgroundSession != nil { try BackgroundLimits.check(configuration) }
         // The system itself waits for the network in a background session.
@@ -27,7 +27,8 @@ extension TransferEnvironment {
         )
     }
 
-    /// Returns an environment whose transfers report to a manager with a registry.
+    /// Returns a copy of this environment for a manager with a registry: its transfers record final names in the
+    /// journal.
     func storing(
         in registry: OpenedRegistry,
         _ system: (any BackgroundSystem)?,
@@ -38,7 +39,7 @@ extension TransferEnvironment {
             background: system.map { BackgroundTransfers($0, configuration, files, clock) },
             versions: registry.versions
         ) { id, path, stamp throws(DownloadError) in
-            // Without the record, the next manager would not know that the download is finished.
+            // Without this entry in the journal, the next manager would not know that the download is finished.
             guard let manager = reference.manager else { throw .shutDown() }
             await manager.journalWriter.willRename(id, path, stamp, in: manager)
         }

@@ -5,8 +5,8 @@ extension URL {
     ///
     ///     let file = try await url.download(to: .directory(folder))
     ///
-    /// Retries, resumes and verifies as a manager does; see ``DownloadManager`` for several files, queues and progress. If the
-    /// task is cancelled, the received bytes are kept, and the next call resumes them.
+    /// Retries, resumes and verifies as a manager does; see ``DownloadManager`` for several files, queues and progress.
+    /// If the task is cancelled, the received bytes are retained, and the next call resumes from them.
     /// - Parameters:
     ///   - destination: A file, or the directory in which the file is created.
     ///   - configuration: The settings.

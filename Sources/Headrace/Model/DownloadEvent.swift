@@ -14,8 +14,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case responded(status: Int, totalBytes: Int64?, file: URL)
     /// The download resumes at `from`, the offset of the first missing byte.
     ///
-    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` states why they are of the same version as the
-    /// missing bytes.
+    /// `bytesKept` bytes of an earlier attempt or run are reused; `proof` states why they are of the same version as
+    /// the missing bytes.
     case resumed(from: Int64, bytesKept: Int64, proof: ResumeProof)
     /// The received bytes cannot be used: the download restarts from zero and discards `bytesWasted` bytes.
     case restarted(reason: RestartReason, bytesWasted: Int64)

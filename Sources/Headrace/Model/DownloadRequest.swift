@@ -26,7 +26,8 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
     /// the download continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
-    /// A key of the file that stays the same while its URL changes, such as a signed URL; `nil` to use ``url`` as the key.
+    /// A key of the file that stays the same while its URL changes, such as a signed URL; `nil` to use ``url`` as the
+    /// key.
     ///
     ///     request.identity = "report-42"
     ///

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// The downloads that a text file lists, one per line: a URL or a JSON object.
 ///
-/// As in input files of aria2, a line may have further URLs of the same file, separated by tabs, and indented lines after
-/// it may have options. Blank lines and lines that start with `#` are ignored.
+/// As in input files of aria2, a line may have further URLs of the same file, separated by tabs, and indented lines
+/// after it may have options. Blank lines and lines that start with `#` are ignored.
 package struct URLList: Sendable, Equatable {
     /// A URL to download with its own options, and the file and line that it was read from.
     package struct Entry: Sendable, Equatable {
