@@ -225,9 +225,9 @@ extension DownloadManager {
     /// A command is noticed within milliseconds if the file system reports new files, and within half a second
     /// otherwise. After a failure, the manager polls less often until a poll succeeds; of several failures in a row,
     /// only the first is published as ``QueueEvent/registryFailed(_:)``. One task serves the commands of a manager.
-    /// - Parameter untilIdle: Whether to return also when nothing is left to do: no download is waiting or running, a
-    ///   last poll has found no further work, and no download remains paused that was paused during the call. Such a
-    ///   download may still be resumed.
+    /// - Parameter untilIdle: Whether to return also when nothing is left to do: no download is waiting or running, and
+    ///   a last poll has found no further work. A download that was paused during the call still counts as work,
+    ///   because it may be resumed.
     /// - Throws: `fileSystem` if the registry is lost for good, because its directory was deleted, moved or replaced.
     public nonisolated func serveCommands(untilIdle: Bool = false) async throws(DownloadError) {
         try await commandServer.serve(self, untilIdle: untilIdle)

@@ -6,9 +6,9 @@ public import HeadracePlatform
 ///     for download in try await registry.downloads() { print(download.id, download.state.kind) }
 ///     try await registry.perform(.pause(ids))
 ///
-/// Reading takes no lock and changes nothing. If a manager uses the registry, a command is left in its directory, and
-/// the manager carries it out when it starts and in ``DownloadManager/takeCommands()``. Otherwise the command is
-/// carried out immediately, after any commands that a killed manager left behind.
+/// Reading takes no lock and changes nothing. If a manager uses the registry, a command is left in the registry's
+/// directory, and the manager carries out the command when it starts and in ``DownloadManager/takeCommands()``.
+/// Otherwise the command is carried out immediately, after any commands that a killed manager left behind.
 public struct DownloadRegistry: Sendable, Hashable {
     /// A change to the queue; identities that are not in the queue are skipped.
     public enum Command: Sendable, Hashable {
@@ -26,7 +26,8 @@ public struct DownloadRegistry: Sendable, Hashable {
         case move(DownloadID, to: QueuePosition)
         /// Changes the priority of a download.
         case setPriority(DownloadPriority, DownloadID)
-        /// Replaces the URL of a download, as ``Download/setURL(_:)`` does; the URL has no user and password.
+        /// Replaces the URL of a download, as ``Download/setURL(_:)`` does; the URL must not contain a user or
+        /// password.
         case setURL(URL, DownloadID)
     }
 

@@ -15,7 +15,7 @@ public struct DownloadConfiguration: Sendable {
     public var maxConcurrentDownloads: ConcurrencyLimit = 4
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
-    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 16, as long as they help.
+    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 16, if more are faster.
     ///
     /// Several connections require a server that supports range requests and sends a strong validator.
     public var maxConnectionsPerDownload: Int?
@@ -111,7 +111,8 @@ public struct DownloadConfiguration: Sendable {
     public var retryPolicy = RetryPolicy()
     /// The kinds of failure that finished files and resume records survive; by default, even power failures.
     public var durability = Durability.full
-    /// Whether a finished file gets the server's `Last-Modified` date as its modification time, if not in the future.
+    /// Whether a finished file gets the server's `Last-Modified` date as its modification time; a future date is
+    /// ignored.
     public var setsRemoteTime = true
     /// Whether the source URL and the validator of every finished file are saved in its extended attributes.
     ///

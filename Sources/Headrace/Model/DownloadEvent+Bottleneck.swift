@@ -7,8 +7,8 @@ extension DownloadEvent {
     public enum Bottleneck: String, Sendable, Hashable, CaseIterable {
         /// The line, or the server as a whole: more connections do not increase the speed.
         case line
-        /// The server's rate for each connection: the speed grew with the number of connections, up to the maximum of
-        /// the automatic choice.
+        /// The server's rate for each connection: the speed grew with the number of connections, up to the maximum that
+        /// the library chooses on its own.
         case connectionRate
         /// The congestion window of each connection: packets are lost, and the round trip is long (RFC 5681).
         case congestionWindow
@@ -16,9 +16,9 @@ extension DownloadEvent {
         case disk
         /// A rate limit of the manager, the group or the request.
         case rateLimit
-        /// ``DownloadConfiguration/maxConnectionsPerHost``: the speed grew with the number of connections.
+        /// The setting ``DownloadConfiguration/maxConnectionsPerHost``: the speed grew with the number of connections.
         case connectionLimit
-        /// The server refuses further connections, although the speed grew with their number.
+        /// The server's limit on connections: the speed grew with their number, but the server refuses further ones.
         case refusedConnections
     }
 }

@@ -88,7 +88,7 @@ public struct DownloadSummary: Sendable, Equatable {
     /// The number exceeds the file size if bytes were downloaded again, and is below it if bytes of an earlier run were
     /// used.
     public var bytesFetched: Int64
-    /// The time from the first request, after the download was last started or resumed, until the file has its final
+    /// The time from the first request since the download was last started or resumed, until the file had its final
     /// name.
     public var duration: Duration
     /// Whether the length of the file is certain.

@@ -141,7 +141,7 @@ public struct DownloadRequest: Sendable, Hashable {
 }
 
 extension DownloadRequest {
-    /// Not available: a URL does not say whether it is that of a file or of a directory.
+    /// Not available: a URL alone does not show whether the destination is a file or a directory.
     @available(*, unavailable, message: "Write .file(url), or .directory(url) to let the server name the file.")
     public init(_ url: URL, to destination: URL) {
         self.init(url, to: .file(destination))

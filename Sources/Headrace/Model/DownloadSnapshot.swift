@@ -15,8 +15,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var added: Date?
     /// The time at which this manager last started the download; `nil` if it has not.
     public var started: Date?
-    /// The time at which the download finished, failed or was cancelled in this manager; `nil` if it is in another
-    /// state.
+    /// The time at which the download finished, failed or was cancelled in this manager; `nil` in any other state.
     public var ended: Date?
     /// The request that the download was added with.
     public var request: DownloadRequest

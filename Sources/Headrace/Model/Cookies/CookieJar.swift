@@ -6,9 +6,10 @@ import HeadracePlatform
 ///     try jar.add(netscapeFile: Data(contentsOf: file))
 ///     configuration.cookies = jar
 ///
-/// Cookies are stored in memory only. Each is sent to the URLs that match its domain and path, including those of
-/// redirects, in addition to a `Cookie` field of the request; secure cookies are sent only over https. A server can set
-/// cookies for its host and for parent domains with a dot. Public suffixes such as `co.uk` are not recognized.
+/// Cookies are stored in memory only. A cookie is sent with requests to the URLs that match its domain and path, also
+/// after redirects, and in addition to the request's own `Cookie` field. Secure cookies are sent only over https. A
+/// server can set cookies for its host and for parent domains with a dot. Public suffixes such as `co.uk` are not
+/// recognized.
 public final class CookieJar: Sendable {
     let store = Locked(CookieStore())
     /// The cookies as read from files, even if they have since expired or been changed by a server.
