@@ -14,7 +14,7 @@ struct DownloadConcurrency: Sendable {
     static let ofLargeBodies = 4
     /// The maximum number of downloads from one host over HTTP/2, in which they share connections.
     static let maxMultiplexed = 64
-    /// The number of bytes from which a body is large if it also takes ``largeBodyTime`` and many round trips.
+    /// The minimum size in bytes of a large body, which must also take at least ``largeBodyTime`` and many round trips.
     static let largeBodyBytes: Int64 = 1 << 20
     static let largeBodyTime = Duration.seconds(1)
 
@@ -67,7 +67,7 @@ struct DownloadConcurrency: Sendable {
     private static let minCompletions = 6
     /// The minimum fraction of the ideal gain; a raised limit that brings less is lowered again.
     private static let minGain = 0.2
-    /// The factor over the lowest latency from which a server or a queue counts as overloaded.
+    /// The multiple of the lowest latency from which a server or a queue counts as overloaded.
     private static let overloadFactor = 8
     /// The least latency that counts as an overload.
     private static let overloadLatency = Duration.milliseconds(200)
@@ -104,7 +104,7 @@ struct DownloadConcurrency: Sendable {
         self.init(maximum: limit.maximum, maxConnectionsPerHost: configuration.maxConnectionsPerHost)
     }
 
-    /// Whether the next download should report its response head, which allows an early growth.
+    /// Whether the next download should report its response head, so that the limit can grow early.
     var needsHeads: Bool { if case .starting = phase { limit < maximum && !hasLargeBodies } else { false } }
 
     /// Returns the maximum number of downloads from a host.

@@ -4,7 +4,8 @@
 /// every ``raiseInterval``. While the host requests a delay, no download gets additional connections.
 ///
 /// If the limit is reached, a new download waits for its first connection as long as others have more than one: these
-/// release some, because the waiting download gets its share. If each has only one, the limit is exceeded, unless it is strict.
+/// release some, because the waiting download gets its share. If each has only one, the new download exceeds the limit;
+/// with ``isStrict``, it may exceed a limit that refusals have lowered, but not the maximum.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
@@ -22,7 +23,7 @@ struct HostConnectionLimits: Sendable {
         let id: DownloadID
         var wanted = 1
         var granted = 0
-        /// Whether the first connection is reserved from ``begin(_:on:at:)`` to ``end(_:_:at:)``.
+        /// Whether ``begin(_:on:at:)`` reserved the first connection, which then stays reserved until ``end(_:_:at:)``.
         var hasBegun = false
     }
 
@@ -82,7 +83,8 @@ struct HostConnectionLimits: Sendable {
             || host.downloads.allSatisfy { $0.granted <= 1 } && !(isStrict && host.granted >= maximum)
     }
 
-    /// Whether a download may open a connection to a host that it need not use: one is free, and no delay is requested.
+    /// Whether a download may use a host that it does not depend on: the host has requested no delay, and a connection
+    /// is free or the download has one already.
     func mayJoin(_ id: DownloadID, _ host: String, at now: Duration) -> Bool {
         let state = recovered(host, at: now)
         let isUsing = state.downloads.contains { $0.id == id && $0.granted > 0 }
@@ -127,7 +129,7 @@ struct HostConnectionLimits: Sendable {
     /// Whether a host's limit is lowered, because it refused connections.
     func isLowered(_ host: String, at now: Duration) -> Bool { recovered(host, at: now).limit < maximum }
 
-    /// Releases the connections of a download, except for a first one that it has begun.
+    /// Releases the connections of a download, except for the first one if ``begin(_:on:at:)`` reserved it.
     mutating func release(_ id: DownloadID, _ host: String, at now: Duration) {
         guard let index = hosts[host]?.downloads.firstIndex(where: { $0.id == id && $0.hasBegun }) else {
             return end(id, host, at: now)

@@ -51,10 +51,11 @@ final class HostLimiter: Sendable {
         }
     }
 
-    /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if there is none.
+    /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if there is
+    /// none.
     func experience(_ url: URL) -> HostExperience? { experiences.withLock { $0[url.server] } }
 
-    /// Reserves a time for a retry to the URL's host, and returns that time, from which the retry may begin.
+    /// Reserves and returns the time from which a retry to the URL's host may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {
         retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
@@ -73,8 +74,8 @@ final class HostLimiter: Sendable {
         for latch in latches { latch.open() }
     }
 
-    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; waits for other downloads to release
-    /// a connection if the host has too many.
+    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; if the host has too many
+    /// connections, waits for other downloads to release one.
     ///
     /// With `mayShare`, reserves nothing if the server is known to let requests share a connection. Throws
     /// `CancellationError`, and reserves nothing, if the task is cancelled.
@@ -92,7 +93,8 @@ final class HostLimiter: Sendable {
         throw CancellationError()
     }
 
-    /// Records whether a response shares its connection, which is then not counted for each request.
+    /// Records whether a response arrived over a shared connection; shared connections are not counted for each
+    /// request.
     func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
         guard !isShared else {
             connections.withLock { _ = $0.multiplexed.insert(url.server) }
@@ -118,8 +120,8 @@ final class HostLimiter: Sendable {
 
     /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have.
     ///
-    /// The connections stay reserved until the next call for this download. After it has closed surplus ones, the download
-    /// calls ``admitWaiting(_:at:)``.
+    /// The connections stay reserved until the next call for this download. If more connections are open, the download
+    /// must close the surplus ones and then call ``admitWaiting(_:at:)``.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         connections.withLock { $0.limits.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
@@ -130,12 +132,14 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
-    /// Whether the host of a URL recently refused a connection, so that its limit is still lower than the configured one.
+    /// Whether the host of a URL recently refused a connection, so that its limit is still lower than the configured
+    /// one.
     func hasRefused(_ url: URL, at now: Duration) -> Bool {
         connections.withLock { $0.limits.isLowered(Self.host(of: url), at: now) }
     }
 
-    /// Releases the connections of a download to the host of a URL, except for a first one that it has begun.
+    /// Releases the connections of a download to the host of a URL, except for the first one if it was reserved with
+    /// ``reserveFirst(_:_:mayShare:clock:)``.
     func release(_ id: DownloadID, _ url: URL, at now: Duration) {
         connections.withLock { $0.limits.release(id, Self.host(of: url), at: now) }
         admitWaiting(url, at: now)

@@ -299,7 +299,8 @@ private struct Node: Sendable {
         rate = newRate
     }
 
-    /// Discards tokens of this node until it and the connections below it have at most ``RateLimiter/burst`` in total.
+    /// Discards tokens of this node until it and the connections below it together have at most the tokens of
+    /// ``RateLimiter/burst``.
     mutating func trimToBurst() {
         guard let rate else { return }
         tokens = min(tokens, max(0, Self.tokens(rate, for: RateLimiter.burst) - held))

@@ -155,8 +155,9 @@ final class ThrottleController: Sendable {
         }
     }
 
-    /// Requests up to `wanted` bytes from the limiter; if `connection` is `nil`, first adds a connection and stores it
-    /// there.
+    /// Requests up to `wanted` bytes from the limiter.
+    ///
+    /// If `connection` is `nil`, first adds a connection and stores it in `connection`.
     func take(
         _ wanted: Int,
         _ connection: inout RateLimiter.Connection?,

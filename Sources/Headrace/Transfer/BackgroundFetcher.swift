@@ -8,9 +8,9 @@ protocol BackgroundFetcher: Sendable {
     func release()
     /// The changes that the manager has to save, in order; finishes after ``endReports()``.
     var reports: AsyncStream<BackgroundReport> { get }
-    /// Ends the reports: the manager saves nothing more.
+    /// Finishes ``reports``, because the manager saves no further changes.
     func endReports()
-    /// Records that a download is in the queue, with its state; `nil` if the state has not changed.
+    /// Records that a download is in the queue; `state` is its new state, or `nil` if the state has not changed.
     func entered(_ record: DownloadRecord, _ state: DownloadState?)
     /// Records that a download has been cancelled or removed.
     func left(_ record: DownloadRecord)

@@ -37,13 +37,17 @@ struct BodyPump: Sendable {
     /// Whether the next bytes of the body are new ones.
     var isWriting: Bool { slicer.isWriting }
 
-    /// Records that the bytes before this offset in the file were written, so that the rest is a body of its own.
+    /// Treats the rest of the body as a new body that begins at `offset` in the file; the bytes before `offset` were
+    /// written.
     mutating func restart(at offset: Int64) {
         placement = placement.rest(from: offset)
         slicer = BodySlicer(placement)
     }
 
-    /// Passes the needed bytes of the body to `take`, a chunk at a time, until the body ends or `take` returns `false`.
+    /// Passes each chunk of the body to `take`, until the body ends or `take` returns `false`.
+    ///
+    /// `take` also receives the parts of the chunk to compare and to write, and whether only bytes to write remain in
+    /// the body.
     ///
     /// Throws `stalled` if the server was below the minimum speed for too long, and the errors of `take`.
     mutating func run(_ take: (UnsafeRawBufferPointer, BodySlicer.Piece, Bool) throws -> Bool) async throws {

@@ -69,7 +69,8 @@ struct BodyReceiver {
     /// Prepares the partial file and the verification for an accepted body, and publishes the response.
     private func begin(in transfer: inout DownloadTransfer) throws(DownloadError) {
         var accepted = accepted
-        // Stored for later runs too, whose first source may have the same date.
+        // Stored for later runs: their first source must not continue a mirror's bytes only because both have the same
+        // date.
         if accepted.proof == nil {
             if !transfer.state.sources.isFirst { accepted.representation.isFromMirror = true }
             accepted.representation.requesterFingerprint = transfer.partial.requesterFingerprint
@@ -191,7 +192,8 @@ struct BodyReceiver {
         return end
     }
 
-    /// Writes the body to the disk; passes the number of new bytes, and whether a checkpoint is due, to `wrote`.
+    /// Writes the body to the disk; after each chunk, calls `wrote` with the number of new bytes and whether a
+    /// checkpoint is due.
     private func copy(
         _ pump: inout BodyPump,
         mayStop: Bool,

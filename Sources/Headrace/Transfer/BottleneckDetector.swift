@@ -1,8 +1,9 @@
 /// Decides what limits the speed of a download.
 ///
 /// Performs no I/O. The connections report when they begin to wait for bytes, to wait for a rate limit, and to write;
-/// the sums of these times distinguish the network, a rate limit and the disk. If the network is the limit, the effect of
-/// further connections on the speed distinguishes the line and the server. The result is `nil` if nothing fits clearly.
+/// the sums of these times distinguish the network, a rate limit and the disk. If the network is the limit, the effect
+/// of further connections on the speed distinguishes the line and the server. The result is `nil` if nothing fits
+/// clearly.
 struct BottleneckDetector: Sendable {
     typealias Bottleneck = DownloadEvent.Bottleneck
 
@@ -31,7 +32,7 @@ struct BottleneckDetector: Sendable {
         var roundTrip: Duration
         /// The speed of each connection that receives bytes, in bytes per second.
         var rates: [Double]
-        /// Whether all of them have received bytes for long enough to compare their speeds.
+        /// Whether all connections have received bytes for long enough to compare their speeds.
         var isSettled: Bool
     }
 
@@ -46,24 +47,29 @@ struct BottleneckDetector: Sendable {
     /// The maximum share of the connections' time that anything else may take.
     private static let maxOtherShare = 0.2
     private static let maxThrottledShare = 0.1
-    /// The range of the ratio of the speed now to the speed when more connections were found to be no faster, within which
-    /// the speed counts as unchanged.
+    /// The range of ratios of the present to the earlier total speed in which the speed counts as unchanged.
+    ///
+    /// The earlier speed was measured when additional connections brought no gain.
     private static let sameSpeed = 0.7...1.3
-    /// The range of the ratio of a connection's speed after others were added to its speed before, within which the speed
-    /// counts as unchanged.
+    /// The range of ratios of the present to the earlier average speed per connection in which that speed counts as
+    /// unchanged.
+    ///
+    /// The earlier speed was measured before connections were added.
     private static let sameShare = 0.9...1.3
     /// The number of bytes that TCP lets a connection send before the first acknowledgment: ten packets (RFC 6928).
     private static let initialWindow = 14_600.0
     /// The number of bytes in transit that a connection without losses soon exceeds.
     private static let smallWindow = 262_144.0
-    /// The round trip below which losses are repaired too soon to limit the speed.
+    /// The minimum round-trip time for packet losses to limit the speed; with a shorter one, TCP recovers too quickly.
     private static let longRoundTrip = Duration.milliseconds(20)
-    /// The maximum ratio of the quartiles of the connections' speeds that a server's rate leads to.
+    /// The maximum ratio of the upper to the lower quartile of the connections' speeds if the server limits the rate of
+    /// each connection.
     private static let evenRates = 1.25
-    /// The minimum ratio of the quartiles of the connections' speeds that losses lead to.
+    /// The minimum ratio of the upper to the lower quartile of the connections' speeds if packet losses limit the
+    /// speed.
     private static let unevenRates = 1.5
 
-    /// The number of connections in each phase, and of writes.
+    /// The number of connections in each phase, and the number of running writes.
     private var active = [Int](repeating: 0, count: Phase.allCases.count)
     private var writers = 0
     /// The time that all connections together spent in each phase since ``start``, and in writes.
@@ -72,7 +78,7 @@ struct BottleneckDetector: Sendable {
     private var start: Duration
     private var last: Duration
     private var reported: Bottleneck?
-    /// The bottleneck found last, and the time since then.
+    /// The bottleneck found last, and the start of the interval in which it was first found.
     private var found: (bottleneck: Bottleneck?, since: Duration)
 
     init(at now: Duration) {
@@ -80,7 +86,7 @@ struct BottleneckDetector: Sendable {
         found = (nil, now)
     }
 
-    /// Records that a connection changes its phase; `nil` before its first and after its last one.
+    /// Records that a connection changes its phase; `old` is `nil` when the connection begins, and `new` when it ends.
     mutating func moved(from old: Phase?, to new: Phase?, at now: Duration) {
         advance(to: now)
         if let old { active[old.rawValue] -= 1 }
@@ -109,10 +115,10 @@ struct BottleneckDetector: Sendable {
     /// Whether it is time for ``evaluate(_:at:)``.
     func isDue(at now: Duration) -> Bool { now - start >= Self.interval }
 
-    /// Returns what limits the speed, if that has changed and lasted; otherwise returns `nil`.
+    /// Returns the bottleneck if it has changed and the change has lasted; otherwise returns `nil`.
     ///
-    /// An element `nil` of the result means that it is no longer known. `connections` is `nil` if there is only one, or
-    /// if they belong to several hosts.
+    /// A result of `.some(nil)` means that the bottleneck is no longer known. `connections` is `nil` if there is only
+    /// one, or if they belong to several hosts.
     mutating func evaluate(_ connections: Connections?, at now: Duration) -> Bottleneck?? {
         advance(to: now)
         let bottleneck = bottleneck(connections, over: now - start)
@@ -191,7 +197,7 @@ final class BottleneckMonitor: Sendable {
         detector.withLock { $0.endWrite(at: now) }
     }
 
-    /// Publishes what limits the speed, if it is time to decide and the result has changed and lasted.
+    /// Publishes the bottleneck if an evaluation is due and reports a lasting change.
     func update(_ connections: @autoclosure () -> BottleneckDetector.Connections?, at now: Duration) {
         guard detector.withLock({ $0.isDue(at: now) }) else { return }
         let connections = connections()

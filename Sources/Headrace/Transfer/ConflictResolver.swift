@@ -40,8 +40,8 @@ struct ConflictResolver: Sendable {
     /// Returns whether a file exists at the path and is the result under the `skip` policy, so that nothing is
     /// downloaded; throws if the file or directory at the path prevents the download.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
-        // With `rename`, a free name is found when the file is renamed. But if the caller named an existing directory, the file
-        // belongs inside it, not beside it under a numbered name.
+        // With `rename`, a free name is found later, when the file is renamed. But if the caller named an existing
+        // directory, the file belongs inside that directory, not beside it under a numbered name.
         guard policy != .rename || path == names.knownPath else { return false }
         let kind: FileStatus.Kind?
         do {

@@ -3,16 +3,16 @@
 /// Without a reservation, two downloads with one name would each take the other's file for an older version and replace
 /// it.
 ///
-/// Names are compared as their file system does: two different strings may name one file, and equal strings in two
-/// directories name two files.
+/// Paths are compared as the file system of their directory does, for which two different strings may name the same
+/// file.
 final class DestinationReservations: Sendable {
     private typealias Name = NameComparison.Key
 
     private struct Reservation {
         var name: Name
-        /// The download that made the reservation.
+        /// The download that made the reservation; only this download may release it.
         ///
-        /// If a later download takes over the partial file, this download must no longer release its reservation.
+        /// A later download with the same partial file replaces the reservation by its own.
         var download: DownloadID
     }
 

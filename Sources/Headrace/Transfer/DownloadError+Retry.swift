@@ -2,7 +2,7 @@ extension DownloadError {
     /// Whether the same request may succeed if it is sent again a little later.
     var isTransient: Bool { isNetworkFailure || isRetryable }
 
-    /// Whether there may be no such server: the host name was not found, or the host refused the connection.
+    /// Whether the server may not exist: the host name was not found, or the host refused the connection.
     var isHostUnreachable: Bool { code == .nameResolution || isConnectionRefused }
 
     /// Whether the network, rather than the server, may have failed.

@@ -98,7 +98,8 @@ final class DownloadRecord: Sendable {
     /// Secrets are never stored, so a restored request lacks them until the caller adds the request again.
     var withoutSecrets: RegistryRequest? { state.withLock { $0.withoutSecrets.first } }
 
-    /// Whether ``withoutSecrets`` is not `nil`, without copying it.
+    /// Whether the secrets of the request are missing; cheaper than ``withoutSecrets``, which copies the stored
+    /// request.
     var lacksSecrets: Bool { state.withLock { !$0.withoutSecrets.isEmpty } }
 
     /// Adopts the secrets of a request for the same file, if this download's request lacks them.
@@ -116,7 +117,7 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.relink(to: url) }
     }
 
-    /// Whether a new request of the same identity has another URL.
+    /// Whether a new request has the same identity as this download but another URL.
     func isRelinked(by request: DownloadRequest) -> Bool {
         request.identity != nil && requested { $0.url.identity != request.url.identity }
     }
@@ -170,14 +171,16 @@ final class DownloadRecord: Sendable {
     /// Records that the file must be verified again.
     func unseal() { state.withLock { $0.isSealed = false } }
 
-    /// The last file that a transfer of this download fetched, as it was when it was renamed to its final name.
+    /// The stamp of the last file that a transfer of this download fetched, taken when the file was renamed to its
+    /// final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
     /// The file of the finished download, with the stamp taken when it was renamed to its final name; `nil` if the
     /// download is not finished.
     var finishedFile: FinishedFile? { state.withLock { $0.finished.first } }
 
-    /// Records the file of the finished download, and that a transfer fetched it unless it had existed before.
+    /// Records the file of the finished download; unless the file had existed before, also records its stamp as
+    /// ``fetched``.
     func finish(with file: FinishedFile) {
         state.withLock { state in
             state.finished = [file]
@@ -185,7 +188,7 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Records that the download is not finished, or no longer.
+    /// Sets ``finishedFile`` to `nil`, because the download is not finished.
     func forgetFinishedFile() { state.withLock { if !$0.finished.isEmpty { $0.finished = [] } } }
 
     /// Removes the request's earliest start time, so that the download need not wait for it.
@@ -220,7 +223,7 @@ final class DownloadRecord: Sendable {
     /// Stores the state of the partial file while no transfer has it open.
     func keep(_ held: SuspendedPartial) { state.withLock { $0.held = held } }
 
-    /// Removes and returns the stored state of the partial file, so that the resume record need not be read; `nil` if
+    /// Removes and returns the stored state of the partial file, which is used instead of the resume record; `nil` if
     /// there is none.
     func takeSuspended() -> SuspendedPartial? { state.withLock { $0.held.take() } }
 }

@@ -13,7 +13,10 @@ extension DownloadRequest {
         }
     }
 
-    /// The header fields that may affect which file the server sends, except those that identify the requester.
+    /// The header fields, method and body that may affect which file the server sends, as text.
+    ///
+    /// Header fields that identify the requester are omitted. For a GET request without other header fields, the text
+    /// is empty.
     var variant: String {
         headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
             .joined(separator: "\n") + operation
@@ -55,10 +58,12 @@ extension DownloadRequest {
             || headers.contains(where: \.identifiesRequester)
     }
 
-    /// The policy for an existing file of the same name: overwrite it with `ifChanged`, else the request's policy.
+    /// The policy for an existing file of the same name: `overwrite` if the refetch policy is `ifChanged`, else the
+    /// request's conflict policy.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
 
-    /// Returns the request with another URL of the same file, so that its bytes are found by the same key.
+    /// Returns the request with another URL of the same file, and with the same identity, by which the received bytes
+    /// are found.
     ///
     /// Secret header fields stay with their origin, so a URL of another origin loses them.
     func relinked(to url: URL) -> DownloadRequest {

@@ -80,7 +80,7 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// The times at which the download last started and ended; `nil` if it has not, or before this process.
+    /// The times at which the download last started and ended in this process; `nil` if it did not.
     var times: (started: Date?, ended: Date?) {
         let activity = storage.withLock { ($0.activity?.started, $0.activity?.ended) }
         return (activity.0.map(WallTime.date(milliseconds:)), activity.1.map(WallTime.date(milliseconds:)))
@@ -97,9 +97,10 @@ final class DownloadStatus: Sendable {
     /// Records that the download no longer waits for the network.
     func unblock() { storage.withLock { $0.networkBlocker = nil } }
 
-    /// Publishes an event and sets the state; `nil` changes no state.
+    /// Publishes an event, if there is one, and enters a state, if there is one.
     ///
-    /// A finished, failed or cancelled download may enter another state; only streams created afterwards show it.
+    /// A finished, failed or cancelled download may enter another state. Its earlier streams have finished, so only
+    /// streams created afterwards show that state.
     func enter(_ state: DownloadState?, _ event: DownloadEvent?) {
         let finish: (() -> Void)? = storage.withLock { storage in
             if let event { storage.begunActivity().append(event) }
@@ -108,7 +109,7 @@ final class DownloadStatus: Sendable {
             guard let state else { return nil }
             storage.state = state
             storage.networkBlocker = if case .waitingForNetwork(let blocker) = event { blocker } else { nil }
-            // Before the state, which may finish the streams.
+            // Published before the state, because a terminal state finishes the streams.
             if !state.hasSpeed { storage.activity?.change { $0.stopped() } }
             storage.activity?.stateSubscribers.yield(state)
             observers.publish(.stateChanged(id, state))

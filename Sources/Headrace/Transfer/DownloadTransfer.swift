@@ -3,8 +3,8 @@ import HeadracePlatform
 /// One run of a download: sends requests, resumes, verifies the file and gives it its final name.
 ///
 /// A value that owns the partial file, the state over all attempts and the destination. Its steps, such as
-/// ``ResponseHandler``, ``BodyReceiver`` and ``FileCompletion``, get it as `inout`, so that there is only one copy. Runs on
-/// the blocking executor, since its file calls may block.
+/// ``ResponseHandler``, ``BodyReceiver`` and ``FileCompletion``, get it as `inout`, so that there is only one copy.
+/// Runs on the blocking executor, since its file calls may block.
 struct DownloadTransfer: Sendable {
     /// The result of one step.
     enum Step: Sendable {
@@ -58,7 +58,7 @@ struct DownloadTransfer: Sendable {
     var existingFiles: ExistingFiles { ExistingFiles(record, environment) }
     private var retries: RetryCoordinator { RetryCoordinator(record: record, stop: stop, environment: environment) }
 
-    /// Downloads the file until it has its final name, or the run ends without it.
+    /// Downloads the file, verifies it and gives it its final name; returns how the run ended.
     mutating func run() async -> TransferOutcome {
         record.unseal()
         let final: String?
@@ -159,7 +159,7 @@ struct DownloadTransfer: Sendable {
         .timedOut(request.url, after: limit, hostWait: hostWait, isResumable: record.isResumable != false)
     }
 
-    /// The error of a request that would have to be sent again, although it may have had its effect.
+    /// The error if a request must not be sent again, because the interrupted one may have had its effect.
     private var notRepeatable: DownloadError {
         let method = record.requested(\.method)
         return DownloadError(
@@ -204,7 +204,7 @@ struct DownloadTransfer: Sendable {
     ///
     /// Removes the resume record in both cases.
     private mutating func confirmed(_ path: String) async throws -> FinishedFile? {
-        // Until then the resume record stays, so that another run can find the file.
+        // Until the file is confirmed, the resume record stays, so that another run can find the file.
         let isResult = try await existingFiles.isRequested(path, &state)
         if isResult, let status = try? environment.files.status(path) {
             try await environment.willRename(record.id, path, FileStamp(status))
@@ -245,14 +245,15 @@ struct DownloadTransfer: Sendable {
         if isSingle { state.hasSentSingle = true }
         return try await sender.send { response, body in
             await measure(response)
-            // Not in the handler, which would copy the transfer for each response.
+            // Determined here, because the handler would copy the transfer for each response.
             let named = state.sources.isOrigin ? nil : state.originPath
             let path = named ?? destination.path(for: response.head)
             return try await ResponseHandler(response: response, named: path).handle(&body, in: &self)
         }
     }
 
-    /// Whether the body is likely to be large, or has no other transfer to share an HTTP/2 connection with.
+    /// Whether to prefer HTTP/1.1: the body is likely to be large, or no other transfer could share an HTTP/2
+    /// connection.
     private var prefersHTTP1: Bool {
         // To verify the end of a body, the strategy chooses the version.
         guard !state.resume.verifiesEnd else { return false }
@@ -287,7 +288,8 @@ struct DownloadTransfer: Sendable {
     /// that happened too often.
     mutating func requestAgain(for reason: RestartReason) throws(DownloadError) -> Step {
         state.resume.mustRestart(reason)
-        // A request for the whole file cannot fail for such a reason again; its other failures are counted elsewhere.
+        // After unverifiable bytes, the next request is for the whole file and cannot fail for this reason again. Its
+        // other failures are counted elsewhere.
         guard reason.isUnverifiable || state.mayRequestAgain() else { throw .restartedTooOften(reason) }
         return .again
     }
@@ -313,7 +315,7 @@ struct DownloadTransfer: Sendable {
         partial.keepChecksum(verification.isFromServer ? verification.expected : nil)
         if state.resume.isUnverified, verification.isNeeded { partial.markUnverified() }
         guard isOrigin else { return }
-        // Anyone can make a file with a given check value.
+        // Without a cryptographic hash, a mirror could send any file: a file with a given check value is easy to make.
         guard verification.expected?.algorithm.isHash == true else { return state.sources.forgetAdvertised() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
         guard !mirrors.isEmpty, record.requested({ $0.method == "GET" }) else { return }

@@ -38,8 +38,9 @@ struct ExistingFiles {
         return isCertain ? nil : newest
     }
 
-    /// Returns the existing file of this version, of its size if that is known, that belongs to the requester; `nil` if there
-    /// is none.
+    /// Returns the existing file that has this version and belongs to the requester; `nil` if there is none.
+    ///
+    /// If the size of the version is known, the file must have that size.
     func current(
         _ path: String,
         _ representation: RepresentationMetadata,
@@ -92,7 +93,7 @@ struct ExistingFiles {
         return environment.claims.claim(path, comparedBy: comparison, for: record)
     }
 
-    /// Checks whether a file that was complete when an earlier process ended is the requested one.
+    /// Returns whether a file that was complete when an earlier process ended is the requested one.
     func isRequested(_ path: String, _ state: inout TransferState) async throws -> Bool {
         guard let status = try? environment.files.status(path),
             record.requested({ $0.expectedSize ?? status.size == status.size })
@@ -100,7 +101,7 @@ struct ExistingFiles {
             return false
         }
         if let isVerified = try await isVerified(path, status, &state) { return isVerified }
-        // If the file may have changed since, the server decides.
+        // With the policy `overwrite` or a saved validator, a request decides: the server may have another version.
         return request.replacement != .overwrite && all(named: path, from: request.url).isEmpty
     }
 

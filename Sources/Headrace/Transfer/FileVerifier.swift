@@ -27,7 +27,7 @@ struct FileVerifier {
     ) async throws -> Mismatch? {
         let size = partial.heldBytes
         if let expected = expectedSize, size != expected {
-            // A body of unknown length is not read beyond the expected size.
+            // If the length is unknown, receiving stops after the expected size, so the file may not be whole.
             let isWhole = size < expected || partial.representation?.totalBytes == size
             return Mismatch(error: Mismatch.wrongSize(of: path, size, expected: expected), isWhole: isWhole)
         }
@@ -62,12 +62,15 @@ struct FileVerifier {
             record.status.publish(.piecesVerified(count: found.count))
             return nil
         }
-        // If only the checksum of the whole file is wrong, one of the two expectations is wrong, and it is unknown which.
+        // If only the checksum of the whole file is wrong, one of the two expectations is wrong, and it is unknown
+        // which.
         guard !bad.isEmpty, bad.count < size else { return mismatch }
         return mismatch.limited(to: bad, pieces: pieces.wrongPieces(found: found).count)
     }
 
-    /// Returns the mismatch with the pieces that changed on the disk since their arrival, if some did and some did not.
+    /// Returns the mismatch, limited to the pieces that changed on the disk after they were received.
+    ///
+    /// If no piece or every piece has changed, returns the mismatch as it is.
     private mutating func locate(
         _ mismatch: Mismatch,
         byReceivedPiecesOf partial: PartialDownload

@@ -6,7 +6,7 @@ struct FinalAttributes {
     let environment: TransferEnvironment
     /// The version of the file.
     let representation: RepresentationMetadata?
-    /// The requester for which the server sent the file; `nil` if it responded in an earlier run only.
+    /// The requester for which the server sent the file; `nil` if only an earlier run received a response.
     let requester: Requester?
 
     /// Sets the modification time that the server sent; called before the last sync, so that the time is synced too.
@@ -42,7 +42,7 @@ struct FinalAttributes {
                 guard bootID?.isEmpty == false else { return nil }
             }
         }
-        // The login that a server would have asked for is known only from a response.
+        // Without a response, it is unknown whether the server would have requested a login.
         guard let requester = requester ?? requesterWithoutResponse(at: source) else { return nil }
         var fingerprint: RequesterFingerprint?
         if !requester.isAnonymous {
@@ -63,7 +63,7 @@ struct FinalAttributes {
             try partial.setAttribute(SavedValidator.attribute, line)
             return nil
         } catch {
-            // After another error the file is fetched again.
+            // After any other error, the file has no validator, so the next run downloads it again.
             return error.isUnsupported ? line : nil
         }
     }

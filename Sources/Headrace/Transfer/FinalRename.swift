@@ -37,7 +37,8 @@ struct FinalRename {
         do throws(SystemError) {
             version = try attributes.setVersion(source, on: target.file, stamp)
         } catch {
-            // The kernel may have lost any of the bytes; they stay untrusted if the record cannot be removed either.
+            // After the failed sync, bytes may be lost. The policy withdraws them, in case the record cannot be
+            // removed.
             ledger.change { contents, _ in contents.policy.syncFailed() }
             try partial.discard()
             throw target.file.syncError
@@ -67,7 +68,8 @@ struct FinalRename {
             try partial.syncFolder()
             if hasRecord { partial.recordFile.remove() }
         } catch {
-            // With the record, the next run recognizes the file, under this name or, after a power cut, under the old one.
+            // With the record, the next run recognizes the file, under this name or, after a power cut, under the old
+            // one.
             if !hasRecord { partial.ledger.writeRecord(to: target) }
             // The file belongs to the user now: this download must not write to it again.
             partial.detachFile()
@@ -94,8 +96,9 @@ struct FinalRename {
         return FileStamp(status)
     }
 
-    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name; returns `false` if
-    /// a file without a name needs one first.
+    /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name.
+    ///
+    /// Returns `false` if the file has no name yet and must get one before it can be renamed.
     private func rename(
         _ target: FileLedger.Target,
         to name: inout String,

@@ -1,7 +1,8 @@
 import HeadracePlatform
 
-/// A complete file whose checksum or size is wrong, as `FileVerifier` finds it; `TransferState` decides what follows,
-/// and `FileCompletion` and `WrongFile` carry it out.
+/// The difference between a complete file and its expected size or checksums.
+///
+/// `FileVerifier` finds it, `TransferState` decides what follows, and `FileCompletion` and `WrongFile` carry that out.
 struct Mismatch {
     /// The error that states the expected and the actual value.
     let error: DownloadError

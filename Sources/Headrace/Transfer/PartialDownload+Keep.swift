@@ -5,9 +5,8 @@ extension PartialDownload {
     /// A file can occupy up to this much more space than its length.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Updates the resume record, so that the next attempt finds the received bytes.
-    ///
-    /// With `leaving`, the next attempt finds the received bytes even after a reboot.
+    /// Updates the resume record, so that the next attempt finds the received bytes; with `leaving`, even after a
+    /// reboot.
     ///
     /// If the update fails, the previous record remains, which lists fewer bytes.
     mutating func keep(leaving: Bool) {
@@ -16,7 +15,8 @@ extension PartialDownload {
         } catch {
             return resetBytes()
         }
-        // A hole among bytes that are recorded as durable would count as zeros.
+        // Lost bytes must not be recorded as durable: the next attempt would take the hole that they left for received
+        // zeros.
         _ = try? releaseLostBytes()
         if let target { try? ledger.stop(leaving ? .leaving : .keeping, on: target) }
         let policy = newPolicy()
@@ -37,7 +37,7 @@ extension PartialDownload {
             case .receiving = ledger.contents.state, let bootID = try? environment.files.bootID(),
             let size = ledger.contents.record(of: target, bootID: bootID).encoded()?.count
         else { return }
-        // A failed write may have left bytes that are not counted.
+        // The first round removes no recorded bytes, but bytes after them that a failed write may have left.
         for room in [0, Int64(size) + Self.blockBytes] where ledger.recordFailure != nil && room < held.count {
             var kept = held
             kept.removeLast(room)

@@ -2,7 +2,8 @@
 extension PartialDownload {
     /// The maximum size in bytes of a file that may be created without a name.
     static let maxUnnamedBytes: Int64 = 256 << 10
-    /// Creates the file of a small body for its first bytes; without a name if these are all.
+    /// Creates the file of a small body when its first `count` bytes arrive; if the body has no more bytes, without a
+    /// name.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
         let size = representation?.totalBytes
         if size == Int64(count), !hasStaleRecord {
@@ -14,7 +15,7 @@ extension PartialDownload {
         return created
     }
 
-    /// Gives a file without a name that of the partial file, because its bytes are needed after this attempt.
+    /// Gives the file its name as a partial file if it has none yet, because its bytes are needed after this attempt.
     mutating func giveName() throws(DownloadError) {
         guard let unnamed = file, unnamed.isUnnamed else { return }
         do {

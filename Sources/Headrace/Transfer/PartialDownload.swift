@@ -16,7 +16,8 @@ struct PartialDownload {
     }
 
     let record: DownloadRecord
-    /// The URL in the resume record, which shows that the bytes are of this download; see ``DownloadRequest/key``.
+    /// The URL in the resume record, by which a later run recognizes the bytes of this download; see
+    /// ``DownloadRequest/key``.
     let url: URL
     let names: DestinationPaths
     let environment: TransferEnvironment
@@ -24,8 +25,10 @@ struct PartialDownload {
     let requesterFingerprint: String
     /// The requester for which the server sent the last accepted response; `nil` before the first response.
     var requester: Requester?
-    /// The received ranges, the resume record and the readers; learns of new bytes after the write, and of lost bytes
-    /// before their removal.
+    /// The received ranges, the resume record and the readers.
+    ///
+    /// New bytes are recorded here after they are written, and lost bytes before they are removed, so that readers
+    /// never read bytes that are not there.
     let ledger: FileLedger
     /// The open file, which several connections may write at once; `nil` until one is found or created.
     var file: PartialFile?
@@ -53,7 +56,8 @@ struct PartialDownload {
     var heldBytes: Int64 { ledger.prefixCount }
     /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
     var representation: RepresentationMetadata? { ledger.read { $0.representation } }
-    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before any.
+    /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before the first
+    /// one.
     var finalPath: String? { ledger.read { $0.finalPath } }
     /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
     var pieces: ReceivedPieces? { ledger.read { $0.pieces } }
@@ -173,7 +177,8 @@ struct PartialDownload {
         )
     }
 
-    /// Writes bytes at an offset, the first missing position; returns `true` if ``FileLedger/work(on:)`` must be called.
+    /// Writes bytes at `offset`, which must be the first missing position; returns `true` if ``FileLedger/work(on:)``
+    /// must be called.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer,
         at offset: Int64,

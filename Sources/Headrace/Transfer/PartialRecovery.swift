@@ -29,7 +29,7 @@ struct PartialRecovery {
         if let suspended = partial.record.takeSuspended(), mayRepeat, suspended.stamp == FileStamp(status) {
             return try resume(suspended, &partial)
         }
-        // The file size would include the gaps between received ranges.
+        // Counted from the record if possible, because the file size includes the gaps between received ranges.
         let bytes = if case .record(let record) = contents { record.written.count } else { status.size }
         let mayResume = partial.environment.configuration.resumesPartialDownloads
         guard mayResume, mayRepeat else {
@@ -69,8 +69,8 @@ struct PartialRecovery {
         return try discard(contents.policy.written.count, .bytesNotOnDisk, &partial)
     }
 
-    /// Resumes the written ranges that the file still contains; returns the number of bytes that it has lost, or `nil` if
-    /// it has lost all.
+    /// Resumes the written ranges that the file still contains; returns the number of bytes that the file has lost, or
+    /// `nil` if it has lost all.
     ///
     /// `isSame` is `true` if this process received the bytes, so that present readers can continue.
     private func resume(
@@ -91,7 +91,8 @@ struct PartialRecovery {
             recorded = contents
             readable.opened(path, found, totalBytes: contents.representation?.totalBytes, isSame: isSame)
         }
-        // Once the holes are filled, only the record shows that the bytes next to them were lost.
+        // Lost bytes are detected by the holes that they leave in the file. Once a hole is filled, only the record
+        // shows which bytes around it were lost.
         if found != written { try rewriteRecord(of: partial) }
         try file.truncate(to: found.end)
         return written.count - found.count

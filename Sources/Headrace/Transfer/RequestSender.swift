@@ -7,7 +7,7 @@ struct RequestSender: Sendable {
     /// A response head and how it was obtained.
     struct Response: Sendable {
         let head: ResponseHead
-        /// The request that it responds to.
+        /// The range request that the server responded to.
         let request: RangeRequest
         /// The redirects from the requested URL to the one that responded.
         let chain: RedirectChain

@@ -64,7 +64,7 @@ struct Requester: Sendable, Hashable {
     /// Returns the SHA-256 of a salt and the marks, truncated to 16 digits; `nil` if the system cannot compute it.
     fileprivate func hash(salt: String) -> String? {
         guard let digester = try? Digester(.sha256) else { return nil }
-        // With their lengths, so that different sets never result in the same bytes.
+        // Each text is preceded by its length, so that different sets of texts never result in the same bytes.
         for text in [salt] + marks.sorted() {
             Array("\(text.utf8.count):\(text)".utf8).withUnsafeBytes { digester.update($0) }
         }

@@ -119,13 +119,15 @@ struct ResponseHandler {
         if let current = kept.last(where: { existingFiles.isCurrent($0, for: requester) }) {
             return transfer.unchanged(current.path)
         }
-        // If there is none, another process has changed or removed it since the request.
+        // If no file is left, another process has changed or removed the file since the request.
         if !kept.isEmpty { transfer.publish(.notice(.otherLogin)) }
         transfer.state.resume.stopSendingCondition()
         return .again
     }
 
-    /// Records the size from a rejected part with the entity tag of the received version, for later requests.
+    /// Records the file size that a rejected partial response contains, so that later requests can use the size.
+    ///
+    /// The response must have the entity tag of the received version.
     private func recordSize(from rejection: ResponseRejection, in ledger: FileLedger) {
         guard case .wrongSize(let size, _) = rejection, head.status != 200,
             (try? response.request.prove(RepresentationMetadata(of: head, totalBytes: size))) == .entityTag

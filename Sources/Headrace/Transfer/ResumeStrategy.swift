@@ -111,7 +111,7 @@ struct ResumeStrategy: Sendable {
     /// Records that the next requests use another source.
     mutating func sourceChanged() { isOtherSource = true }
 
-    /// Records that a response continues the received bytes; `proof` is the reason why it may.
+    /// Records that a response continues the received bytes; `proof` is the reason why it has the same version.
     mutating func accepted(_ proof: ResumeProof?) {
         verifiesEnd = false
         if proof == .checksum || proof == .overlap { isUnverified = true }

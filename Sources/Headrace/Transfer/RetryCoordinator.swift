@@ -1,6 +1,7 @@
 import HeadracePlatform
 
-/// Performs what precedes and follows the attempts of a transfer: waits for hosts, new links, and other sources.
+/// Prepares each attempt of a transfer and reacts to failed ones: switches sources, obtains new links, and determines
+/// how long to wait.
 ///
 /// ``TransferState`` decides; this type calls the hooks of the user and publishes the events.
 struct RetryCoordinator: Sendable {
@@ -10,7 +11,8 @@ struct RetryCoordinator: Sendable {
 
     // MARK: Before an attempt
 
-    /// Returns the time until which the next request must wait, for the host or its limit on retries; `nil` for none.
+    /// Returns the time until which the next request must wait, because of its host or the host's limit on retries;
+    /// `nil` if it need not wait.
     func waitEnd(_ state: inout TransferState) -> Duration? { waitForHost(&state) ?? waitForPace(&state) }
 
     /// Switches to another source while the current source's host requires a delay; if there is no other source,
@@ -57,7 +59,9 @@ struct RetryCoordinator: Sendable {
         }
     }
 
-    /// The provider of the request, or else that of the configuration for this request.
+    /// The link provider of the request or, if there is none, of the configuration.
+    ///
+    /// The provider of the configuration is not used for a request that must not be repeated or has a secret body.
     private var linkProvider: DownloadRequest.LinkProvider? {
         if let own = record.requested({ $0.linkProvider }) { return own }
         guard let provide = environment.configuration.linkProvider else { return nil }

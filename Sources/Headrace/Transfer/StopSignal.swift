@@ -26,8 +26,8 @@ final class StopSignal: Sendable {
     var reason: Reason? { state.withLock { $0.reason } }
 
     func stop(_ reason: Reason) {
-        // Called under the lock: after it is released, the task may end and become invalid. Cancelling does not call
-        // back into this object.
+        // `cancel` is called under the lock: once the lock is released, the task may end, and the reference to the task
+        // become invalid. Cancelling does not call back into this object.
         state.withLock { state in
             if state.reason == nil || reason == .cancelled { state.reason = reason }
             state.cancel?()

@@ -1,4 +1,4 @@
-/// The services that all transfers of a manager share; a class, since a struct would copy two dozen references.
+/// The services that all transfers of a manager share; a class, so that passing it copies only one reference.
 final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
     let transport: any Transport
@@ -13,7 +13,8 @@ final class TransferEnvironment: Sendable {
     let claims: DestinationReservations
     let rates: ThrottleController
     let descriptors: DescriptorShare
-    /// The executor on which everything runs; `nil` for the manager's threads and the global executor.
+    /// The executor of a simulation, on which everything runs; `nil` if the manager's threads and the global executor
+    /// are used.
     let soleExecutor: (any TaskExecutor)?
     let random: RandomSource
     /// Called with the stamp of a file before it is renamed to its final name; throws if it must not be renamed.

@@ -57,7 +57,7 @@ extension TransferState {
         return evaluate(error, facts)
     }
 
-    /// Handles the result of the link provider; `nil` if there is no provider any more.
+    /// Handles the result of the link provider; `link` is `nil` if there is no provider any more.
     mutating func renewed(
         _ link: Result<DownloadRequest.Link, any Error>?,
         after error: DownloadError,

@@ -71,13 +71,15 @@ struct WrongFile {
         return nil
     }
 
-    /// Renames the partial file to a free name that no other download uses, and removes the resume record; returns the name.
+    /// Renames the partial file to a free name that no other download uses, and removes the resume record; returns the
+    /// new path.
     ///
     /// With `full` durability, syncs the file before the rename, and the directory before the record is removed.
     ///
     /// A process that is killed meanwhile leaves the partial file or the renamed one. The renamed file stays private to
     /// its owner and gets no validator attribute, so that a later download does not mistake it for the finished file.
-    /// After an error of the file system, which is thrown, the partial file is kept.
+    ///
+    /// If the file cannot be renamed, throws the error and keeps the partial file.
     private func setAside(_ partial: inout PartialDownload) throws(DownloadError) -> String {
         let file = try partial.opened().file
         let (environment, names, path) = (partial.environment, partial.names, partial.path)

@@ -1,11 +1,11 @@
 import HeadracePlatform
 
-/// The bytes of one download's file: which of them are received, which are durable, and what the resume record says.
+/// The received and the durable bytes of one download's file, and the contents of its resume record.
 ///
-/// One ledger for the transfer, its connections, the readers of the file, and the threads that save the record at once,
-/// for example before the system suspends the app. Two locks: `state` is never locked over a file call. `disk` is locked
-/// over each sync and each write of the record, so that they are done one at a time. A record is created from the state
-/// when it is written, so it is never older than the one that it replaces.
+/// One ledger is shared by the transfer, its connections, the readers of the file, and the threads that save the record
+/// at once, for example before the system suspends the app. It has two locks. `state` is never locked during a file
+/// call. `disk` is locked during each sync and each write of the record, so that only one of these calls runs at a
+/// time. A record is created from the state when it is written, so it is never older than the record that it replaces.
 final class FileLedger: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 
@@ -15,7 +15,8 @@ final class FileLedger: Sendable {
         var policy: CheckpointPolicy
         /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
         var representation: RepresentationMetadata?
-        /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before any.
+        /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before the
+        /// first one.
         var finalPath: String?
         /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
         var pieces: ReceivedPieces?
@@ -167,8 +168,8 @@ final class FileLedger: Sendable {
 
     /// Writes a record of the present state; called with `disk` locked.
     ///
-    /// If that fails while bytes are received, the download continues, and the record is written again later. But after
-    /// a failed sync, the old record is removed if it claims bytes that may be lost.
+    /// If the write fails while bytes are received, the download continues, and the record is written again later. But
+    /// after a failed sync, the old record is removed if it claims bytes that may be lost.
     private func write(to target: Target, syncing: Bool) {
         let contents = contents
         do throws(SystemError) {
@@ -214,7 +215,7 @@ final class FileLedger: Sendable {
         }
     }
 
-    /// Clears earlier failures, because the partial file was closed.
+    /// Discards the pending actions and earlier failures, because the partial file was closed.
     func close() {
         end()
         state.withLock { state in
@@ -238,14 +239,14 @@ extension FileLedger.State {
         return ids.compactMap { waiting.removeValue(forKey: $0) }
     }
 
-    /// Whether actions are due and no thread performs any; the caller then becomes that thread.
+    /// Returns whether actions are due and no thread performs them; if `true`, the caller must perform them.
     fileprivate mutating func startWork() -> Bool {
         guard !isBusy, !actions.isEmpty else { return false }
         isBusy = true
         return true
     }
 
-    /// Removes and returns the next action; `nil` ends the work of the calling thread.
+    /// Removes and returns the next action; returns `nil` if none is left, which ends the work of the calling thread.
     fileprivate mutating func nextAction() -> CheckpointPolicy.Action? {
         guard !actions.isEmpty else {
             isBusy = false

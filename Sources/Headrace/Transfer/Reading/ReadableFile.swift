@@ -60,7 +60,9 @@ struct ReadableFile: Sendable {
     /// The path of the file; `nil` while there is no file that can be read.
     private var path: String?
     private var proof = Proof.session
-    /// The size of the complete file; `nil` until it is known, at the latest from a short read of the finished file.
+    /// The size of the complete file; `nil` until it is known.
+    ///
+    /// If nothing else has revealed the size, a short read of the finished file does.
     private var totalBytes: Int64?
     private var isFinished = false
     private var failure: DownloadError?

@@ -2,15 +2,16 @@
 ///
 /// Performs no I/O. The number is either fixed or automatic. An automatic number starts with as many connections as the
 /// missing bytes promise to keep busy, and is doubled as long as the speed grows with it. If a doubling brings too
-/// little speed, the connections that it does not need are dropped, and another one is tried after an interval that
-/// doubles each time. At the maximum, that trial halves the number instead, as long as the speed stays the same.
+/// little speed, the connections that this gain does not need are dropped, and the next doubling is tried after an
+/// interval that itself doubles each time. At the maximum, the number is halved instead, as long as the speed stays the
+/// same.
 ///
 ///     settling ── all receive ──▶ growing ──▶ measuring ── gain ──▶ settling with twice as many
 ///        ▲                           └─ clear gain ─▲    └── no gain, or maximum reached ──▶ holding
 ///        └────────────────────────────── a longer while ──────────────────────────────────────┘
 ///
-/// The clock is the round trip: a new connection needs several of them until it is at full speed, so that a lack of
-/// speed says nothing before. A clear gain is accepted at once.
+/// Times are measured in round trips, because a new connection needs several of them to reach its full speed. Until
+/// then, only a clear gain in speed counts.
 struct ConcurrencyController: Sendable {
     enum Mode: Sendable, Hashable {
         case fixed(Int)
@@ -32,9 +33,10 @@ struct ConcurrencyController: Sendable {
 
     /// The maximum number of connections; if it is lowered, surplus connections end normally and are not replaced.
     private(set) var maximum: Int
-    /// The time until the network has delivered a packet and its acknowledgment.
+    /// The round-trip time: the time from sending a packet to receiving its acknowledgment.
     private(set) var roundTrip = Duration.zero
-    /// The effect of the latest change of the number of connections; `nil` before one was measured, and if it was unclear.
+    /// The effect of the latest change of the number of connections; `nil` if none was measured yet, or if it was
+    /// unclear.
     private(set) var scaling: Scaling?
     /// The number of connections that the download has settled on, and their speed; `nil` before.
     private(set) var experience: HostExperience?
@@ -45,7 +47,7 @@ struct ConcurrencyController: Sendable {
     /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
     private var previous: (count: Int, rate: Double, isSettled: Bool)?
     private var hold = ConcurrencyController.firstHold
-    /// Whether the measurements are to find out if fewer connections are as fast.
+    /// Whether fewer connections are being tried, because they may be as fast.
     private var isReducing = false
 
     private enum Phase {
@@ -77,23 +79,23 @@ struct ConcurrencyController: Sendable {
     /// The relative gain that may be chance.
     private static let noise = 0.08
 
-    /// The round trip from which further connections are opened before the first measurement: with a shorter one, the
-    /// measurement takes less time than the file.
+    /// The minimum round-trip time for opening further connections before the first measurement; with a shorter one, a
+    /// measurement is quick.
     private static let minRoundTrip = Duration.milliseconds(5)
     /// The number of missing bytes for each connection that is opened before the first measurement; a new connection
     /// needs six round trips to deliver them.
     private static let firstShareBytes: Int64 = 1 << 20
     /// The maximum number of connections before the first measurement.
     private static let maxFirst = 8
-    /// The round trip from which the first measurement would take too much of the download, so that as many connections
-    /// are opened as the missing bytes promise to keep busy.
+    /// The minimum round-trip time for opening more than ``maxFirst`` connections before the first measurement, which
+    /// would take too much of the download's time.
     private static let longRoundTrip = Duration.milliseconds(50)
 
-    /// Returns the speed of the first connection, relative to those that are opened after its response; `latency` is the
-    /// time until such a connection responds.
+    /// Returns the expected speed of the first connection, as a multiple of the speed of a new connection.
     ///
-    /// TCP doubles the speed of the first connection in each round trip until then. At the end of its part, the first
-    /// connection is closed, because its response continues, so a large part keeps a fast connection.
+    /// Until a new connection responds, which takes `latency`, TCP doubles the speed of the first connection in each
+    /// round trip. The first connection gets a larger part accordingly. This also keeps the fast connection open for
+    /// longer: it must be closed at the end of its part, because its response continues beyond the part.
     func headStart(latency: Duration) -> Double {
         guard roundTrip >= Self.minRoundTrip else { return 1 }
         return Double(1 << Int(min(3, max(1, latency / roundTrip))))
@@ -184,7 +186,7 @@ struct ConcurrencyController: Sendable {
     /// The relative gain in speed over an earlier number of connections, if all connections were equally fast.
     private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
-    /// Decides after a measurement; `isSettled` is `false` if the connections may have become faster meanwhile.
+    /// Decides after a measurement; `isSettled` is `false` if the connections may still have been gaining speed.
     private mutating func decide(_ rate: Double, isSettled: Bool, at now: Duration) {
         if let previous, rate < previous.rate * (1 + idealGain(since: previous.count) * Self.minGain) {
             // As many connections stay as the gain needs.

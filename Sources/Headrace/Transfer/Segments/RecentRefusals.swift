@@ -12,8 +12,9 @@ struct RecentRefusals: Sendable {
 
     mutating func add(_ source: Int, at now: Duration) { refusals.append(Refusal(source: source, time: now)) }
 
-    /// Removes and returns the refusals, each as the index of its source, whose hosts evidently limit connections: they
-    /// later sent bytes over an older connection.
+    /// Removes and returns the refusals that show that a host limits its connections, each as the index of its source.
+    ///
+    /// A refusal shows this if the host later sent bytes over an older connection.
     mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
         let isProven = { (refusal: Refusal) in

@@ -1,7 +1,7 @@
 /// The segments of a file, each with a connection, and the bytes that were handed out for writing.
 ///
-/// A missing byte that is in no segment is unassigned, so removing the segment of a lost connection is enough to reassign
-/// its bytes.
+/// A missing byte that is in no segment is unassigned. Therefore the bytes of a lost connection can be reassigned as
+/// soon as its segment is removed.
 struct SegmentList: Sendable {
     /// The minimum remaining time of a slow connection in seconds; with less, another connection is not worthwhile.
     private static let minTimeLeft = 1.0
@@ -46,7 +46,8 @@ struct SegmentList: Sendable {
 
     // MARK: Receiving
 
-    /// Prepares a segment for its next `count` bytes: extends it if possible; returns the range that they cover.
+    /// Returns the range that the next `count` bytes of a segment cover; extends the segment first if they reach its
+    /// end.
     mutating func next(_ count: Int, of index: Int) -> Range<Int64> {
         if segments[index].lastByte == nil { returnBorrowed(to: segments[index].id) }
         while count >= segments[index].rest.count, extendIfPossible(index) {}
@@ -76,8 +77,11 @@ struct SegmentList: Sendable {
         return silence >= max(SegmentPlanner.timeout, latency * 3) && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether, for at least ``SegmentPlanner/timeout``, a connection has been slower than a third of the other
-    /// connections' median speed and than a third of the expected speed of a new connection.
+    /// Whether a connection is slow enough to be replaced by a new one.
+    ///
+    /// The connection must have been slower than a third of the other connections' median speed, and than a third of
+    /// the expected speed of a new connection, for at least ``SegmentPlanner/timeout``. A connection that is about to
+    /// finish is not replaced.
     mutating func isSlow(_ segment: Segment, comparedTo other: SegmentPart.Worker?, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }
@@ -135,7 +139,8 @@ struct SegmentList: Sendable {
         }
     }
 
-    /// Ends the segments that contain a missing byte before it; returns the unassigned range that now begins there.
+    /// Shortens the segments that contain a missing byte, so that they end before the byte; returns the unassigned
+    /// range that now begins at the byte.
     mutating func split(at byte: Int64) -> Range<Int64> {
         for index in segments.indices where segments[index].rest.contains(byte) { segments[index].end = byte }
         guard let gap = unassigned.first(where: { $0.contains(byte) }) else {

@@ -63,7 +63,8 @@ struct SegmentPart: Comparable {
 
     /// Whether hedging is worthwhile: a new connection also fetches this part, and the first copy of each byte is used.
     ///
-    /// The part is too small to divide, and the new connection would finish it much sooner than its own.
+    /// This is the case if the part is too small to divide, and the new connection would finish it much sooner than the
+    /// part's own connection.
     func isWorthHedging(by newcomer: Worker) -> Bool {
         guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
         let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))

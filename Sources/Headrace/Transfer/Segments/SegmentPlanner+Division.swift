@@ -1,8 +1,8 @@
 /// Divides the missing bytes among connections, and tries the mirrors without slowing the download down.
 ///
-/// The controller counts neither extra connections (see ``SourcePool``) nor their bytes, so a mirror that fails or is slow
-/// does not keep it from adding connections. At the maximum, an extra connection is displaced if another connection to
-/// the main source would be faster.
+/// The controller counts neither extra connections (see ``SourcePool``) nor their bytes, so a mirror that fails or is
+/// slow does not keep the controller from adding connections. At the maximum, an extra connection is displaced if
+/// another connection to the main source would be faster.
 extension SegmentPlanner {
     /// The minimum wait for the first byte of an extra connection before it is stopped to make room for a wanted one.
     private static let firstByteWait = Duration.seconds(1)
@@ -86,8 +86,8 @@ extension SegmentPlanner {
         return pool.extras(count, triesNew: advisedConnections > 1, beside: segments, at: now)
     }
 
-    /// Closes the connections that exceed the number that the controller wants, the youngest first, whose bytes return
-    /// to older ones.
+    /// Closes the youngest connections, as many as exceed the number that the controller wants; their bytes return to
+    /// older connections.
     mutating func dropSurplus(at now: Duration) -> [Action] {
         let counted = segments.filter { !$0.isExtra }
         let youngest = counted.filter { $0.id != .first }.sorted { $0.id.number > $1.id.number }

@@ -16,9 +16,9 @@
 ///
 /// The state is the ``SegmentList`` and the ``SourcePool``.
 ///
-/// The caller calls ``headArrived(_:latency:roundTrip:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each segment, it
-/// calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally ``ended(_:at:)`` or
-/// ``failed(_:_:allowing:at:)``. It performs the returned actions in order. Late calls for a stopped segment change
+/// The caller calls ``headArrived(_:latency:roundTrip:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each
+/// segment, it calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally ``ended(_:at:)``
+/// or ``failed(_:_:allowing:at:)``. It performs the returned actions in order. Late calls for a stopped segment change
 /// nothing.
 struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
@@ -64,7 +64,8 @@ struct SegmentPlanner: Sendable {
     static let minShareBytes: Int64 = 1 << 20
     /// The minimum remaining time of the download; with less, another connection is not worthwhile.
     private static let minJoiningTime = Duration.milliseconds(400)
-    /// The minimum remaining time of the download in round trips, in which a connection opens and becomes fast.
+    /// The minimum remaining time of the download in round trips; a new connection needs several to open and become
+    /// fast.
     private static let minJoiningRoundTrips = 8
     /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)

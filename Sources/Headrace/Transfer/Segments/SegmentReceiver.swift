@@ -1,7 +1,7 @@
 import HeadracePlatform
 
-/// Runs one connection of a ``SegmentedFetch``: requests its range, reads the body and writes the bytes that the planner
-/// hands out.
+/// Runs one connection of a ``SegmentedFetch``: requests its range, reads the body, and writes the bytes that the
+/// planner hands out.
 struct SegmentReceiver {
     typealias Connection = SegmentedFetch.Connection
 
@@ -21,7 +21,7 @@ struct SegmentReceiver {
 
     private let fetch: SegmentedFetch
     private let connection: Connection
-    /// The position of the connection in the file.
+    /// The position in the file of the next byte that the connection receives.
     private var position: Int64 = 0
     /// Computes the digests of the pieces that the connection completes.
     private var digester: PieceDigester?
@@ -72,7 +72,7 @@ struct SegmentReceiver {
             if let roundTrip = response.head.roundTrip {
                 fetch.state.withLock { $0.planner.measured(roundTrip: roundTrip) }
             }
-            // Not limited: the minimum speed applies to all connections together, and the fetch checks it.
+            // The connection has no minimum speed of its own: the fetch checks the speed of all connections together.
             return await read(BodyPump(body, accepted, nil, for: fetch.record, in: fetch.environment, fetch.monitor))
         case .retryWithoutIfRange: return nil
         case .unusable(let reason):

@@ -20,7 +20,8 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         /// The run of the download, with the partial file and the state over attempts.
         var transfer: DownloadTransfer
-        /// The indices of the sources that ignore the range of a request with `If-Range`, and are requested without it.
+        /// The indices of the sources that are requested without `If-Range`, because they ignore the range of requests
+        /// with it.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.

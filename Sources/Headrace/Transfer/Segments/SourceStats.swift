@@ -11,7 +11,7 @@ struct SourceStats: Sendable {
     /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
-    /// Until this time, a connection may be opened only if no other is open; `nil` if there is no delay.
+    /// The time before which a connection may be opened only if no other is open; `nil` if there is no delay.
     private var notBefore: Duration?
     /// The number of consecutive unusable responses.
     private var unusableResponses = 0
