@@ -3,9 +3,9 @@
 /// This type performs no I/O. A host's limit is lowered by one when the host refuses a connection, and raised by one
 /// every ``raiseInterval``. While the host requests a delay, no download gets additional connections.
 ///
-/// If the limit is reached, a new download waits for its first connection as long as others have more than one: these
-/// release some, because the waiting download gets its share. If each has only one, the new download exceeds the limit;
-/// with ``isStrict``, it may exceed a limit that refusals have lowered, but not the maximum.
+/// At the limit, a new download waits for its first connection if another download has more than one: that download
+/// then releases one, because the waiting download gets a share. If every download has only one, the new download
+/// exceeds the limit. With ``isStrict``, it may exceed a limit that refusals have lowered, but not the maximum.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
@@ -95,8 +95,8 @@ struct HostConnectionLimits: Sendable {
     ///
     /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``.
     ///
-    /// The connections of all downloads together stay within the host's limit if there are no more downloads than the
-    /// limit, and if each download closes surplus connections at once.
+    /// All downloads together stay within the host's limit if the limit allows at least one connection for each, and if
+    /// each download closes surplus connections at once.
     mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
@@ -162,8 +162,10 @@ struct HostConnectionLimits: Sendable {
         return state
     }
 
-    /// Returns the share of the download at this index: all shares are equal, except that no download gets more than it
-    /// wants, and that shares may differ by one.
+    /// Returns the fair share of the download at this index.
+    ///
+    /// All shares are equal or differ by one, but no download gets more than it wants: the others share what it does
+    /// not need.
     private static func fairShare(of index: Int, in host: Host) -> Int {
         var (remaining, others) = (host.limit, host.downloads.count)
         for (wanted, position) in host.downloads.enumerated().map({ ($1.wanted, $0) }).sorted(by: <) {

@@ -145,7 +145,7 @@ final class HostLimiter: Sendable {
         admitWaiting(url, at: now)
     }
 
-    /// Releases all connections of a download to the host of a URL, which are closed or idle.
+    /// Releases all connections of a download to the host of a URL, because they are closed or idle.
     func end(_ id: DownloadID, _ url: URL, at now: Duration) {
         connections.withLock { connections in
             connections.waiting.discard(id)

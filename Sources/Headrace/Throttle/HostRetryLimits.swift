@@ -6,7 +6,7 @@ struct HostRetryLimits: Sendable {
     /// The number of tracked hosts above which expired ones are removed.
     private static let sweepThreshold = 64
 
-    /// The maximum time by which a retry may begin before it is due at the even pace.
+    /// The maximum time by which a retry may be ahead of the even pace.
     private let burst: Duration
     private let interval: Duration
     private var due: [String: Duration] = [:]

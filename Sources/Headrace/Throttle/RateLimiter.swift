@@ -276,7 +276,8 @@ private struct Node: Sendable {
     var room = 0.0
     /// The number of tokens that the connections of the subtree hold.
     var held = 0.0
-    /// The number of equal shares into which the node's tokens are divided; a group also receives that many shares.
+    /// The number of equal shares into which the node's tokens are divided; a group gets that many shares from its
+    /// parent.
     var claims = 0.0
 
     init(scope: RateLimiter.Scope? = nil, connection: Int? = nil) {

@@ -1,10 +1,10 @@
 /// The measurements of one run of a download, from which ``DownloadConcurrency`` decides how many may run.
 struct TransferMeasurement: Sendable, Hashable {
-    /// The time at which the request was sent; before that, the start of the run.
+    /// The time at which the request for the first response was sent; without a response, the start of the run.
     var start: Duration
     /// The number of body bytes received.
     var bytes: Int64 = 0
-    /// The time from the first request to its response head; `nil` if there was none.
+    /// The time from that request to its response head; `nil` if there was no response.
     var latency: Duration?
     /// Whether the server uses HTTP/2 or later; `nil` before its first response.
     var isMultiplexed: Bool?

@@ -86,7 +86,7 @@ struct BodyPump: Sendable {
         let wait = floor == nil ? .zero : environment.clock.now() - start
         guard arrived > 0 else { return nil }
         enter(.throttled)
-        // While this waits, arriving bytes stay buffered, and a full buffer pauses the connection.
+        // During the wait, arriving bytes stay buffered, and a full buffer pauses the connection.
         let chunk = try await body.next(atMost: try await lane.allowance(of: arrived))
         floor?.received(chunk?.count ?? 0, after: wait)
         return chunk

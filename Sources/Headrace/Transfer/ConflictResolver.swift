@@ -37,8 +37,9 @@ struct ConflictResolver: Sendable {
     /// Returns the final path for a response, like ``DestinationPaths/path(for:)``.
     func path(for head: ResponseHead) -> String { names.otherPath(for: head) ?? plannedPath }
 
-    /// Returns whether a file exists at the path and is the result under the `skip` policy, so that nothing is
-    /// downloaded; throws if the file or directory at the path prevents the download.
+    /// Returns `true` if nothing must be downloaded, because a file exists at the path and the policy is `skip`.
+    ///
+    /// Throws if the file or directory at the path prevents the download.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // With `rename`, a free name is found later, when the file is renamed. But if the caller named an existing
         // directory, the file belongs inside that directory, not beside it under a numbered name.

@@ -25,8 +25,8 @@ final class DestinationReservations: Sendable {
 
     private let state = Locked(State())
 
-    /// Reserves a path for a download and releases its previous reservation; returns `false` if another download has
-    /// reserved the path.
+    /// Reserves a path for a download and releases the download's previous reservation; returns `false` if another
+    /// download has reserved the path.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.partialPath)
         return state.withLock { state in

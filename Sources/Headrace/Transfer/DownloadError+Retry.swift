@@ -15,7 +15,7 @@ extension DownloadError {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
-    /// The error to report if the request to verify the end of the received bytes failed with this error.
+    /// The error to report instead of this one if the request to verify the end of the received bytes failed.
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self

@@ -10,7 +10,7 @@ final class DownloadRecord: Sendable {
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
-        /// The last file that a transfer of this download fetched.
+        /// The stamp of the last file that a transfer of this download fetched.
         var fetched: FileStamp?
         /// The file of a finished download; an array, because an empty one takes only one word.
         var finished: [FinishedFile] = []

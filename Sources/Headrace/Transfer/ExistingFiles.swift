@@ -60,8 +60,8 @@ struct ExistingFiles {
         record.requested { Requester($0, at: source, head, environment.configuration) }
     }
 
-    /// Whether an existing file with a matching validator is current for this requester too: a server may send another
-    /// file to each requester.
+    /// Whether an existing file with a matching validator is current for this requester too: a server may send a
+    /// different file to each requester.
     func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
         if kept.lacksRequester { return true }
         guard let fingerprint = kept.version.requester else { return requester.isAnonymous }

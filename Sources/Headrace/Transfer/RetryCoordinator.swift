@@ -32,8 +32,8 @@ struct RetryCoordinator: Sendable {
         return nil
     }
 
-    /// Applies the source host's limit on retries if the next request is a retry; returns the time until which it must
-    /// wait.
+    /// Applies the source host's limit on retries if the next request is a retry; returns the time until which the
+    /// request must wait, or `nil` if it need not wait.
     private func waitForPace(_ state: inout TransferState) -> Duration? {
         guard let failure = state.unpacedFailure.take() else { return nil }
         let now = environment.clock.now()

@@ -99,8 +99,10 @@ final class TransferEnvironment: Sendable {
         pathChange.withLock { $0 = now }
     }
 
-    /// Whether a request's failure may be due to the network alone, which is unavailable for the request or has just
-    /// changed; `false` for requests to this machine.
+    /// Whether a request's failure may be the network's fault: the network does not admit the request, or has just
+    /// changed.
+    ///
+    /// Always `false` for requests to this machine.
     func isNetworkUnsettled(for request: DownloadRequest) -> Bool {
         let need = NetworkRequirement(request)
         guard !need.isLoopback, gate.blocker(for: need) == nil else { return !need.isLoopback }

@@ -189,7 +189,7 @@ struct TransferState: Sendable {
         isHastened = due > now
     }
 
-    /// Counts a response with an unusable body; returns whether to repeat the request: `false` after too many.
+    /// Counts a response with an unusable body; returns `false` after too many, so that the request is not repeated.
     mutating func mayRequestAgain() -> Bool {
         unusableResponses += 1
         return unusableResponses <= ResumeStrategy.maxRestarts

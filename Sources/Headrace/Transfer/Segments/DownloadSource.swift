@@ -5,10 +5,10 @@ struct DownloadSource: Sendable {
     /// The maximum number of mirrors used besides the first source.
     static let maxMirrors = 7
 
-    /// The redirects from the source's URL that requests to it need not repeat.
+    /// The redirects that were already followed, so that further requests need not repeat them.
     ///
-    /// The first source has the redirects that the download's first request followed. A mirror has none: each request
-    /// to the mirror follows the mirror's redirects again.
+    /// The first source has the redirects of the download's first request. A mirror has none: each request to the
+    /// mirror follows the mirror's redirects again.
     let chain: RedirectChain
     /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata

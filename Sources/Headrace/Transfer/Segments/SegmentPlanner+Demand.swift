@@ -1,7 +1,8 @@
 /// Opens connections for the bytes that a reader waits for, before any other bytes.
 extension SegmentPlanner {
-    /// The maximum expected delay at which demanded bytes are left to an open connection; a longer delay is accepted if
-    /// a new connection would take as long to respond.
+    /// The maximum expected delay of demanded bytes for which no new connection is opened.
+    ///
+    /// A longer delay is accepted if a new connection would take as long to respond.
     static let maxDemandDelay = Duration.milliseconds(500)
 
     /// Sets the demanded ranges, the most urgent first, until the next call; returns the resulting actions.

@@ -32,8 +32,9 @@ struct SourcePool: Sendable {
 
     // MARK: Comparing
 
-    /// Whether a source has delivered nothing and shares the main source's host, so that its refusals do not count
-    /// against the host.
+    /// Whether a source has delivered nothing and shares the main source's host.
+    ///
+    /// Refusals of such a source do not count against the host.
     func isUnverifiedTwin(_ source: Int) -> Bool {
         source != main && sources[source].host == sources[main].host && !sources[source].hasDelivered
     }

@@ -19,8 +19,9 @@ struct SourceStats: Sendable {
     private var soleFailures = 0
     /// Whether any connection to the source has delivered enough bytes not to count as failed.
     private(set) var hasDelivered = false
-    /// Whether the source's speed was measured for long enough to compare it, and its only connection has not failed
-    /// since.
+    /// Whether the source's speed was measured for long enough to be compared with the speed of others.
+    ///
+    /// Reset if the only connection to the source fails.
     private(set) var isTried = false
     /// Whether a connection to the source was closed because other sources are faster.
     private(set) var isSuspended = false
