@@ -65,7 +65,8 @@ struct DownloadConcurrency: Sendable {
     private static let maxHeldRounds = 64
     /// The minimum number of completions in a round.
     private static let minCompletions = 6
-    /// The minimum fraction of the ideal gain; a raised limit that brings less is lowered again.
+    /// The minimum fraction of the ideal gain, which is in proportion to the limit; a raised limit that brings less is
+    /// lowered again.
     private static let minGain = 0.2
     /// The multiple of the lowest latency from which a server or a queue counts as overloaded.
     private static let overloadFactor = 8

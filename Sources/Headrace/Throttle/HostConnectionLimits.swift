@@ -33,7 +33,8 @@ struct HostConnectionLimits: Sendable {
     private static let sweepThreshold = 64
 
     private let maximum: Int
-    /// Whether even first connections never exceed the maximum, because the manager chooses the number of downloads.
+    /// Whether first connections must not exceed the maximum either; set if the manager chooses the number of
+    /// downloads.
     var isStrict: Bool
     private var hosts: [String: Host] = [:]
 

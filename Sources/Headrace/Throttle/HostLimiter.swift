@@ -65,7 +65,7 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.isUntroubled ? nil : $0.limits.notBefore(Self.host(of: url)) }
     }
 
-    /// Sets whether even the first connections of downloads never exceed the maximum.
+    /// Sets whether the first connections of downloads must not exceed the maximum either.
     func setStrict(_ isStrict: Bool, at now: Duration) {
         let latches = connections.withLock { connections in
             connections.limits.isStrict = isStrict

@@ -72,11 +72,12 @@ struct ConcurrencyController: Sendable {
     private static let clearGain = 0.6
     private static let firstHold = Duration.seconds(20)
     private static let maxHold = Duration.seconds(600)
-    /// The minimum fraction of the ideal gain; a doubling that brings less is the last one.
+    /// The minimum fraction of the ideal gain; after a doubling that brings less, the number is not doubled again for a
+    /// while.
     private static let minGain = 0.3
     /// The minimum fraction of the earlier speed at which fewer connections suffice.
     private static let minRemainingSpeed = 0.92
-    /// The relative gain that may be chance.
+    /// The relative gain in speed that may be due to chance.
     private static let noise = 0.08
 
     /// The minimum round-trip time for opening further connections before the first measurement; with a shorter one, a
