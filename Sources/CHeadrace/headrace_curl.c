@@ -78,7 +78,7 @@ static int features;
 static const char *description = "libcurl is not loaded";
 
 static void load(void) {
-    // A program with more rights than its user must not load the user's library.
+    // secure_getenv ignores the variable in a setuid program, which must not load a library that its user chooses.
     const char *own = secure_getenv("HEADRACE_LIBCURL");
     const int has_own = own != NULL && *own != 0;
     // The GnuTLS build has the same interface and is the only one on some systems.
@@ -207,7 +207,7 @@ void hr_slist_free_all(hr_slist list) {
     curl.slist_free_all(list);
 }
 
-// The time in which the present connection was established, one round trip; -1 if it had served another request.
+// The time, in microseconds, to establish the present connection: one round trip; -1 if it had served another request.
 static int64_t connect_time(hr_easy easy) {
     enum { NAMELOOKUP_TIME_T = 0x600000 + 51, CONNECT_TIME_T = 0x600000 + 52 };
     int64_t found = 0, connected = 0;
@@ -229,7 +229,7 @@ int64_t hr_easy_round_trip(hr_easy easy) {
         || info.tcpi_min_rtt == UINT32_MAX) {
         return connect_time(easy);
     }
-    // Not the average, which contains the server's delayed acknowledgments.
+    // Uses the minimum: the average would contain the delays of the server's acknowledgments.
     return info.tcpi_min_rtt;
 }
 

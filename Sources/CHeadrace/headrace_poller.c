@@ -40,7 +40,7 @@ void hr_poller_watch(const hr_poller *poller, int socket, int events) {
     }
     struct epoll_event event = {.data.fd = socket};
     event.events = (events & HR_CSELECT_IN ? EPOLLIN : 0) | (events & HR_CSELECT_OUT ? EPOLLOUT : 0);
-    // The kernel removes closed descriptors by itself, so the number may or may not be in the set. Usually it is not.
+    // The set usually does not contain the socket: the kernel removes closed descriptors, and their numbers are reused.
     if (epoll_ctl(poller->epoll, EPOLL_CTL_ADD, socket, &event) != 0 && errno == EEXIST) {
         epoll_ctl(poller->epoll, EPOLL_CTL_MOD, socket, &event);
     }

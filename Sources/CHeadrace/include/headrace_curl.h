@@ -215,8 +215,8 @@ int hr_address_open(const hr_address *address);
 
 /// Sets the callback for close_notify alerts on the TLS connections that the calling thread drives.
 void hr_on_close_notify(hr_close_notify_callback callback, void *context);
-/// Enables the callback of hr_on_goodbye for the handle's TLS connections, and prefers the cheapest cipher. No effect
-/// without OpenSSL.
+/// Enables the callback of hr_on_close_notify for the handle's TLS connections, and makes them prefer AES-128, the
+/// cheapest cipher. Has no effect without OpenSSL.
 void hr_easy_configure_tls(hr_easy easy);
 /// Returns the TLS connection in use, or NULL if there is none or the TLS library is not OpenSSL.
 const void *hr_easy_tls(hr_easy easy);

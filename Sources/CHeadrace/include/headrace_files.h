@@ -16,7 +16,7 @@ int hr_rename_exclusive(const char *path, const char *new_path);
 /// errno.
 int hr_create_unnamed(const char *directory);
 
-/// Gives an open file without a name this one, unless it exists; returns 0, or -1 with errno.
+/// Gives an open file without a name the name `path`, unless that exists; returns 0, or -1 with errno.
 int hr_link(int file, const char *path);
 
 /// Sets an open file's modification time in seconds since 1970; returns 0, or -1 with errno.

@@ -1,7 +1,7 @@
 /// The state machine for downloads in a background session, which the system continues while the app is not running.
 ///
-/// It performs no I/O. A run of a download calls ``fetch(_:note:at:)`` and receives one outcome. The system's tasks carry the
-/// identity of their download, outlive the process, and report their events in no particular order:
+/// It performs no I/O. A run of a download calls ``fetch(_:note:at:)`` and receives one outcome. The system's tasks
+/// carry the identity of their download, outlive the process, and report their events in no particular order:
 ///
 ///     nothing ── fetch, tasks listed ──▶ task ── file, or its end ──▶ outcome ── to the run that waits ──▶ nothing
 ///                                         └── stop, keeping ──▶ pausing ── data and end ──▶ nothing
@@ -52,7 +52,7 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether all events of the last wake-up were reported; stored because the app may pass its handler after them.
+    /// Whether the system has reported all events of the last wake-up; the app may pass its handler before or after.
     private var hasReportedAll = false
     private var hadHandler = false
 
@@ -99,7 +99,7 @@ struct BackgroundMachine: Sendable {
             entries[id] = entry
             return effects
         case (.leaving, .some):
-            // The fetch waits for a pause in progress, because the result of the pause is not reported again.
+            // The fetch waits for the end of a pause in progress, because the system reports the resume data only once.
             guard !entry.isStopping else { return [] }
             entry.isAwaited = false
             entries[id] = entry
@@ -239,7 +239,8 @@ struct BackgroundMachine: Sendable {
         let received = max(end.receivedBytes, entries[id]?.receivedBytes ?? 0)
         let data = end.resumeData.flatMap { $0.problem(at: now) == nil ? $0 : nil }
         if let current = entries[id]?.task, current != task {
-            // The task of an earlier process became known only after the current one was created, and has more bytes.
+            // This task of an earlier process became known only after the current one was created. If it has more
+            // bytes, its resume data replaces the current task.
             guard let data, let entry = entries[id], end.receivedBytes > entry.receivedBytes, entry.isAwaited,
                 case .fetching = entry.phase
             else { return [] }
@@ -310,7 +311,7 @@ struct BackgroundMachine: Sendable {
         }
         entries[id]?.isResumed = data != nil
         entries[id]?.receivedBytes = 0
-        // The queue still has the resume data until the task completes, because the system may lose the task.
+        // Resume data stays in the queue until the task completes, because the system may lose the task.
         if data == nil { effects.append(.save(id, .started)) }
         return effects + [.make(id, from: data)]
     }
@@ -381,7 +382,7 @@ struct BackgroundMachine: Sendable {
         guard let entry = entries.removeValue(forKey: id), entry.isAwaited else {
             guard outcome != .again, status == .running || status == .waiting else { return [] }
             entries[id] = Entry(outcome: outcome)
-            // A queued download may wait for days, and the system's wake-up must not last until it runs.
+            // The wake-up lasts while a download is in `finalizing`. A waiting one is not added: it may wait for days.
             if case .file = outcome, status == .running { finalizing.insert(id) }
             return []
         }

@@ -45,8 +45,8 @@ final class BackgroundSession: NSObject, BackgroundSystem, URLSessionDownloadDel
         }
     }
 
-    /// Passes the completion handler, with which the system woke the app, to the session's manager; stores the handler
-    /// until there is a manager.
+    /// Passes the completion handler of a wake-up to the session's manager; if there is none yet, stores the handler
+    /// for it.
     static func woken(_ identifier: String, _ completion: @escaping @Sendable () -> Void) {
         let transfers = shared.withLock { shared in
             let transfers = shared.sessions[identifier]?.state.withLock { $0.isConnected ? $0.transfers : nil }

@@ -17,7 +17,9 @@ struct BackgroundTask: Sendable, Hashable {
     }
 }
 
-/// Identifies a completion handler that the system passed when it woke the app; spares the state machine the closure.
+/// The number of a completion handler that the system passed when it woke the app.
+///
+/// The state machine uses the number, because closures cannot be compared.
 struct BackgroundHandler: Sendable, Hashable {
     let number: Int
 }

@@ -110,7 +110,7 @@ final class BackgroundTransfers: BackgroundFetcher {
     // MARK: The queue
 
     func entered(_ record: DownloadRecord, _ newState: DownloadState?) {
-        // A download that has ended stays; one that was cancelled may be resumed.
+        // An ended download is neither added nor removed here. A cancelled one is added again when it is resumed.
         guard newState?.isEnded == false else { return }
         state.withLock { $0.records[record.id] = record }
     }

@@ -13,7 +13,7 @@ struct DownloadNumbers: Sendable {
 
     init() {}
 
-    /// - Parameter numbers: Numbers in use, in any order.
+    /// Creates the numbers of a queue in which the given ones, in any order, are in use.
     init(_ numbers: some Sequence<Int>) {
         for number in numbers.sorted() { take(number) }
     }

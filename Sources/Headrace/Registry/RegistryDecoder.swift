@@ -1,6 +1,8 @@
 import HeadracePlatform
 
-/// Decodes the values of a registry's lines, and describes the parts that later releases have added.
+/// Decodes the values in a line of the journal or of a command.
+///
+/// Values that are unknown, because a later release has added them, are skipped and described.
 struct RegistryDecoder {
     typealias Failure = RegistryScanner.Failure
 
@@ -14,7 +16,9 @@ struct RegistryDecoder {
         line = RegistryScanner(bytes)
     }
 
-    /// Reads the rest of an array; describes excess values as those of `what`, unless it is `nil`.
+    /// Skips the remaining values of an array.
+    ///
+    /// If there are any, and `what` is not `nil`, records in ``unknown`` that `what` has more values.
     mutating func skipRest(of what: @autoclosure () -> String? = nil) throws(Failure) {
         if !line.isAtListEnd, let what = what() { unknown.append("more values of \(what)") }
         while !line.isAtListEnd { try line.skip() }
@@ -113,7 +117,7 @@ struct RegistryDecoder {
         }
     }
 
-    /// Reads a number above zero; an invalid one is ignored, and is no reason to lose the download.
+    /// Reads a number above zero; returns `nil` for an invalid one, so that the rest of the download is not lost.
     private mutating func positive(_ what: String) throws(Failure) -> Int64? {
         let value: Int64 = try line.integer()
         if value <= 0 { unknown.append("the \(what) \(value)") }
@@ -134,7 +138,7 @@ struct RegistryDecoder {
 
     /// Reads piece hashes; returns `nil` if the hash function is unknown or the values are invalid.
     ///
-    /// Without piece hashes, bytes that nothing else can verify are downloaded again.
+    /// Without piece hashes, the download may have to download more bytes again, because it cannot verify them.
     private mutating func pieces() throws(Failure) -> PieceHashes? {
         try line.beginList()
         let (length, name, text): (Int64, String, String) = (try line.integer(), try line.text(), try line.text())

@@ -1,6 +1,6 @@
 /// A problem found while a journal was read: damage, or something that this release does not know.
 enum RegistryDiagnostic: Sendable, Hashable {
-    /// The line of this number and length is damaged; its changes are lost.
+    /// The line with this number and this length in bytes is damaged; its changes are lost.
     case damagedLine(Int, bytes: Int)
     /// A line with a correct checksum that is not a change.
     case unreadableLine(Int)

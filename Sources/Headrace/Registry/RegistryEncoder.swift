@@ -31,8 +31,9 @@ enum RegistryEncoder {
         )
     }
 
-    /// The size of a request's text, in bytes, up to which the encoded size needs no check: even if each byte is
-    /// escaped as six bytes, the request fits into an entry.
+    /// The maximum size, in bytes, of a request's text that always fits into an entry, and so needs no ``check(_:)``.
+    ///
+    /// Encoding may escape each byte as six bytes.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
     /// Throws `invalidRequest` if a request takes more bytes than an entry may have.
@@ -171,7 +172,9 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the common fields, then each option's name and value, as an array, which is read faster than an object.
+    /// Writes the common values, then the name and the value of each option.
+    ///
+    /// They are elements of the entry's array, because an array is read faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)

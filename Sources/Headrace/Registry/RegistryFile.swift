@@ -57,15 +57,16 @@ final class RegistryFile: Sendable {
 
     /// Records either all of the changes or none.
     ///
-    /// On return, these and all earlier changes survive a power cut if `syncing` is set, and the queue syncs or
-    /// `always` is set; otherwise they survive the end of the process. If the call throws, the caller may record the
-    /// changes again. A crash during the call may leave only the first changes.
+    /// On return, the changes survive the end of the process. If the call has synced the journal, these and all earlier
+    /// changes survive a power cut too. If the call throws, the caller may record the changes again. A crash during the
+    /// call may leave only the first changes.
     /// - Parameters:
     ///   - changes: The changes, in order.
-    ///   - syncing: Whether to sync.
-    ///   - always: Whether to sync even if the queue does not.
+    ///   - syncing: Whether to sync the journal. Has no effect for a queue without ``Options/syncs``.
+    ///   - always: Whether `syncing` has an effect for such a queue too.
     /// - Returns: Whether the changes were recorded, and whether the caller should call ``replace(with:)`` with all
-    ///   downloads of the queue. The caller must call it if the changes were not recorded, as after a failed sync.
+    ///   downloads of the queue. The caller must do so if the changes were not recorded, for example after a failed
+    ///   sync.
     /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails, `invalidRequest` if a download takes more
     ///   bytes than an entry may have, and the errors of ``check()``.
     func append(

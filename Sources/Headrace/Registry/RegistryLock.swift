@@ -78,7 +78,8 @@ struct RegistryLock: Sendable {
 
     /// Releases the lock.
     func release() {
-        // Otherwise the next owner would be reported as this process until it has written its own ID.
+        // Removes this process's ID. Otherwise, the next owner would be reported as this process until it has written
+        // its own ID.
         try? calls.truncate(file, 0)
         try? calls.close(file)
     }

@@ -12,7 +12,7 @@ struct RegistryRequest: Sendable, Hashable {
 
     /// The URL to download, without user and password.
     private(set) var url: String
-    /// The key that stays the same while the URL changes; `nil` if the URL is the key.
+    /// The caller's key for the download, which stays the same if the URL changes; `nil` if the URL is the key.
     var identity: String?
     /// Alternative URLs of the file; those with a user or a password are not saved.
     var mirrors: [String] = []
@@ -96,7 +96,10 @@ struct RegistryRequest: Sendable, Hashable {
         }
     }
 
-    /// Adopts the URL and the identity of a request; secrets stay with their origin.
+    /// Adopts the URL and the identity of a request.
+    ///
+    /// Secret header fields are meant for the origin of the old URL. If the new URL has another origin, they are
+    /// forgotten.
     mutating func relink(as request: DownloadRequest) {
         let text = request.url.absoluteURL.absoluteString
         let hasMoved = URL(string: url).map { Origin($0) != Origin(request.url) } ?? true

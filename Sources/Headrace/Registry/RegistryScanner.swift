@@ -1,7 +1,8 @@
 /// Reads a line of JSON (RFC 8259) that contains no whitespace between values; numbers must be integers, except in
 /// skipped values.
 ///
-/// Several times faster than a general decoder: a long queue has to be read before any download starts.
+/// It is several times faster than a general decoder. This matters because a long queue must be read before any
+/// download starts.
 struct RegistryScanner {
     /// A value is malformed, missing or not of the expected type.
     struct Failure: Error, Hashable {}

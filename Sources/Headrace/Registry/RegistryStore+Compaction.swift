@@ -1,5 +1,5 @@
 extension RegistryStore {
-    /// Decides when the journal is compacted, that is, rewritten without its dead records.
+    /// Decides when the journal is compacted: rewritten without its dead records, which later ones have replaced.
     struct Compaction: Sendable {
         /// The minimum size in bytes of a journal that is compacted.
         var minBytes: Int64 = 1 << 20
@@ -12,7 +12,7 @@ extension RegistryStore {
 
     /// Replaces the journal, atomically, with a new one of these downloads.
     ///
-    /// After a failure, the journal is the old one or, if only the rename could not be synced, the new one.
+    /// If it throws, the old journal remains in use; but if only the sync of the rename failed, the new one is in use.
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
         let newPath = path + Self.newSuffix
@@ -47,7 +47,8 @@ extension RegistryStore {
         (file, size, hasTornTail) = (new, newSize, false)
         liveCount = lines.growth
         recordCount = liveCount
-        // After a power cut, the name may refer to the old journal, which lacks the changes appended to the new one.
+        // Until the rename is synced, a power cut may bring back the old journal, without changes appended to the new
+        // one.
         needsRewrite = true
         do throws(SystemError) {
             try calls.syncNames(in: directory)
@@ -62,8 +63,9 @@ extension RegistryStore {
         recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
     }
 
-    /// Rewrites the journal if it is missing, damaged, mostly dead or without numbers; returns the path of a copy of
-    /// the damaged journal, or `nil` if none was made.
+    /// Rewrites the journal if it is missing or damaged, has mostly dead records, or lacks the numbers of downloads.
+    ///
+    /// Returns the path of a copy of the damaged journal, or `nil` if none was made.
     mutating func rewriteIfNeeded(
         _ snapshot: RegistrySnapshot,
         after findings: RegistryDiagnostics

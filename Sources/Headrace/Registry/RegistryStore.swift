@@ -9,7 +9,7 @@ struct RegistryStore: Sendable {
     enum Outcome: Sendable, Hashable {
         /// The changes are in the journal.
         case recorded
-        /// The changes are in the journal, most of whose records are dead: the caller should rewrite it.
+        /// The changes are in the journal, and most of its records are dead now: the caller should rewrite it.
         case recordedAndDue
         /// The changes are not in the journal: the caller must write the whole queue.
         case wholeListNeeded
@@ -90,7 +90,7 @@ struct RegistryStore: Sendable {
         let syncing = syncing && (syncs || always)
         if changes.isEmpty, !(syncing && isUnsynced) { return .recorded }
         guard let file, !needsRewrite else { return .wholeListNeeded }
-        // Another process has removed or replaced the file, so that the next manager would not see the changes.
+        // If another process has removed or replaced the file, the next manager would not see the changes.
         if calls.hasLostName(path, file) { return .wholeListNeeded }
         var lines = RegistryLines(of: changes)
         let end: Int64
@@ -190,7 +190,7 @@ struct RegistryStore: Sendable {
         return (reader.snapshot, reader.findings)
     }
 
-    /// Copies the journal, parts of which could not be read, before it is replaced; returns the path of the copy.
+    /// Copies a journal with unreadable parts before it is replaced; returns the path of the copy.
     func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
         let copy: Int32

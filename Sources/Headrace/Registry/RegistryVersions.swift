@@ -7,8 +7,9 @@ import HeadracePlatform
 /// registry. All calls block.
 final class RegistryVersions: Sendable {
     static let fileName = ReservedFileNames.registryVersions
-    /// The maximum size of the file in bytes; when it is reached, the older half of the lines is dropped, which removes
-    /// most of the lines for files that no longer exist.
+    /// The maximum size of the file in bytes.
+    ///
+    /// When it is reached, the older half of the lines is dropped; most of these are for files that no longer exist.
     static let maxBytes = 1 << 20
 
     private let path: String
@@ -38,7 +39,7 @@ final class RegistryVersions: Sendable {
     func keep(_ version: [UInt8], of file: String, inode: UInt64) {
         let (key, text) = (VersionIndex.key(of: file), "\(inode) \(String(decoding: version, as: UTF8.self))")
         index.withLock { index in
-            // After a failure, the file is read again.
+            // After a failure, `index` remains `nil`, so that the file is read again.
             var new = index.take() ?? read()
             new[key] = Substring(text)
             guard (try? append("\(key) \(text)", to: &new)) != nil else { return }

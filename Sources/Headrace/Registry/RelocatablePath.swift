@@ -34,7 +34,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
     }
 }
 
-/// A path that still resolves after its home or container folder has moved.
+/// A path that still resolves after the home directory or the app's container has moved.
 ///
 /// Paths are compared by bytes: as a `Character`, a slash followed by a combining mark is not a slash.
 struct RelocatablePath: Sendable, Hashable {

@@ -32,7 +32,7 @@ struct CheckpointPolicy: Sendable {
 
     /// The minimum time before the first record and between records; a download that finishes earlier writes none.
     static let recordInterval = Duration.milliseconds(500)
-    /// The time after a sync at which the next one is due; it is due earlier if ``syncBytes`` bytes are unsynced.
+    /// The interval between two syncs; a sync is due earlier if ``syncBytes`` bytes are unsynced.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20
 
@@ -136,10 +136,9 @@ struct CheckpointPolicy: Sendable {
         return finish(stop, at: now)
     }
 
-    /// Stops the policy, which then ignores writes, and returns the actions that are due; the stop is complete once
-    /// these are done and no sync is running.
+    /// Stops the policy and returns the actions that are due; later writes are ignored.
     ///
-    /// A second call does nothing.
+    /// The stop is complete once these actions are done and no sync is running. A second call does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)
@@ -161,7 +160,7 @@ struct CheckpointPolicy: Sendable {
         let isRecordDue = stop == .finishing ? hasRecord : isRecordOutdated && (hasRecord || !written.isEmpty)
         // An empty file may have been longer, and a power cut could undo the truncation but not the rename.
         let isTruncated = stop == .finishing && written.isEmpty && !hasSynced && !hasSyncFailed
-        // After a failed sync, both sets are equal.
+        // After a failed sync, `written` and `durable` are equal, so no other sync starts.
         if written != durable || isTruncated, !isWithoutSync {
             if durability == .full { return startSync() }
             // After a reboot, it is unknown whether unsynced bytes reached the disk. The record is also written

@@ -30,7 +30,7 @@ extension PieceHashes {
     ///   - file: A file URL; symbolic links are followed.
     ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. If ``fileSize``
-    ///   is `nil`, the length of the last piece is unknown, so only its first byte counts as missing.
+    ///   is `nil`, the length of the last piece is unknown: if that piece is missing, its range is only its first byte.
     /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
     ///   file cannot be read, is not a regular file, or was changed while it was read.
     public func wrongRanges(

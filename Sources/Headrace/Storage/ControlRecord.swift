@@ -22,7 +22,7 @@ struct ControlRecord: Sendable, Equatable {
     /// The partial file that contains the ranges.
     var file: FileIdentity
     var state = State.receiving
-    /// The digests of the received pieces; `nil` unless a checksum of the complete file is expected.
+    /// The digests of the received pieces; `nil` if no checksum of the complete file is expected.
     var pieces: ReceivedPieces?
 
     /// Creates the record of an empty partial file.

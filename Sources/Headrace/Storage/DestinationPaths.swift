@@ -2,13 +2,14 @@ public import HeadracePlatform
 
 /// Derives the paths of the partial file and the final file from a request.
 ///
-/// Every download in a queue has an instance, so whatever can be computed is not stored.
+/// To save memory, it stores nothing that it can compute: each download in a queue has an instance.
 struct DestinationPaths: Sendable {
     /// The path of the partial file; it depends on the request only, so that a later run finds it.
     let partialPath: String
     private let directoryLength: Int
-    /// The length of the suffix that ``partialPath`` adds to the file's name; 0 if the name had to be truncated or is
-    /// that of the request's identity.
+    /// The length in bytes of the suffix that ``partialPath`` adds to ``plannedPath``.
+    ///
+    /// 0 if the partial file has another name: one that was truncated, or one from the request's identity.
     private let suffixLength: Int
     private let requestURL: URL
     private let fixedName: String?
@@ -45,8 +46,9 @@ struct DestinationPaths: Sendable {
     /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
-    /// The final path that the request alone determines; it is not used if the caller chose no name and the server
-    /// proposes one or redirects.
+    /// The final path according to the request alone.
+    ///
+    /// If the caller chose no name, the file may get another one, because the server may propose a name or redirect.
     var plannedPath: String {
         guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
         return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
@@ -54,7 +56,7 @@ struct DestinationPaths: Sendable {
 
     /// Returns the final path for a response.
     ///
-    /// Its name is the one that the caller chose, else one that the server proposes, else derived from the URLs.
+    /// The name is the one that the caller chose, else one that the server proposes, else one derived from the URLs.
     func path(for head: ResponseHead) -> String { otherPath(for: head) ?? plannedPath }
 
     /// Returns the final path for a response; `nil` if nothing in the response can change ``plannedPath``.

@@ -39,9 +39,9 @@ extension FileSystem {
 
     /// Atomically replaces a file with a new one that contains these bytes.
     ///
-    /// After an error, the file is the old one or, if only the rename could not be synced, the new one. `newPath` is
-    /// the temporary name of the new file. If `directory` is given, the bytes and then the directory are synced, so
-    /// that the file survives a power failure.
+    /// `newPath` is the temporary name of the new file. If `directory` is given, the bytes and then the directory are
+    /// synced, so that the file survives a power failure. After an error, the old file remains; but if only the sync of
+    /// the directory failed, the new file is in place.
     func replaceFile(
         _ finalPath: String,
         by newPath: String,
@@ -55,7 +55,7 @@ extension FileSystem {
         if let directory { try syncNames(in: directory) }
     }
 
-    /// Creates a new file that contains these bytes, and passes its path to `rename`, which gives it its final name.
+    /// Creates a new file that contains these bytes, and calls `rename` to give the file its final name.
     ///
     /// After an error, the new file is removed.
     func createFile(
@@ -98,7 +98,7 @@ extension FileSystem {
         try makeDirectory(path, mode: 0o777, syncs: syncs)
     }
 
-    /// Creates a directory and its missing parents; `mode`, subject to the umask, does not apply to the parents.
+    /// Creates a directory with a mode (less the umask), and its missing parents with the default mode.
     ///
     /// Throws `ENOTDIR` if a file that is not a directory has the path.
     package func makeDirectories(given path: String, mode: UInt32 = 0o777) throws(SystemError) {

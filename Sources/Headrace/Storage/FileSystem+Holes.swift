@@ -18,8 +18,10 @@ extension FileSystem {
         }
     }
 
-    /// Returns the parts of the written ranges that an open file still contains, and syncs the file first if some seem
-    /// lost; for durable ranges, only the size of the file is checked.
+    /// Returns the parts of the written ranges that an open file still contains.
+    ///
+    /// Durable ranges are only compared with the size of the file, but not with its holes. If other ranges seem lost,
+    /// the file is synced and checked again.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,

@@ -4,12 +4,12 @@ extension FileSystem {
     /// The owner that Linux reports for users that are not mapped in the process's user namespace.
     private static let unknownOwner: UInt32 = 65_534
 
-    /// Whether the owner of a file is neither this process's user, nor the folder's owner, nor the owner that new files
-    /// in the folder get.
+    /// Returns whether a file belongs to a user who is not trusted, and may therefore have forged it.
     ///
-    /// Another user may have forged the file, since the names and formats of partial files and resume records are
-    /// public. The folder's owner is trusted, since that user can replace any file in the folder anyway, except
-    /// ``unknownOwner``, which may stand for many users. Throws if the owner cannot be determined.
+    /// Anyone can forge a partial file or a resume record, because their names and formats are public. These owners are
+    /// trusted: this process's user, the owner that new files in the folder get, and the folder's owner, who can
+    /// replace any file in the folder anyway. ``unknownOwner`` is not trusted as the folder's owner, because it may
+    /// stand for many users. Throws if the owner cannot be determined.
     func belongsToAnotherUser(_ status: FileStatus, at path: String) throws(SystemError) -> Bool {
         guard let owner = status.owner else { return false }
         // The trailing slash follows a symbolic link.

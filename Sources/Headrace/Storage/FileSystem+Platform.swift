@@ -59,7 +59,7 @@ func fileSystemBlocks(_ file: Int32) throws(SystemError) -> (size: UInt64, all: 
 /// Returns the free space in bytes, including what the system purges on demand, such as caches and local snapshots.
 func capacityAfterPurging(_ file: Int32) throws(SystemError) -> Int64 {
     #if os(tvOS) || os(watchOS)
-    // The system does not report it there, and purges too.
+    // These systems purge files too, but do not report how much they can purge.
     throw SystemError(errno: ENOTSUP)
     #else
     var path = [UInt8](repeating: 0, count: Int(PATH_MAX))

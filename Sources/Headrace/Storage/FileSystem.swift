@@ -12,7 +12,7 @@ package struct FileSystem: Sendable {
     package var createUnnamed: @Sendable (_ directory: String) throws(SystemError) -> Int32 = { _ throws(SystemError) in
         throw SystemError(errno: ENOTSUP)
     }
-    /// Gives an open file without a name this one; fails if the name exists.
+    /// Gives an open file without a name the name `path`; fails if that name exists.
     package var linkOpen: @Sendable (Int32, _ path: String) throws(SystemError) -> Void = { _, _ throws(SystemError) in
         throw SystemError(errno: ENOTSUP)
     }

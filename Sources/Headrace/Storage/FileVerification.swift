@@ -9,8 +9,8 @@ public import HeadracePlatform
 ///     case .different(let difference): print(difference, difference.damagedRanges ?? [])
 ///     }
 ///
-/// The size is compared first, then the strongest checksum. The pieces are read only if there is no checksum, or to find the
-/// damaged ranges of a wrong file.
+/// The size is compared first, then the strongest checksum. The pieces are read only if there is no checksum, or to
+/// find the damaged ranges of a wrong file.
 public struct FileVerification: Sendable, Hashable {
     /// The result of verifying a file.
     public enum Outcome: Sendable, Hashable {
@@ -24,7 +24,7 @@ public struct FileVerification: Sendable, Hashable {
     public enum Proof: Sendable, Hashable, CustomStringConvertible {
         /// The checksum of the whole file.
         case checksum(Checksum)
-        /// The checksums of all pieces, of which there are this many.
+        /// The checksums of all pieces; the value is the number of pieces.
         case pieces(Int)
         /// The size in bytes alone.
         case size(Int64)
@@ -55,7 +55,7 @@ public struct FileVerification: Sendable, Hashable {
         public let reason: Reason
         /// The ranges of bytes that are wrong, missing or surplus, in order; `nil` without piece hashes.
         ///
-        /// They are empty if all pieces match, so that the piece hashes contradict the checksum or the size.
+        /// Empty if all pieces match although the checksum or the size does not.
         public let damagedRanges: [Range<Int64>]?
 
         /// The reason as a phrase for the user.
@@ -97,12 +97,12 @@ public struct FileVerification: Sendable, Hashable {
     /// Reads on a separate thread. If the task is cancelled, throws `CancellationError` before reading another 512 KiB.
     /// - Parameters:
     ///   - file: A file URL; symbolic links are followed.
-    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block. If a
-    ///     file with a wrong checksum has piece hashes, it is read twice, and the number starts again at zero.
+    ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block. If
+    ///     a file with a wrong checksum has piece hashes, it is read twice, and the number starts again at zero.
     /// - Returns: Whether the file is right.
-    /// - Throws: `invalidRequest` if nothing is expected or two checksums contradict each other, `digestUnavailable` if the
-    ///   system lacks the hash function, `permission` or `fileSystem` if the file cannot be read, is not a regular file, or was
-    ///   changed while it was read.
+    /// - Throws: `invalidRequest` if nothing is expected or two checksums contradict each other, `digestUnavailable` if
+    ///   the system lacks the hash function, `permission` or `fileSystem` if the file cannot be read, is not a regular
+    ///   file, or was changed while it was read.
     public func verify(
         _ file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }

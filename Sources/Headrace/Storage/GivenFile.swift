@@ -1,6 +1,7 @@
 import HeadracePlatform
 
-/// Calls for paths that the user of a program gave: links are followed, and a file may be a pipe or a device.
+/// File calls for paths that the user of a program has entered: links are followed, and a file may be a pipe or a
+/// device.
 package enum GivenFile {
     /// Reads a file to its end, or until more than `maxBytes` bytes were read; blocks while a pipe is empty.
     package static func contents(of path: String, maxBytes: Int = .max) throws(SystemError) -> [UInt8] {

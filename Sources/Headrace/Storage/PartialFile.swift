@@ -2,8 +2,10 @@ import HeadracePlatform
 
 /// The locked file beside the destination that receives a download's bytes.
 ///
-/// A file whose bytes arrive all at once may have no name until it is complete, which is faster and leaves nothing behind
-/// if the process is killed. Only ``move(to:)`` and ``replace(_:)`` give it its final name. All calls block: run them on the blocking executor.
+/// A file whose bytes arrive all at once may have no name until it is complete, which is faster and leaves nothing
+/// behind if the process is killed. Only ``move(to:)`` and ``replace(_:)`` give it its final name.
+///
+/// All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
     /// The maximum size of an access control list: that of any extended attribute on Linux, in bytes.
@@ -102,7 +104,7 @@ final class PartialFile: Sendable {
                     calls: shared
                 )
             } catch {
-                // The file is empty and only useful to a process that holds its lock.
+                // Removes the empty file, unless another process has locked it and so uses it.
                 if error.errno != EWOULDBLOCK { try? shared.calls.remove(path) }
                 try? shared.calls.close(file)
                 throw error
@@ -168,7 +170,7 @@ final class PartialFile: Sendable {
 
     /// Throws `diskFull` unless the file system has space for `count` more bytes.
     func requireSpace(for count: Int64) throws(DownloadError) {
-        // Not every file system reports its free space; then the write fails instead.
+        // If the file system does not report its free space, a later write fails instead.
         guard var free = try? shared.calls.freeSpace(file), free < count else { return }
         guard let purged = try? shared.calls.spaceAfterPurging(file), purged < count else { return }
         free = max(free, purged)
@@ -198,8 +200,10 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Returns the ranges written by an earlier run that the file still contains, and records the holes in that run's
-    /// durable ranges for ``intact(_:)``; see ``FileSystem/found(_:durable:in:size:)``.
+    /// Returns the ranges written by an earlier run that the file still contains, as
+    /// ``FileSystem/found(_:durable:in:size:)`` determines them.
+    ///
+    /// Also records which holes the durable ranges have now, because ``intact(_:)`` must not take these for lost bytes.
     func found(_ written: ByteRangeSet, durable: ByteRangeSet, size: Int64) throws(DownloadError) -> ByteRangeSet {
         try DownloadError.storage("\(path) could not be checked for lost data") { () throws(SystemError) in
             let found = try shared.calls.found(written, durable: durable, in: file, size: size)
@@ -285,8 +289,9 @@ final class PartialFile: Sendable {
         try name(mode) { () throws(SystemError) in try shared.calls.replace(path, newPath) }
     }
 
-    /// Copies the access control list and the group of the replaced file, if possible, and returns the mode to set,
-    /// which grants other users nothing that `old` did not grant them.
+    /// Copies the access control list and the group of the replaced file, if possible, and returns the mode to set.
+    ///
+    /// The mode grants other users nothing that the `old` file did not grant them.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
         var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)

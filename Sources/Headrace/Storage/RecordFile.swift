@@ -53,8 +53,9 @@ struct RecordFile: Sendable {
 
     /// Atomically replaces the record; does nothing if the new record is too large to be encoded.
     ///
-    /// After an error, the file is the old record or, if only the rename could not be synced, the new one. If
-    /// `directory` is given, the record and then the directory are synced, so that the record survives a power failure.
+    /// If `directory` is given, the record and then the directory are synced, so that the record survives a power
+    /// failure. After an error, the old record remains; but if only the sync of the directory failed, the new one is in
+    /// place.
     func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)

@@ -1,9 +1,10 @@
-/// Divides the memory for bytes that were received but not yet read among the running transfers.
+/// Divides the memory for buffered bytes, which were received but not yet read, among the running transfers.
 final class BufferBudget: Sendable {
-    /// The total memory in bytes, enough for about 60 transfers; each further transfer gets the minimum share.
+    /// The total memory in bytes.
+    ///
+    /// About 60 transfers get more than the minimum share; each further one gets the minimum share.
     private static let bytes = 32 << 20
-    /// The shares in bytes that are larger than ``minShare``; few sizes, so that transfers can reuse each other's
-    /// chunks.
+    /// The possible shares above ``minShare``, in bytes; only a few, so that transfers can reuse each other's chunks.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]
     private static let minShare = 64 << 10
 

@@ -1,7 +1,7 @@
 extension [HeaderField] {
     /// Returns the fields together with the default fields of all requests; existing fields override the defaults.
     func withDefaults(userAgent: String) -> [HeaderField] {
-        // No encodings are accepted: URLSession would decode the body, whose length would not match `Content-Length`.
+        // No coding is accepted: URLSession would decode the body, and its length would not match `Content-Length`.
         let defaults = [
             HeaderField(name: "User-Agent", value: userAgent), HeaderField(name: "Accept-Encoding", value: "identity"),
         ]

@@ -14,8 +14,9 @@ struct ProxySettings: Sendable, Hashable {
     /// Creates settings without a proxy.
     init() {}
 
-    /// Creates the settings from a configuration, without a proxy if it sets `allowsAddress` or a UNIX socket; uses the
-    /// proxy variables if the configuration refers to them.
+    /// Creates the settings from a configuration; reads the proxy variables if the configuration refers to them.
+    ///
+    /// If the configuration sets `allowsAddress` or a UNIX socket, no proxy is used.
     init(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
@@ -32,7 +33,7 @@ struct ProxySettings: Sendable, Hashable {
         }
     }
 
-    /// Reads the proxy variables that most programs use.
+    /// Reads the proxy variables that most programs use: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
     ///
     /// `HTTP_PROXY` is ignored: a web server sets it for CGI programs from the request's `Proxy` field.
     init(environment: [String: String]) throws(DownloadError) {
@@ -74,7 +75,7 @@ struct ProxyExceptions: Sendable, Hashable {
 
     private struct Entry: Sendable, Hashable {
         var host: Host
-        /// The only port of the host that is excluded from the proxy; `nil` for all ports.
+        /// The port to which the exception is limited; `nil` for all ports of the host.
         var port: Int?
     }
 

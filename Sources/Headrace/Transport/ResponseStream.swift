@@ -39,7 +39,7 @@ package final class ResponseStream: Sendable {
     /// - Parameters:
     ///   - highWatermark: The number of buffered bytes at which the producer pauses.
     ///   - pool: The pool of buffers.
-    ///   - maximum: A lower watermark, in bytes, until the reader sets another one; `nil` for none.
+    ///   - maximum: A lower watermark, in bytes, that applies until the reader sets another one; `nil` for none.
     package init(highWatermark: Int, pool: ChunkPool, buffering maximum: Int? = nil) {
         self.pool = pool
         self.highWatermark = highWatermark
@@ -115,7 +115,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Waits for bytes, and returns how many bytes ``nextChunk(atMost:)`` can return; 0 at the end.
+    /// Waits for bytes, and returns the number of bytes in the next chunk; 0 at the end.
     ///
     /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the stream's own watermark.
     func bufferedBytes(buffering maximum: Int?) async throws -> Int {

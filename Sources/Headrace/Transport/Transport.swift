@@ -50,8 +50,9 @@ package struct TransportRequest: Sendable, Hashable {
     /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores
     /// this.
     package var mayShareConnection = false
-    /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1, which transfers a large body with less
-    /// work; `URLSession` ignores this.
+    /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1; `URLSession` ignores this.
+    ///
+    /// HTTP/1.1 transfers a large body with less work.
     package var prefersHTTP1 = false
 
     /// Creates a request.
@@ -98,7 +99,7 @@ package struct ResponseBody: Sendable {
         stream.close()
     }
 
-    /// Waits for bytes and returns the number of buffered bytes, or 0 at the end of the body; throws like ``next()``.
+    /// Waits for bytes and returns the number of bytes in the next chunk, or 0 at the end; throws like ``next()``.
     ///
     /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the transport's own limit.
     mutating func arrived(buffering maximum: Int?) async throws -> Int {

@@ -36,7 +36,7 @@ struct PollCoordinator: Sendable {
         return false
     }
 
-    /// Ends the poll, whose waiting callers must poll themselves unless it succeeded.
+    /// Ends the poll; if it did not succeed, the callers that wait for it must poll themselves.
     mutating func end(succeeded: Bool = false) {
         for continuation in waiting.removeAll() {
             if succeeded { continuation.yield() }

@@ -31,7 +31,8 @@ struct ConnectionReuse: Sendable {
 
     /// libcurl's own limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
     static let longestIdleTime: Duration = .seconds(118)
-    /// The number of seconds by which the permitted idle time is shorter than the time since a suspicion, because
+    /// The safety margin, in seconds, between the time since a suspicion and the permitted idle time.
+    ///
     /// libcurl counts idle time in whole seconds of its own clock.
     private static let margin = 2
 
@@ -39,7 +40,9 @@ struct ConnectionReuse: Sendable {
     ///
     /// Uses a suspending clock, because libcurl's idle time also stops while the machine sleeps.
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
-    /// The cutoff for all servers: no connection last used before this time is reused; `nil` if none has stalled.
+    /// The cutoff for all servers: a connection that was last used before this time is not reused.
+    ///
+    /// `nil` if no connection has stalled.
     private var otherServersCutoff: SuspendingClock.Instant?
 
     /// Marks all currently idle connections to a server as suspect.
@@ -50,8 +53,8 @@ struct ConnectionReuse: Sendable {
 
     /// Records that a connection has stalled.
     ///
-    /// Idle connections to other servers become suspect too, unless they were used since the stall began and so have
-    /// worked.
+    /// Idle connections to other servers become suspect too. Those that were used after the stall began do not, because
+    /// they have worked since.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
         let start = now.advanced(by: .zero - silence)
@@ -60,7 +63,7 @@ struct ConnectionReuse: Sendable {
 
     /// Returns the connections that a request to a server may reuse.
     func rule(for server: @autoclosure () -> Server, at now: SuspendingClock.Instant) -> Rule {
-        // Returns early without any suspicion, because computing the server would cost more than the rest.
+        // Returns early if nothing is suspect, because computing the server would cost more than the rest.
         guard !suspicions.isEmpty || otherServersCutoff != nil else { return .any }
         let server = server()
         guard let time = [suspicions[server], otherServersCutoff].compactMap(\.self).max() else { return .any }

@@ -27,7 +27,7 @@ final class CurlDriver {
     private var sharedLanes: [CurlLane] = []
     /// Whether the process may open enough descriptors for shared lanes.
     private let allowsSharing = DescriptorLimit.free() >= CurlLane.minFreeDescriptors
-    /// The shared lanes of the watched sockets; the others belong to ``ownLane``.
+    /// The lane of each watched socket of a shared lane; all other watched sockets belong to ``ownLane``.
     private var laneOfSocket: [Int32: CurlLane] = [:]
     private var transfers: [TransferID: CurlTransfer] = [:]
     private var idleHandles: [hr_easy] = []
@@ -37,11 +37,10 @@ final class CurlDriver {
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
     private var stallCheck: SuspendingClock.Instant?
-    /// The time until which new transfers reuse neither idle connections nor cached addresses; `nil` if they always
-    /// may.
+    /// The time until which new transfers reuse neither idle connections nor cached addresses; `nil` for no such limit.
     private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
-    /// The servers that refused HTTP/1.1, so that no further handshake is spent on offering it.
+    /// The servers that refused HTTP/1.1; later requests to them offer HTTP/2 at once, which saves a failed handshake.
     private var http2Only: Set<ConnectionReuse.Server> = []
     private static let maxHTTP2Only = 256
     private var ready = [hr_ready](repeating: hr_ready(), count: 256)
@@ -88,7 +87,7 @@ final class CurlDriver {
         }
     }
 
-    /// Performs the due work, then waits for events and handles them; does not wait unless `mayWait` returns `true`.
+    /// Performs the due work, then waits for events and handles them; waits only if `mayWait` returns `true`.
     func step(_ mayWait: () -> Bool) {
         // Called before the wait, because a transfer that was just started is due immediately.
         handleTimer()

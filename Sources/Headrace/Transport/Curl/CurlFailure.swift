@@ -16,8 +16,9 @@ struct CurlFailure {
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The last IP address that the configuration's `allowsAddress` refused; `nil` if it refused none, or if it allowed
-    /// another address.
+    /// The last IP address that the configuration's `allowsAddress` refused.
+    ///
+    /// `nil` if `allowsAddress` refused no address, or allowed at least one.
     var refusedAddress: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
@@ -95,8 +96,8 @@ struct CurlFailure {
             return DownloadError(.protocolViolation, "The response has a header line that is too long.")
         case _ where isProtocolViolation:
             var error = DownloadError(.protocolViolation, "The response is not valid HTTP: \(detail).")
-            // Some failures may not recur: an interrupted proxy can leave an invalid chunk, and a stream error looks
-            // like a reset by the server, which good servers send too.
+            // Two failures may be temporary. An interrupted proxy can leave an invalid chunk. A stream error looks
+            // like a reset by the server, which correct servers send too.
             error.isRetryable = hasHead && (code == HR_E_RECV_ERROR || code == HR_E_HTTP2_STREAM && isResumable)
             return error
         case HR_E_GOT_NOTHING:
@@ -115,7 +116,7 @@ struct CurlFailure {
     /// Returns the error if the proxy caused the failure, else `nil`.
     private func error(of proxy: ProxyServer, for request: TransportRequest) -> DownloadError? {
         let server = request.url.server
-        // libcurl's code for a rejected CONNECT differs between releases, so it is not used.
+        // Uses the status of the response: libcurl's code for a rejected CONNECT differs between releases.
         if let error = refusal(of: proxy, of: server) { return error }
         switch code {
         case HR_E_COULDNT_RESOLVE_PROXY:
@@ -178,7 +179,7 @@ struct CurlFailure {
 
     /// Whether the handshake was interrupted rather than rejected; libcurl has one code for both.
     private var isInterrupted: Bool {
-        // The message may mention an interruption even if `osError` belongs to another address, which was tried before.
+        // `osError` may be that of an address that was tried earlier, so the message is checked too.
         [ECONNRESET, ECONNABORTED, EPIPE, ETIMEDOUT].contains(osError)
             || detailMentions(of: "syscall", "eof", "reset", "non-properly terminated")
     }

@@ -4,18 +4,19 @@ import CHeadrace
 /// A multi handle of libcurl with its connections; must only be used on the thread of the ``CurlLoop``.
 ///
 /// A driver has one lane in which each transfer has its own connection, and several shared lanes. A shared lane has at
-/// most one connection to a server, on which small HTTP/2 responses are multiplexed. libcurl decides itself when it
-/// opens another connection, and it opens too few or too many: the number of lanes decides instead.
+/// most one connection to a server, on which small HTTP/2 responses are multiplexed. On its own, libcurl opens too few
+/// or too many connections to a server; here, the number of lanes limits them.
 final class CurlLane {
     /// The number of shared lanes, each with one connection to a server.
     static let sharedCount = 16
-    /// The minimum number of free descriptors at which connections are shared: each lane needs two, and one more for each
-    /// idle connection.
+    /// The minimum number of free file descriptors with which shared lanes are used.
+    ///
+    /// Each lane needs two descriptors, and one more for each idle connection.
     static let minFreeDescriptors = 512
     /// The maximum number of body bytes of a response that may share a connection.
     ///
-    /// A paused transfer would block the others on its connection, so a shared one is never paused: its body must fit
-    /// into memory.
+    /// A paused transfer would block the others on its connection. A transfer on a shared connection is therefore never
+    /// paused, and its body must fit into memory.
     static let maxSharedBytes: Int64 = 256 << 10
 
     let multi: hr_multi

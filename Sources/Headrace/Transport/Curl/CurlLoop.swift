@@ -22,8 +22,9 @@ final class CurlLoop: Sendable {
         var isWaiting = false
     }
 
-    /// The state that the network thread shares with its clients; not part of ``CurlLoop``, because the thread would
-    /// then keep the loop alive.
+    /// The state that the network thread shares with its clients.
+    ///
+    /// It is separate from ``CurlLoop``, so that the thread does not keep the loop alive.
     private final class Mailbox: Sendable {
         let poller: hr_poller
         let shared = Locked(Shared())
@@ -54,8 +55,9 @@ final class CurlLoop: Sendable {
             wake()
         }
 
-        /// Prepares a wait, so that the next command wakes the thread; returns `false` if a pending command or a stop
-        /// forbids waiting.
+        /// Prepares a wait, so that the next command wakes the thread.
+        ///
+        /// Returns `false` if the thread must not wait, because a command is pending or the thread must stop.
         func beginWaiting() -> Bool {
             shared.withLock { shared in
                 shared.isWaiting = shared.commands.isEmpty && !shared.isStopping

@@ -3,7 +3,9 @@ import CHeadrace
 import HeadracePlatform
 
 extension CurlTransfer {
-    /// Reports the metrics, once, before the reader learns of the end.
+    /// Passes the metrics to the request's receiver, if it has one; a second call does nothing.
+    ///
+    /// ``end(_:)`` calls this first, so that the metrics are there when the reader sees the end of the body.
     func reportMetrics() {
         guard let receiver = request.metrics, !hasReportedMetrics else { return }
         hasReportedMetrics = true
@@ -21,7 +23,7 @@ struct CurlMetrics {
     /// Returns the metrics of a request that has ended.
     func metrics(of request: TransportRequest) -> RequestMetrics {
         var metrics = RequestMetrics(url: request.url.withoutQuery)
-        // Without a connection there is no time at which the request was sent.
+        // If connecting failed, the number of new connections is 0 too, but the request was not sent.
         metrics.isReused = newConnections == 0 && time(HR_INFO_PRETRANSFER_TIME_T) != nil
         metrics.status = long(HR_INFO_RESPONSE_CODE).flatMap { $0 == 0 ? nil : $0 }
         if !metrics.isReused {
@@ -63,7 +65,7 @@ struct CurlMetrics {
         return value
     }
 
-    /// Returns a time from the start; `nil` if that step was not reached.
+    /// Returns the time from the start of the transfer to a step; `nil` if the step was not reached.
     private func time(_ info: hr_easy_info) -> Duration? {
         let microseconds = offset(info)
         return microseconds > 0 ? .microseconds(microseconds) : nil

@@ -17,7 +17,9 @@ struct CurlOptions {
         _ = hr_easy_set_long(handle, option, value)
     }
 
-    /// Sets the URL, the header fields, the proxy and TLS; returns the list of fields, which the handle does not retain.
+    /// Sets the URL, the method, the body, the header fields, the proxy and TLS.
+    ///
+    /// Returns the list of header fields. The caller must keep it alive, because libcurl does not copy it.
     func setRequest(_ configuration: DownloadConfiguration) throws(DownloadError) -> CurlHeaderList {
         try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
         try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, configuration.userAgent))
@@ -50,7 +52,7 @@ struct CurlOptions {
             try require(hr_easy_set_long(handle, HR_OPT_POST, 1))
             try require(hr_easy_set_long(handle, HR_OPT_POSTFIELDSIZE, body.count))
             let code = body.withUnsafeBytes { bytes in
-                // A pointer without bytes is not null, which would stand for a body from a callback.
+                // An empty body needs a pointer too: with a null pointer, libcurl would read the body from a callback.
                 withUnsafePointer(to: 0 as UInt8) { empty in
                     let start = bytes.baseAddress ?? UnsafeRawPointer(empty)
                     return hr_easy_set_pointer(handle, HR_OPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))

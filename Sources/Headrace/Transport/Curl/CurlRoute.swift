@@ -2,7 +2,9 @@
 import CHeadrace
 import HeadracePlatform
 
-/// A ``ConnectionPolicy`` as options of libcurl for a request; it must live as long as the transfer.
+/// Sets the libcurl options for a ``ConnectionPolicy``, and owns the lists that libcurl does not copy.
+///
+/// It must live as long as the transfer.
 struct CurlRoute {
     /// Whether HTTP/2 is offered to the server.
     let offersHTTP2: Bool

@@ -28,10 +28,10 @@ final class CurlTransfer {
     private var isReceivingTrailers = false
     /// The protocol violation that Headrace, not libcurl, detected in the response; `nil` if there is none.
     private var violation: String?
-    /// Whether libcurl has repeated the request on its own, as it does after HTTP_1_1_REQUIRED, even in the middle of a
-    /// body.
+    /// Whether libcurl has repeated the request on its own: it does so after the error HTTP_1_1_REQUIRED, even in the
+    /// middle of a body.
     private var isRepeated = false
-    /// The TLS connection whose orderly end is the only sign that the body is complete; `nil` if there is another sign.
+    /// The TLS connection whose close_notify alone marks the end of the body; `nil` if the end is marked otherwise.
     private(set) var endingConnection: UnsafeRawPointer?
     /// Whether the server has sent close_notify on ``endingConnection``.
     var hasCloseNotify = false
@@ -101,8 +101,8 @@ final class CurlTransfer {
         let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
         options.setCommon()
-        // Some libcurl releases reuse an HTTP/2 connection for a request that must not use HTTP/2.
-        // The server may close an idle connection at the moment at which the request is sent on it.
+        // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
+        // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
         if isFresh || request.avoidsHTTP2 || reuse == .none || !request.mayRepeat {
             options.set(HR_OPT_FRESH_CONNECT, 1)
         }
@@ -112,7 +112,7 @@ final class CurlTransfer {
         if lane?.isShared == true { options.set(HR_OPT_PIPEWAIT, 1) }
     }
 
-    /// Makes libcurl call this transfer, and write its error messages here.
+    /// Makes libcurl call this transfer, and write its error messages to `errorText`.
     private func setCallbacks(_ options: CurlOptions) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try options.require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
@@ -158,7 +158,7 @@ final class CurlTransfer {
     /// Returns the request to send again, if it failed only because of its connection or its HTTP version; `nil`
     /// otherwise.
     ///
-    /// A server that is about to close a shared connection (GOAWAY), or has too many streams on it (REFUSED_STREAM), has
+    /// A server that is about to close a shared connection (GOAWAY) or has too many streams on it (REFUSED_STREAM) has
     /// not processed the request. A response that is too large to share a connection needs one of its own.
     func requestToRepeat(after code: hr_code) -> TransportRequest? {
         guard finalHead == nil else { return nil }
@@ -174,7 +174,7 @@ final class CurlTransfer {
         return request
     }
 
-    /// Whether the server refused HTTP/1.1, which was preferred, so that the request must offer HTTP/2.
+    /// Returns whether the server refused HTTP/1.1, so that the request must be repeated with HTTP/2.
     ///
     /// A server that supports only HTTP/2 rejects the TLS handshake, or sends bytes that are not HTTP/1.1.
     func refusesHTTP1(_ code: hr_code) -> Bool {
@@ -182,7 +182,7 @@ final class CurlTransfer {
         let sign: String
         switch code {
         case HR_E_SSL_CONNECT_ERROR: sign = "application protocol"
-        // The request has been sent, and the server may have processed it.
+        // Here the request has been sent, and the server may have processed it.
         case HR_E_UNSUPPORTED_PROTOCOL where request.mayRepeat: sign = "http/0.9"
         default: return false
         }
@@ -221,8 +221,8 @@ final class CurlTransfer {
             violation: violation
         )
         var error = failure.error(for: request)
-        // The server may have waited for as long as this transfer waits for a silent server. A download that cannot be
-        // resumed would start again without end.
+        // After a long pause, the server may have run into its own timeout, so this failure does not count as one. It
+        // does if the download cannot be resumed: otherwise, the download could start over forever.
         let pause = max(longestPause, pauseStart.map { time.now - $0 } ?? .zero)
         error.followsPause =
             error.code == .connectionLost && failure.isResumable && pause >= request.stallTimeout
@@ -231,7 +231,7 @@ final class CurlTransfer {
 
     // MARK: Stalls
 
-    /// The duration of the server's silence from which the connection of a cancelled transfer is no longer reused.
+    /// The duration of the server's silence after which the connection of a cancelled transfer is not reused.
     private static let maxTrustedSilence: Duration = .seconds(1)
 
     /// The start of the server's current silence; `nil` while connecting, or while the reader has no room.
@@ -342,7 +342,7 @@ final class CurlTransfer {
         return line.count
     }
 
-    /// The major HTTP version according to ALPN; 1 if HTTP/2 was not offered, `nil` if the TLS library reports none.
+    /// The major HTTP version that ALPN negotiated, or 1 if HTTP/2 was not offered; `nil` if the version is unknown.
     private var negotiatedVersion: Int? {
         // ALPN of a QUIC connection is not known here.
         guard route?.offersHTTP3 != true else { return nil }
@@ -358,7 +358,7 @@ final class CurlTransfer {
         switch demand {
         case .more: return bytes.count
         case .stop: return 0
-        // The body of a shared transfer fits into memory.
+        // A transfer on a shared connection is never paused; its body fits into memory.
         case .pause where lane?.isShared == true: return bytes.count
         case .pause:
             // libcurl counts these bytes as accepted, and delivers no more until the reader has room.

@@ -34,8 +34,8 @@ package final class CurlTransport: Transport {
                 var body = ResponseBody(stream)
                 return try await receive(head, &body)
             } catch let error as DownloadError where error.code == .stalled {
-                // The reader also throws `stalled`, for a body that is too slow. Closing the stream first makes its
-                // connection idle, so that it is suspected too.
+                // `receive` also throws `stalled`, for a body that is too slow. The stream is closed first, because
+                // only idle connections become suspect.
                 stream.close()
                 loop.suspectConnections(of: request)
                 throw error
@@ -53,7 +53,7 @@ package final class CurlTransport: Transport {
         await loop.shutdown()
     }
 
-    /// Loads libcurl and the thirty libraries that it depends on, on a separate thread, and waits for that thread.
+    /// Loads libcurl and its dependencies, about thirty libraries, on a separate thread; returns when that is done.
     ///
     /// Ignores failures: creating a transport throws if libcurl cannot be loaded.
     static func load() async {

@@ -1,6 +1,7 @@
-/// The known credentials of each origin, and whether a provider request is in progress; performs no I/O.
+/// The known credential of each origin, and whether the user's credential provider is being called for it.
 ///
-/// For each origin, at most one provider request is in progress; other transfers wait for its result.
+/// At most one such provider request per origin is in progress; other transfers wait for its result. This type performs
+/// no I/O.
 struct CredentialCache: Sendable {
     /// The next step for a request that the server rejected with status 401.
     enum Next: Sendable, Equatable {

@@ -7,9 +7,10 @@ final class CredentialStore: Sendable {
     /// The result of a credential lookup.
     private enum LookupResult {
         case next(CredentialCache.Next)
-        /// The provider's result, requested for the same origin by another task.
+        /// The provider's result, which another task has requested for the same origin.
         case response(Result<Credential?, any Error>)
-        /// No result, because the task that called the provider or the waiting task was cancelled; look it up again.
+        /// No result, because the task that called the provider, or this waiting task, was cancelled; the lookup is
+        /// repeated.
         case change
     }
 
@@ -58,7 +59,9 @@ final class CredentialStore: Sendable {
         }
     }
 
-    /// Returns the netrc file's login for a URL; the file's default login only if a 401 requires one (`isRequested`).
+    /// Returns the login for a URL from the netrc file.
+    ///
+    /// Returns the file's default login only if the server has requested a login with a 401 (`isRequested`).
     private func own(for url: URL, isRequested: Bool) -> Credential? {
         guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
             isRequested || !login.isDefault

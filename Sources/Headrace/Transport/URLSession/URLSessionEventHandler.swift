@@ -44,7 +44,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
     }
 
-    /// Invalidates a session; cancels its tasks unless `finishingTasks` is set.
+    /// Invalidates a session; lets its tasks finish if `finishingTasks` is set, and cancels them otherwise.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
         if !finishingTasks { state.withLock { $0.isShutDown = true } }
         endings.addOperation {

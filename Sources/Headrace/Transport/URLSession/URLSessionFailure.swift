@@ -36,7 +36,7 @@ struct URLSessionFailure: Sendable {
                 .tls,
                 "The server \(server) requires a client certificate, which the URLSession transport does not support."
             )
-        // The evaluation with the configuration's authorities has its own errors, so the system reports this one.
+        // ``ServerTrust`` reports its own errors for the configuration's authorities, so this error is the system's.
         case -1204 ... -1200 where hasOwnAuthorities:
             return DownloadError(
                 .tls,

@@ -3,8 +3,9 @@ import Foundation
 import Network
 
 extension URLSessionConfiguration {
-    /// Returns a copy that uses the proxies of a route; `nil` if they cannot be set, so that no request bypasses a
-    /// proxy.
+    /// Returns a copy that uses the proxies of a route.
+    ///
+    /// Returns `nil` if the proxies cannot be set. The request then fails instead of bypassing a proxy.
     func routed(_ route: URLSessionRoute) -> URLSessionConfiguration? {
         guard let copy = copy() as? URLSessionConfiguration else { return nil }
         switch route {

@@ -141,7 +141,9 @@ final class URLSessionTransport: Transport {
 }
 
 extension URLRequest {
-    /// Sets the timeout, in seconds, on the request: its default of a minute would override the session's timeout.
+    /// Creates the system's request.
+    ///
+    /// Sets its timeout, in seconds, because the default of a minute would override the session's timeout.
     fileprivate init(_ request: TransportRequest, userAgent: String, timeout: TimeInterval) {
         self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: timeout)
         httpShouldHandleCookies = false
