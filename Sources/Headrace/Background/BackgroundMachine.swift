@@ -134,8 +134,9 @@ struct BackgroundMachine: Sendable {
 
     // MARK: The system's tasks
 
-    /// Records the existing tasks of the session; cancels the tasks of unwanted downloads and, if a download has
-    /// several, all but the one with the most bytes.
+    /// Records the existing tasks of the session, and starts the fetches that waited for them.
+    ///
+    /// Cancels the tasks of unwanted downloads. If a download has several tasks, keeps the one with the most bytes.
     mutating func listed(_ tasks: [Listed], at now: Int64) -> [Effect] {
         guard !isListed, !isInvalid else { return [] }
         isListed = true
@@ -316,7 +317,7 @@ struct BackgroundMachine: Sendable {
         return effects + [.make(id, from: data)]
     }
 
-    /// Whether a task, possibly created by an earlier process, may end the fetch of its download.
+    /// Returns whether a task, possibly created by an earlier process, may end the fetch of its download.
     private func mayEnd(_ task: BackgroundTask, _ status: Status) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }

@@ -141,7 +141,7 @@ struct RegistryLock: Sendable {
 }
 
 extension DownloadError {
-    /// The error for a failed call on a registry's files; `what` names the file and has no full stop.
+    /// Returns the error for a failed call on a registry's files; `what` names the file and has no full stop.
     static func registry(_ what: String, _ error: SystemError) -> DownloadError {
         switch error.errno {
         case EEXIST, ELOOP, EISDIR:

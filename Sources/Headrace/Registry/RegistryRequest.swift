@@ -158,7 +158,7 @@ extension RegistryRequest {
         networkPolicy = request.networkPolicy
     }
 
-    /// The request without its secrets; `nil` if its URL is invalid, or the base of its destination is unknown here.
+    /// Returns the request without its secrets; `nil` if its URL is invalid or the base of one of its paths is unknown.
     func downloadRequest(in bases: RegistryBaseDirectories) -> DownloadRequest? {
         guard let url = URL(string: url), let path = destination.path.resolved(in: bases) else { return nil }
         let place: DownloadRequest.Destination =
@@ -209,7 +209,7 @@ extension RegistryRequest {
 }
 
 extension DownloadRequest {
-    /// Whether the texts of the request, except for the destination, have more than `maxBytes` bytes in total.
+    /// Returns whether the texts of the request, without the destination, have more than `maxBytes` bytes in total.
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count
         for text in [identity, group, title] { bytes += text?.utf8.count ?? 0 }

@@ -6,7 +6,8 @@ extension RegistryStore {
         /// The minimum ratio of records in the journal to downloads in the queue at which the journal is compacted.
         var factor = 2
 
-        /// Whether to compact a journal of `size` bytes with `records` records, if the queue has `live` downloads.
+        /// Returns whether to compact a journal of `size` bytes with `records` records, if the queue has `live`
+        /// downloads.
         func isDue(size: Int64, records: Int, live: Int) -> Bool { size >= minBytes && records / factor >= live }
     }
 

@@ -71,7 +71,7 @@ struct RelocatablePath: Sendable, Hashable {
         self.path = innermost.map { String(decoding: path.utf8.dropFirst($0.length + 1), as: UTF8.self) } ?? path
     }
 
-    /// The absolute path; `nil` if the base is unknown in this process.
+    /// Returns the absolute path; `nil` if the base is unknown in this process.
     func resolved(in bases: RegistryBaseDirectories) -> String? {
         guard let base else { return "/" + path }
         let folder = bases[base]
@@ -114,7 +114,9 @@ extension RelocatablePath: LosslessStringConvertible {
         guard path.isEmpty || Self.isPlain(path, allowsUp: base == nil) else { return nil }
     }
 
-    /// Whether each component of a path is a name without NUL; `.` is not a name, `..` only if `allowsUp` is `true`.
+    /// Returns whether each component of a path is a valid name.
+    ///
+    /// A name is not empty and contains no NUL. It is not `.`, and it is `..` only if `allowsUp` is `true`.
     private static func isPlain(_ path: String, allowsUp: Bool) -> Bool {
         var rest = path.utf8[...]
         while true {

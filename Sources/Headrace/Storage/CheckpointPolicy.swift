@@ -90,10 +90,10 @@ struct CheckpointPolicy: Sendable {
         return isLast ? [] : checkpoint(at: now)
     }
 
-    /// Records that a resume record was written to disk without a ``Action/writeRecord`` of this policy.
+    /// Records that a resume record was written to disk, although this policy returned no ``Action/writeRecord``.
     mutating func recordWritten() { hasRecord = true }
 
-    /// Records that these ranges were synced without a ``Action/startSync`` of this policy.
+    /// Records that these ranges were synced, possibly without a ``Action/startSync`` from this policy.
     mutating func synced(_ ranges: ByteRangeSet) {
         for range in ranges.intersection(written).ranges { durable.insert(range) }
     }

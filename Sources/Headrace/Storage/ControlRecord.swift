@@ -56,7 +56,7 @@ struct ControlRecord: Sendable, Equatable {
         return trusted
     }
 
-    /// Whether a partial file is the recorded one.
+    /// Returns whether a partial file is the recorded one.
     ///
     /// Only the inode is compared: a disk may get another device number after a reboot or when it is plugged in again.
     func matches(_ found: FileIdentity) -> Bool { found.inode == file.inode }

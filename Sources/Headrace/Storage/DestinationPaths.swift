@@ -73,7 +73,7 @@ struct DestinationPaths: Sendable {
         String(decoding: path.utf8.dropFirst(directoryLength + 1), as: UTF8.self)
     }
 
-    /// Whether a path is directly in the destination directory.
+    /// Returns whether a path is directly in the destination directory.
     func contains(_ path: String) -> Bool {
         let (folder, slash) = (partialPath.utf8.prefix(directoryLength), UInt8(ascii: "/"))
         return path.utf8.starts(with: folder) && path.utf8.dropFirst(directoryLength).first == slash

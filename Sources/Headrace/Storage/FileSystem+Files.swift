@@ -2,15 +2,15 @@ import HeadracePlatform
 
 /// Operations that need several calls or interpret their results.
 extension FileSystem {
-    /// Whether nothing exists at a path; `false` if that cannot be determined.
+    /// Returns whether nothing exists at a path; `false` if that cannot be determined.
     func isMissing(_ path: String) -> Bool { (try? status(path) == nil) ?? false }
 
-    /// Whether a path refers to the open file that has the status `opened`.
+    /// Returns whether a path refers to the open file that has the status `opened`.
     func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
         try status(path)?.identity == opened.identity
     }
 
-    /// Whether a path no longer refers to the open file; `false` if that cannot be determined.
+    /// Returns whether a path no longer refers to the open file; `false` if that cannot be determined.
     func hasLostName(_ path: String, _ file: Int32) -> Bool {
         (try? isNamed(path, openStatus(file))) == false
     }

@@ -64,7 +64,7 @@ extension ByteRangeSet {
     }
 }
 
-/// The system's implementation of ``FileSystem/dataRange``; it moves the file offset, which no other call here uses.
+/// Implements ``FileSystem/dataRange``; moves the file's offset, which no other call of this library uses.
 func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
     try nextData(from: offset, size: FileSystem.system.openStatus(file).size) { offset throws(SystemError) in
         try position { seekData(file, offset) }

@@ -7,7 +7,7 @@ struct OpenFile: ~Copyable {
     private let descriptor: Int32
     private let calls: FileSystem
 
-    /// Opens a file; throws `permission` or `fileSystem`, the latter also if it is not a regular file.
+    /// Opens a file; throws `permission` or `fileSystem` if that fails or it is not a regular file.
     init(_ path: String, followingLinks: Bool, calls: FileSystem = .system) throws(DownloadError) {
         let descriptor = try DownloadError.storage("\(path) could not be opened") { () throws(SystemError) in
             try SystemFileCalls.openToRead(path, followingLinks: followingLinks)

@@ -188,7 +188,7 @@ final class PartialFile: Sendable {
         history.withLock { $0.record(bytes, at: offset) }
     }
 
-    /// Whether the file contains these bytes at an offset.
+    /// Returns whether the file contains these bytes at an offset.
     func holds(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(DownloadError) -> Bool {
         bytes.elementsEqual(try read(at: offset, maxBytes: bytes.count))
     }
@@ -310,7 +310,7 @@ final class PartialFile: Sendable {
     ///
     /// Returns `false` if the copy failed, or if only the partial file has a list, which may grant access to others.
     private func copyAccessList(of other: String) -> Bool {
-        // Without a list, the replaced file has none to copy; this file may have inherited one from the folder.
+        // If the replaced file has no list, none is copied. But this file may have inherited one from the folder.
         guard let list = accessList(of: other) else { return accessList(of: path) == nil }
         return (try? shared.calls.setAttribute(file, Self.accessList, list)) != nil
     }

@@ -2,12 +2,14 @@ import HeadracePlatform
 
 /// The validator of a finished file, saved in an extended attribute of the file.
 ///
-/// The attribute is one line, `1 HASH VALIDATOR`. The validator is an entity tag, or a modification date preceded by
-/// the fingerprint of the URL that sent the date. The hash covers the source URL, size and modification time, so the
-/// attribute stays valid when the file is moved. The attribute is untrusted input: an archive may have created it. If
-/// the file was not synced before its validator was saved, the line is `2 HASH VALIDATOR` and expires at the next boot.
-/// If the server could identify the requester, the hash is followed by a ``RequesterFingerprint``, and the number is 3
-/// instead of 1, or 4 instead of 2; releases that do not know these numbers download the file again.
+/// The attribute is one line: `1 HASH VALIDATOR`.
+/// - The hash covers the source URL, size and modification time, so the attribute stays valid when the file is moved.
+/// - The validator is an entity tag, or a modification date preceded by the fingerprint of the URL that sent the date.
+/// - The number is 2 if the file was not synced before its validator was saved: the line expires at the next boot.
+/// - If the server could identify the requester, a ``RequesterFingerprint`` follows the hash, and the number is 3
+///   instead of 1, or 4 instead of 2. Releases that do not know these numbers download the file again.
+///
+/// The attribute is untrusted input: an archive may have created it.
 struct SavedValidator: Sendable, Hashable {
     /// The name of the extended attribute, which is short so that ext4 can store the attribute in the inode.
     static let attribute = "user.headrace.version"
@@ -86,7 +88,7 @@ struct SavedValidator: Sendable, Hashable {
         return line.count <= Self.maxBytes ? line : nil
     }
 
-    /// Whether the file is unchanged since this validator was saved for it, and was downloaded from `source`.
+    /// Returns whether the file is unchanged since this validator was saved for it, and was downloaded from `source`.
     ///
     /// Calls `bootID` only if the line expires at the next boot.
     ///

@@ -123,7 +123,7 @@ enum SystemFileCalls {
         return try checked { libraryOpen(path, followingLinks ? flags : flags | O_NOFOLLOW) }
     }
 
-    /// The system's implementation of ``FileSystem/isOpen``.
+    /// Implements ``FileSystem/isOpen``.
     static func isOpen(_ path: String, by process: Int32) -> Bool {
         guard kill(process, 0) == 0 || errno == EPERM else { return false }
         #if os(Linux)

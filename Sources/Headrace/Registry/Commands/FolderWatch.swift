@@ -14,7 +14,7 @@ final class FolderWatch: Sendable {
         var waiting: Latch?
     }
 
-    /// The state of the watch, separate from it so that the event handler does not retain the watch.
+    /// The state of the watch; a separate object, so that the event handler does not retain the watch.
     private final class Core: Sendable {
         let state = Locked(State())
 

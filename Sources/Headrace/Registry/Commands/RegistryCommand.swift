@@ -66,7 +66,7 @@ extension RegistryCommand {
         self = command
     }
 
-    /// The encoded command; `nil` if it has more than `maxBytes` bytes even without piece hashes.
+    /// Returns the encoded command; `nil` if it has more than `maxBytes` bytes even without piece hashes.
     func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
         var payload = RegistryWriter()
         payload.write(self)

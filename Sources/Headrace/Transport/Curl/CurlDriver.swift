@@ -174,7 +174,9 @@ final class CurlDriver {
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
     }
 
-    /// Returns the shared lane with the fewest transfers from a server.
+    /// Returns the shared lane with the fewest transfers from a server, or a new lane if all lanes have some.
+    ///
+    /// Creates no more than ``CurlLane/sharedCount`` lanes.
     private func sharedLane(for server: ConnectionReuse.Server) -> CurlLane {
         let lane = sharedLanes.min { $0.transfers[server, default: 0] < $1.transfers[server, default: 0] }
         if let lane, lane.transfers[server] == nil || sharedLanes.count >= CurlLane.sharedCount { return lane }

@@ -158,8 +158,9 @@ struct CurlFailure {
         }
     }
 
-    /// Whether the server rejected the TLS connection because the client sent no certificate; with TLS 1.3, the
-    /// server's alert arrives only after the handshake.
+    /// Whether the server rejected the TLS connection because the client sent no certificate.
+    ///
+    /// With TLS 1.3, the server's alert arrives only after the handshake, and libcurl's code need not show the reason.
     private var requiresCertificate: Bool { detailMentions(of: "certificate required") }
 
     /// Whether the peer responded to the handshake with something other than TLS.

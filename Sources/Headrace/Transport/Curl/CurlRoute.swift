@@ -59,7 +59,7 @@ extension ConnectionPolicy.HTTPVersion {
         }
     }
 
-    /// Whether HTTP/2 is offered to the server of a request.
+    /// Returns whether HTTP/2 is offered to the server of a request.
     func offersHTTP2(for request: TransportRequest) -> Bool {
         guard !request.avoidsHTTP2 else { return false }
         return switch self {
