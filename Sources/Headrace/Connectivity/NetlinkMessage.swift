@@ -90,7 +90,7 @@ extension NetlinkMessage.Link {
     fileprivate init?(_ body: NetlinkBytes) {
         guard let family = body.integer(UInt8.self, at: 0), let hardware = body.integer(UInt16.self, at: 2),
             let index = body.integer(Int32.self, at: 4), let flags = body.integer(UInt32.self, at: 8),
-            // A bridge reports its ports in messages of its own family.
+            // Messages of the family AF_BRIDGE describe the ports of a bridge.
             family == 0
         else { return nil }
         let attributes = body.dropping(16).attributes()
@@ -124,7 +124,7 @@ extension NetlinkMessage.Address {
         }
         self.index = index
         self.address = address
-        // IFA_FLAGS has more flags; tested are IFA_F_DADFAILED and IFA_F_TENTATIVE.
+        // IFA_FLAGS is the wider form of the header's flags; 0x48 is IFA_F_DADFAILED | IFA_F_TENTATIVE.
         isUsable = (attributes[8]?.integer(UInt32.self, at: 0) ?? UInt32(flags)) & 0x48 == 0
     }
 }
@@ -138,7 +138,7 @@ extension NetlinkMessage.Route {
         else { return nil }
         let attributes = body.dropping(12).attributes()
         let mainTable: UInt32 = 254
-        // RTA_TABLE allows larger numbers.
+        // RTA_TABLE is the wider form of the header's table number.
         guard attributes[15]?.integer(UInt32.self, at: 0) ?? UInt32(table) == mainTable else { return nil }
         isIPv6 = family == 10
         metric = attributes[6]?.integer(UInt32.self, at: 0) ?? 0  // RTA_PRIORITY

@@ -64,7 +64,7 @@ struct NetlinkState: Sendable {
         switch message {
         case .link(let link):
             links[link.index] = Link(link: link, interface: .init(link, deviceType))
-            // The kernel removes its routes without a message.
+            // The kernel removes the routes of a disabled link without a message.
             if !link.isUp { forgetRoutes { $0.links.contains(link.index) } }
         case .linkGone(let index):
             links[index] = nil
@@ -74,7 +74,7 @@ struct NetlinkState: Sendable {
             addresses[address.index, default: []].insert(address.address)
         case .address(let address), .addressGone(let address):
             addresses[address.index]?.remove(address.address)
-            // The kernel removes the routes of an interface without its last IPv4 address, without a message.
+            // When an interface loses its last IPv4 address, the kernel removes its IPv4 routes without a message.
             if addresses[address.index]?.contains(where: { $0.bytes.count == 4 }) != true,
                 address.address.bytes.count == 4
             {

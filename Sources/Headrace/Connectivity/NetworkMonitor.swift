@@ -2,9 +2,9 @@
 ///
 ///     for await path in NetworkMonitor().paths { print(path?.isUp ?? true) }
 ///
-/// On Linux, the kernel reports links, addresses and routes (`rtnetlink`); on Apple platforms, `NWPathMonitor` reports paths.
-/// On Linux, the path is up if a running interface has a default route. Without any default route, the path is up if a
-/// running interface other than a bridge has an address that is not link-local.
+/// On Apple platforms, `NWPathMonitor` reports paths. On Linux, the kernel reports links, addresses and routes
+/// (`rtnetlink`): the path is up if a running interface has a default route. Without any default route, the path is up
+/// if a running interface other than a bridge has an address that is not link-local.
 public final class NetworkMonitor: Sendable {
     /// The monitor's state; the observer references it instead of the monitor, so that the monitor can be released.
     private final class Cell: Sendable {
@@ -46,7 +46,9 @@ public final class NetworkMonitor: Sendable {
         observer = nil
     }
 
-    /// The current path; `nil` if the system has not reported it yet, does not report paths, or has stopped reporting.
+    /// The current path; `nil` while it is unknown.
+    ///
+    /// It is unknown until the system first reports a path, and again if the system stops reporting.
     public var path: NetworkPath? {
         observer?.refresh()
         return cell.state.withLock { $0.path }
@@ -54,7 +56,8 @@ public final class NetworkMonitor: Sendable {
 
     /// A new stream of network paths, which starts with the current one.
     ///
-    /// A slow reader misses intermediate paths, but never the last one. The stream ends when the reading task is cancelled.
+    /// A slow reader misses intermediate paths, but never the last one. The stream ends when the reading task is
+    /// cancelled.
     public var paths: AsyncStream<NetworkPath?> { follow().paths }
 
     /// Returns a stream of paths and its continuation; the caller finishes the continuation to end the stream.

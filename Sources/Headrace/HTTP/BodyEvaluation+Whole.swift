@@ -53,7 +53,8 @@ extension BodyEvaluation {
 }
 
 extension RangeRequest {
-    /// Returns the reason why the response may have another version than the received bytes; `nil` if both match.
+    /// Returns the reason why the response may be of another version than the received bytes; `nil` if its size and its
+    /// validator match.
     fileprivate func change(from known: RepresentationMetadata, to new: RepresentationMetadata) -> RestartReason? {
         do throws(RestartReason) {
             try compareShape(of: new, with: known)
@@ -81,7 +82,7 @@ extension RangeRequest {
         guard let ifRange, acceptsRanges != false else { return false }
         switch (change, ifRange) {
         case (nil, .strong): return true
-        // Servers without entity tags often lack range support too, so repeating the request needs a hint.
+        // Servers without entity tags often lack range support too, so only `Accept-Ranges` justifies a new request.
         case (nil, .lastModified): return acceptsRanges == true
         case (.some, _):
             return deferredVerification == .checksum && new.totalBytes != nil

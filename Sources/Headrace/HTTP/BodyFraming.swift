@@ -6,8 +6,10 @@ package enum BodyFraming: Sendable, Hashable {
     case delimited
     /// The body ends when the connection closes, so a truncated body may look complete.
     case unverified
-    /// The body ends with the HTTP/2 stream. libcurl reports a stream reset with NO_ERROR as a normal end, so completeness must
-    /// be verified in another way (RFC 9113, section 8.1).
+    /// The body ends with the HTTP/2 stream.
+    ///
+    /// libcurl reports a stream reset with NO_ERROR as a normal end, so completeness must be verified in another way
+    /// (RFC 9113, section 8.1).
     case stream
 
     /// Reads the framing of a response; throws `protocolViolation` if its fields are invalid or contradict each other.

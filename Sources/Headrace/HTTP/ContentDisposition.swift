@@ -1,7 +1,7 @@
 /// The file names that a `Content-Disposition` field proposes (RFC 6266); its disposition type is ignored.
 ///
-/// Parsed as leniently as browsers do: malformed parameters are skipped and the rest is used. The names are untrusted and must
-/// be passed through ``SafeFileName``.
+/// Parsed as leniently as browsers do: malformed parameters are skipped and the rest is used. The names are untrusted
+/// and must be passed through ``SafeFileName``.
 struct ContentDisposition: Sendable, Hashable {
     /// The decoded names: the first `filename*`, then the first `filename` (RFC 6266, section 4.3).
     let fileNames: [String]

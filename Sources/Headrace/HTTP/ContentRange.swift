@@ -5,9 +5,9 @@ enum ContentRange: Sendable, Hashable {
     /// The requested range cannot be satisfied; the representation has this size.
     case unsatisfied(total: Int64)
 
-    /// Parses `bytes a-b/total`, `bytes a-b/*` and `bytes */total`; returns `nil` for anything else and for contradictions.
+    /// Parses `bytes a-b/total`, `bytes a-b/*` and `bytes */total`; returns `nil` for any other or contradictory text.
     ///
-    /// Some servers write `=`, `:` or several spaces after the unit.
+    /// Also accepts `=`, `:` or several spaces after the unit, as some servers write.
     init?(parsing text: String) {
         let unit = text.prefix { $0 != " " && $0 != "=" && $0 != ":" }
         let separator = text.dropFirst(unit.count).prefix(1)

@@ -8,9 +8,10 @@ enum Precondition: Sendable, Hashable {
     /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
     case modifiedSince(String, place: String)
 
-    /// Creates the condition for a version; `nil` if its tag is unusable or if, without a tag, it has no strong date.
+    /// Creates the condition for a version from its tag or, if it has no tag, from its date.
     ///
-    /// A date is strong if no later change of the file can have the same date.
+    /// Returns `nil` if the tag is malformed or identifies only the size, or if the date is not strong. A date is
+    /// strong if no later change of the file can have the same date.
     init?(of version: RepresentationMetadata) {
         if let text = version.entityTag {
             guard let tag = EntityTag(parsing: text), !version.hasSizeOnlyTag else { return nil }
@@ -67,8 +68,9 @@ enum Precondition: Sendable, Hashable {
         }
     }
 
-    /// Whether a response has the existing file's version; if it has a body nevertheless, the server ignored the
-    /// condition.
+    /// Whether a response is of the existing file's version.
+    ///
+    /// A server that sends a body in such a response has ignored the condition.
     func isMet(by response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):

@@ -1,8 +1,7 @@
 extension RangeRequest {
-    /// Returns the reason why a part may be combined with the received bytes (RFC 9110, section 15.3.7.3); throws if it
-    /// may be of another version.
+    /// Returns the reason why a part may be combined with the received bytes (RFC 9110, section 15.3.7.3).
     ///
-    /// Returns `nil` if no bytes were received, so that there is no other version.
+    /// Returns `nil` if no bytes were received. Throws if the part may be of another version than the received bytes.
     func prove(_ part: RepresentationMetadata) throws(RestartReason) -> ResumeProof? {
         guard let known else {
             guard heldBytes == 0 else { throw .noValidator }

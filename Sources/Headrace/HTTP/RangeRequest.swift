@@ -29,7 +29,7 @@ struct RangeRequest: Sendable, Hashable {
     var expectedSize: Int64?
     /// The condition that the server's version differs from the local file's; ignored if there is a ``range``.
     var condition: Precondition?
-    /// Whether the request serves to check that the received bytes, all of one response, are already the whole file.
+    /// Whether the request only checks that the received bytes, which are all of one response, are the whole file.
     var verifiesEnd = false
 
     /// The number of received bytes that are requested again for comparison.

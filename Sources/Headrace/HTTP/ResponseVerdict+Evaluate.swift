@@ -30,7 +30,7 @@ extension ResponseVerdict {
     private static func evaluateFields(of head: ResponseHead, for rangeRequest: RangeRequest) -> ResponseVerdict {
         switch head.status {
         case 203 where rangeRequest.isVerifiedImmediately:
-            // A modified file does not justify discarding received bytes that another response may continue.
+            // A proxy modified this file. The received bytes are kept, because another response may continue them.
             return .fail(.status(203))
         case 203 where head.isPartial:
             // A part of a modified file can neither be combined with other bytes nor replace the whole file.

@@ -36,7 +36,7 @@ struct BodyPlacement: Sendable, Hashable {
     var totalBytes: Int64?
     /// How the end of the body is determined.
     var framing: BodyFraming
-    /// The metadata to record: if the body continues received bytes, that of their version, else that of the response.
+    /// The metadata to record: that of the received bytes if the body continues them, otherwise that of the response.
     var representation: RepresentationMetadata
     /// The reason why the bytes belong to the version of the received ones; `nil` if no bytes were received before.
     var proof: ResumeProof?

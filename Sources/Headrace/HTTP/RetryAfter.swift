@@ -3,7 +3,7 @@ struct RetryAfter: Sendable, Hashable {
     /// The maximum delay, even if a server requests a longer one; curl has the same limit.
     static let maximum = Duration.seconds(6 * 3600)
 
-    /// The maximum delay before a redirect is followed; short, since the download counts as running meanwhile.
+    /// The maximum delay before a redirect is followed; short, since the waiting download occupies a slot.
     static let redirectMaximum = Duration.seconds(10)
 
     /// The delay, from zero to ``maximum``.

@@ -13,8 +13,9 @@ struct DigestFields: Sendable, Hashable {
     let representation: [Checksum]
     /// Checksums of the content of this response alone; one per hash function, the strongest first.
     ///
-    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole file, `X-Amz-Checksum-…` (Amazon S3)
-    /// and `Content-MD5` (RFC 1864): for a part, servers disagree on what these cover (RFC 7231, appendix B).
+    /// From `Content-Digest` (RFC 9530, section 2) and, if the content is the whole file, `X-Amz-Checksum-…` (Amazon
+    /// S3) and `Content-MD5` (RFC 1864). In partial responses, servers disagree on what the last two cover (RFC 7231,
+    /// appendix B).
     let content: [Checksum]
 
     /// Reads the checksum fields of a response; ignores values that are malformed, unknown or contradictory.
@@ -82,7 +83,7 @@ struct DigestFields: Sendable, Hashable {
     }
 
     private static func checksum(_ algorithm: Checksum.Algorithm?, base64 text: Substring) -> [Checksum] {
-        // The digits of base64 for URLs include the hyphen of a checksum of checksums.
+        // A checksum of checksums ends with a hyphen and a number, which base64 for URLs would accept as digits.
         guard let algorithm, !text.utf8.contains(UInt8(ascii: "-")),
             let checksum = [UInt8](base64: text).flatMap({ Checksum(algorithm, bytes: $0) })
         else { return [] }
@@ -104,9 +105,9 @@ struct DigestFields: Sendable, Hashable {
 }
 
 extension DigestFields {
-    /// Returns the SHA-256 that a redirect of Hugging Face announces for the file that it links to; `nil` if there is none.
+    /// Returns the SHA-256 of the target file that a redirect of Hugging Face announces; `nil` if there is none.
     ///
-    /// The field of a file that is not stored apart has a shorter hash, of Git.
+    /// Hugging Face stores small files in Git itself; their field has a shorter Git hash, which is ignored.
     static func linked(by redirect: borrowing ResponseHead) -> Checksum? {
         guard !redirect.values("x-linked-size").isEmpty, let text = text(of: "x-linked-etag", redirect) else {
             return nil

@@ -47,13 +47,14 @@ struct ReceivedPieces: Sendable, Hashable {
         for digest in new { digests[digest.index] = digest.value }
     }
 
-    /// Discards the digests of pieces that are not completely within the held ranges.
+    /// Discards the digests of pieces that are not completely within the received ranges.
     mutating func forget(allBut held: ByteRangeSet) {
         for index in digests.indices where digests[index] != 0 && !held.contains(range(index)) { digests[index] = 0 }
     }
 
-    /// Returns the first 64 bits of a checksum as the digest to store, which is enough to detect accidental changes;
-    /// never 0, which means no digest.
+    /// Returns the digest to store: the first 64 bits of a checksum, which are enough to detect accidental changes.
+    ///
+    /// Never returns 0, because 0 means that the piece has no digest.
     static func digest(_ checksum: Checksum) -> UInt64 {
         max(1, checksum.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }

@@ -78,7 +78,7 @@ struct Verification: Sendable {
         isBound = true
     }
 
-    /// Adds bytes at a position in the file to the digest; ignores them unless they directly follow those it covers.
+    /// Adds bytes at a position in the file to the digest; ignores bytes that do not directly follow the digested ones.
     mutating func update(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         guard let digest, offset == digestedBytes else { return }
         digest.update(bytes)
@@ -92,7 +92,7 @@ struct Verification: Sendable {
 
     /// Removes and returns the digest, with the offset of the first byte that it does not cover.
     ///
-    /// If there is none for the algorithm, or it covers more than `heldBytes` bytes, returns a new digest and offset 0.
+    /// Returns a new digest and offset 0 if there is none of this algorithm, or it covers more than `heldBytes` bytes.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64

@@ -1,7 +1,7 @@
-/// The downloads that use each partial file, and the pending deletions for which other downloads of the same file must wait.
+/// The downloads that use each partial file, and the pending removals of partial files.
 ///
-/// A partial file is identified by its path. It has at most one active download, which may replace another one that is still
-/// being cancelled or removed.
+/// A partial file is identified by its path, and has at most one active download. A download can become active while an
+/// earlier download of the same file is still being cancelled or removed, but starts only after that one has stopped.
 struct PartialFileUsers {
     /// The downloads that have not ended and are not being cancelled or removed.
     private var active: [String: DownloadRecord] = [:]
@@ -9,7 +9,7 @@ struct PartialFileUsers {
     private var failed: [String: DownloadID] = [:]
     /// For each partial file, the download that is being cancelled or removed but still uses it.
     private var departing: [String: DownloadID] = [:]
-    /// For each partial file, the number of pending removals, and a latch for each download that waits for the last one.
+    /// For each partial file, the number of pending removals, and a latch for each download that waits for them.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
 
     // MARK: Users
@@ -19,7 +19,7 @@ struct PartialFileUsers {
 
     func isActive(_ record: DownloadRecord) -> Bool { active[record.partialPath] === record }
 
-    /// Whether a download may become active; `false` while another one is.
+    /// Whether a download may become active: no other download of its partial file is.
     func mayActivate(_ record: DownloadRecord) -> Bool { active[record.partialPath, default: record] === record }
 
     /// Returns the failed download that may resume from the partial file of `record`; `nil` if there is none.
@@ -35,7 +35,7 @@ struct PartialFileUsers {
         return mayActivate(record) && failed[path, default: id] == id
     }
 
-    /// Makes a download the active one; returns the download that is being cancelled or removed and still uses the file.
+    /// Makes a download the active one; returns the download that is leaving but still uses the file, if any.
     mutating func activate(_ record: DownloadRecord) -> DownloadID? {
         active[record.partialPath] = record
         return departing[record.partialPath]
@@ -46,10 +46,10 @@ struct PartialFileUsers {
 
     mutating func failed(_ record: DownloadRecord) { failed[record.partialPath] = record.id }
 
-    /// Lets another download of the same file become active, and makes it wait until this one has stopped.
+    /// Lets another download of the same file become active, and makes that download wait until this one has stopped.
     ///
-    /// Returns `false` if it need not wait, because this download itself waits for a removal: it has no partial file yet,
-    /// and must not wait for its own end.
+    /// Returns `false` if a removal of the file is already pending. This download then still waits for that removal and
+    /// has no partial file, so the other download waits for the same removal, and not for this download.
     mutating func depart(_ record: DownloadRecord) -> Bool {
         let path = record.partialPath
         active[path] = nil
@@ -68,7 +68,7 @@ struct PartialFileUsers {
 
     // MARK: Removals
 
-    /// Whether a download, before it starts, must wait until its partial file was removed for another download.
+    /// Whether a download must not start yet, because its partial file is still being removed for another download.
     func isRemoving(_ record: DownloadRecord) -> Bool {
         removals[record.partialPath] != nil && departing[record.partialPath] != record.id
     }

@@ -15,7 +15,7 @@ struct PendingCommands: Sendable {
     /// The commands that were carried out, but whose files still exist or may be known to a running poll.
     private var carriedOut: Set<String> = []
     /// Whether another poll is needed: the last poll was cancelled or left commands unapplied, or a pending command has
-    /// been carried out since then.
+    /// been carried out since that poll.
     var isBehind = false
     /// The tasks that wait for a pending command to be carried out.
     private var waiting = Subscribers<Never>()
@@ -63,14 +63,15 @@ struct PendingCommands: Sendable {
         return ended
     }
 
-    /// Abandons the pending commands at the shutdown: the next manager may own the registry by the time they end.
+    /// Abandons the pending commands at shutdown: the next manager may own the registry before they are carried out.
     mutating func abandon() {
         pending = [:]
         for continuation in waiting.removeAll() { continuation.finish() }
     }
 
-    /// Returns a stream that finishes when a pending command is carried out or abandoned; `nil` if `item` is not
-    /// pending or, with `item` = `nil`, if none is.
+    /// Returns a stream that finishes when any pending command is carried out or abandoned.
+    ///
+    /// Returns `nil` if there is nothing to wait for: `item` is not pending or, if `item` is `nil`, no command is.
     mutating func follow(_ item: CommandSpool.Item?) -> (subscriber: Int, ends: AsyncStream<Never>)? {
         guard item.map({ pending[$0.path] != nil }) ?? !pending.isEmpty else { return nil }
         let (ends, continuation) = AsyncStream.makeStream(of: Never.self)

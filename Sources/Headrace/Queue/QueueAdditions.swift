@@ -3,7 +3,7 @@ struct QueueAddition {
     /// The identity that another process assigned; `nil` for an addition by this process.
     var id: DownloadID?
     var request: DownloadRequest
-    /// The request as another process posted it, while secrets that it had are missing; `nil` otherwise.
+    /// The request as another process posted it, if its secrets are still missing; otherwise `nil`.
     var withoutSecrets: RegistryRequest?
 }
 
@@ -40,7 +40,7 @@ struct QueueAdditions {
                 join(addition.request, to: known, in: &queue)
                 return known
             }
-            // The known download has ended and is not verified again: only new expectations need a new download.
+            // The known download has ended and is not verified again, so new expectations need a new download.
             guard addition.request.expectations.addInformation(than: known.request.expectations) else { return known }
         }
         let state: DownloadState = addition.request.startsPaused ? .paused : .waiting
@@ -55,7 +55,7 @@ struct QueueAdditions {
         )
         if addition.id == nil { reviveTwin(of: record, in: &queue) }
         if let twin = queue.partialFiles.active(at: record.partialPath) {
-            // Before the secrets, which come with the URL.
+            // First, because `supplySecrets` replaces the URL that `join` compares.
             join(addition.request, to: twin, in: &queue)
             if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
             twin.takeVolatile(of: addition.request)
@@ -78,14 +78,15 @@ struct QueueAdditions {
         effects += queue.revive(twin, for: request, at: now)
     }
 
-    /// Adds the expectations of another request to those of a download, which adopts the URL of a request with its
-    /// identity.
+    /// Adds the expectations of another request for the same file to those of a download.
+    ///
+    /// If the request has an identity and another URL, the download also adopts that URL.
     private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
         if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.url, at: now) }
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { queue.recordRequest(of: twin.id) }
         } catch {
-            // The file was verified after the additions were checked.
+            // The additions were checked before, but the file was verified meanwhile.
             refusals.append(error)
         }
     }

@@ -13,7 +13,7 @@ enum QueueEffect: Sendable {
 }
 
 extension [QueueEffect] {
-    /// Removes and returns the first start, unless files must be removed first; `nil` if there is none.
+    /// Removes and returns the first start; returns `nil` if there is none, or if files must be removed before it.
     mutating func takeStart() -> DownloadRun? {
         let mustRemove = contains { if case .remove = $0 { true } else { false } }
         guard !mustRemove, let index = firstIndex(where: { if case .start = $0 { true } else { false } }),
@@ -29,8 +29,8 @@ struct DownloadRun: Sendable {
     let stop: StopSignal
     /// The state carried over from earlier attempts; `nil` for the first attempt.
     let attempts: TransferState?
-    /// A latch that opens when an earlier download of the same file no longer uses the partial file; `nil` if none
-    /// does.
+    /// A latch that opens when earlier downloads of the same file no longer use the partial file; `nil` if the transfer
+    /// need not wait.
     let removal: Latch?
     /// Whether the transfer must report its first response head to the manager.
     let reportsHead: Bool

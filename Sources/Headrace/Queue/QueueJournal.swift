@@ -53,7 +53,7 @@ struct QueueJournal: Sendable {
         for entry in entries where entry.state != .waiting { states[DownloadID(rawValue: entry.id)] = entry.state }
     }
 
-    /// Throws `invalidRequest` for the first request that is too large for the journal, or has a body that is not saved.
+    /// Throws `invalidRequest` for the first request that is too large for the journal, or whose body cannot be saved.
     func check(_ requests: [DownloadRequest]) throws(DownloadError) {
         for request in requests { try request.body?.requireSavable() }
         for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
@@ -91,7 +91,7 @@ struct QueueJournal: Sendable {
     /// Records the file of a finished download.
     mutating func note(_ file: FinishedFile, of id: DownloadID) {
         let path = RelocatablePath(file.url.filePath, bases: bases)
-        // The stamp of a file that could not be inspected matches no file.
+        // A file that could not be inspected gets a stamp that matches no file.
         let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
         note(id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
     }
@@ -149,9 +149,9 @@ struct QueueJournal: Sendable {
 
     /// Takes the recorded changes to write them.
     /// - Parameters:
-    ///   - syncing: Whether to sync the file if the configuration and a recorded change require it, so that the changes
-    ///     survive a power cut and not only the end of the process.
-    ///   - always: With `syncing`, whether to sync even if neither requires it.
+    ///   - syncing: Whether to sync the file if the configuration and a recorded change require it. Synced changes
+    ///     survive a power cut; without a sync, changes survive only the end of the process.
+    ///   - always: With `syncing`, whether to sync even if the configuration and the changes do not require it.
     ///   - members: All downloads of the queue, needed after a failed write.
     /// - Returns: The write to perform; `nil` if there is none.
     mutating func takeChanges(syncing: Bool, always: Bool, members: [Member]) -> Write? {
@@ -180,7 +180,7 @@ struct QueueJournal: Sendable {
         )
     }
 
-    /// Records that a write has failed: the next one covers its changes too.
+    /// Records that a write has failed, so that the next write includes its changes.
     mutating func failed(_ write: Write) {
         if write.isOptional {
             changes = write.changes + changes
@@ -208,6 +208,6 @@ extension RegistryEntry {
 }
 
 extension RegistryEntry.State {
-    /// Whether the next process runs the download; after a power cut, these states are as good as each other.
+    /// Whether the next process runs the download; a change between two such states need not survive a power cut.
     fileprivate var isActive: Bool { [.running, .waiting, .requeued].contains(self) }
 }

@@ -53,7 +53,7 @@ extension QueueState {
         return effects(of: actions + (request.startsPaused ? scheduler.pause(record.id) : []))
     }
 
-    /// Changes the priority of a download, and records the change in the journal; returns `false` if it is not in the queue.
+    /// Changes the priority of a download and records the change; returns `false` if the download is not in the queue.
     mutating func setPriority(_ priority: Int, of id: DownloadID, at now: Duration) -> Bool {
         guard let record = records[id] else { return false }
         record.status.priority = DownloadPriority(rawValue: priority)
@@ -92,7 +92,7 @@ extension QueueState {
         return relink(record, to: url, at: now)
     }
 
-    /// Replaces the URL of a download as ``setURL(_:of:at:)`` does.
+    /// Replaces the URL of a download like ``setURL(_:of:at:)``, but without checking the URL.
     mutating func relink(_ record: DownloadRecord, to url: URL, at now: Duration) -> [QueueEffect] {
         let id = record.id
         record.relink(to: url)
@@ -182,8 +182,9 @@ extension QueueState {
         requeue([id]) { $0.scheduler.restart($1, at: now) }
     }
 
-    /// Requeues the downloads whose files no other download uses, each by a call of `verb`, and then starts downloads in
-    /// free slots; changes nothing after the shutdown.
+    /// Calls `verb` to requeue each download whose file no other download uses, then starts downloads in free slots.
+    ///
+    /// Changes nothing after the shutdown.
     private mutating func requeue(
         _ ids: [DownloadID],
         _ verb: (inout QueueState, DownloadID) -> [Scheduler.Action]

@@ -86,7 +86,7 @@ struct QueueState: Sendable {
         let (signal, record) = (signals[id], records[id])
         var effects = settled(id, outcome, measurement, at: now)
         if signals[id] === signal { signals[id] = nil }
-        // Its transfer has stopped, so that the download keeps its state.
+        // After the signal is gone: removing a download that has a signal would set its state to `cancelled`.
         if !keepsFinished, scheduler.phase(of: id) == .finished {
             effects += self.effects(of: scheduler.remove(id, deletingFile: false))
         }

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The queue that the last manager stored, even if the process of that manager was killed.
+/// The queue read from the journal of the last manager, whose process may have been killed.
 struct RestoredQueue: Sendable {
     /// A stored download and the state in which it is restored.
     struct Member: Sendable {
@@ -22,8 +22,9 @@ struct RestoredQueue: Sendable {
     private(set) var members: [Member] = []
     /// Entries that cannot become downloads in this process; they stay in the journal for another process.
     private(set) var leftOut: [RegistryEntry] = []
-    /// The changes to record in the journal: interrupted downloads are paused, requeued or found to be finished, and a
-    /// download fails if another download has the same file.
+    /// The changes to record in the journal.
+    ///
+    /// Interrupted downloads become paused, requeued or finished. A download fails if another one has the same file.
     private(set) var changes: [RegistryChange] = []
     /// One sentence for each problem in the journal.
     private(set) var findings: [String]
@@ -58,7 +59,7 @@ struct RestoredQueue: Sendable {
             var (state, file) = entry.state.restored(
                 request.url,
                 bases: bases,
-                // The interrupted request may have had its effect.
+                // A request that must not be repeated, such as a POST, may already have had its effect on the server.
                 pausing: pausing || !request.mayRepeat,
                 files: files
             )

@@ -1,4 +1,4 @@
-/// The limits on the number of running downloads: those that the user has set and, below them, those chosen automatically.
+/// The limits on the number of running downloads: those of the user and, below them, those chosen automatically.
 struct RunningLimits: Sendable {
     /// The maximum number of running downloads that the user has set.
     var maximum: Int
@@ -15,8 +15,10 @@ struct RunningLimits: Sendable {
         min(perHost ?? .max, concurrency.map { $0.limit(of: host()) } ?? .max)
     }
 
-    /// Whether a download that starts may share a connection to its host with others: the host uses HTTP/2, or its
-    /// protocol is not known yet and many downloads are waiting, so that they are probably small.
+    /// Whether a download that starts may share a connection to its host with others.
+    ///
+    /// It may if the host uses HTTP/2. While the protocol is unknown, it may if many downloads are waiting, since many
+    /// downloads are usually small ones.
     func mayShareConnection(to host: String, with waiting: Int) -> Bool {
         guard let concurrency else { return false }
         return concurrency.usesHTTP2(host) ?? (waiting >= DownloadConcurrency.initial)

@@ -27,7 +27,9 @@ extension Scheduler {
     enum Action: Sendable, Hashable {
         /// Start the transfer of a download, which counts as running from now on.
         case start(ID)
-        /// Stop a transfer, or change the reason if it is being stopped; call ``ended(_:_:at:)`` once it has stopped.
+        /// Stop a transfer, or change the reason if it is already being stopped.
+        ///
+        /// Call ``ended(_:_:_:at:)`` once the transfer has stopped.
         case stop(ID, StopSignal.Reason)
         /// The download has a free slot, but must wait because the network does not admit it.
         case hold(ID, NetworkBlocker)
@@ -83,7 +85,7 @@ extension Scheduler {
         var phase = Phase.waiting
         var intent: Intent?
         var need: NetworkRequirement
-        /// Whether the download may start: with a journal, not before the journal has it.
+        /// Whether the download is in the journal, as it must be before it starts; always `true` without a journal.
         var isSaved: Bool
     }
 }

@@ -106,7 +106,7 @@ struct Scheduler: Sendable {
         enqueue(id, at: now)
     }
 
-    /// Applies the new URL of a download: its host and network; a running download starts again with that URL.
+    /// Applies the host and the network requirement of a download's new URL; a running download restarts with that URL.
     mutating func relink(_ id: ID, to name: String, _ need: NetworkRequirement, at now: Duration) -> [Action] {
         guard let entry = entries[id] else { return [] }
         let host = hosts.added(name)
@@ -199,7 +199,7 @@ struct Scheduler: Sendable {
         return demote(from: active, to: limits.maximum) + startNext()
     }
 
-    /// Changes the limit of running downloads per host (`nil` for none) like ``setLimit(_:)``.
+    /// Changes the limit of running downloads per host (`nil` for none) like ``setLimit(_:_:)``.
     mutating func setHostLimit(_ limit: Int?) -> [Action] {
         limits.perHost = limit.map { max(1, $0) }
         releaseHosts()
@@ -337,7 +337,7 @@ struct Scheduler: Sendable {
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Makes a download that may start wait for its start time and a slot, at its present priority and position.
+    /// Inserts a download into ``waiting`` at its present priority and position, unless it must not start yet.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard let entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
             return
@@ -393,7 +393,7 @@ struct Scheduler: Sendable {
         for host in waiting.hosts { release(host) }
     }
 
-    /// Makes as many downloads of a host wait for a slot only as the host's limit allows.
+    /// Lets downloads that wait for a slot of a host wait for any free slot instead, up to the host's limit.
     private mutating func release(_ host: QueueHosts.Number) {
         waiting.release(limit(of: host) - hosts[host], of: host)
     }

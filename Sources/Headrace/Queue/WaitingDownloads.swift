@@ -1,7 +1,7 @@
 /// The waiting downloads of a scheduler, in one collection for each thing to wait for.
 ///
-/// They wait for a free slot, a slot of the host, the network, or the start time. Those that wait for a slot are sorted by
-/// priority and position.
+/// They wait for a free slot, a slot of the host, the network, or the start time. Those that wait for a slot are sorted
+/// by priority and position.
 ///
 /// An element whose download was removed or inserted again is stale: it stays where it is until it is skipped, or until
 /// many stale elements are removed at once.
@@ -49,13 +49,13 @@ struct WaitingDownloads: Sendable {
     /// The number of all elements, including stale ones.
     var count: Int { ready.count + delayed.count + ofNetwork.count + ofHosts.values.reduce(0) { $0 + $1.count } }
 
-    /// The hosts for a slot of which downloads wait.
+    /// The hosts at their limit, for whose slots downloads are waiting.
     var hosts: [QueueHosts.Number] { ofHosts.keys.sorted() }
 
-    /// Whether stale elements may have accumulated to a number at which they should be removed.
+    /// Whether there may be enough stale elements to make removing them worthwhile.
     var isCluttered: Bool { insertions > 2 * generations.count + 1000 }
 
-    /// Returns about how many downloads wait for a slot of the host, or for a slot at all.
+    /// Returns the approximate number of downloads that wait for a slot of the host or for any free slot.
     func count(for host: QueueHosts.Number) -> Int { ready.count + (ofHosts[host]?.count ?? 0) }
 
     func isCurrent(_ candidate: Candidate) -> Bool { generations[candidate.id] == candidate.generation }
@@ -99,7 +99,7 @@ struct WaitingDownloads: Sendable {
     /// Makes a download wait for a slot again.
     mutating func waitForSlot(_ candidate: Candidate) { ready.insert(candidate) }
 
-    /// Makes up to `count` downloads of a host wait for a slot only.
+    /// Lets up to `count` downloads that wait for a slot of a host wait for any free slot instead.
     mutating func release(_ count: Int, of host: QueueHosts.Number) {
         guard count > 0, var waiting = ofHosts.removeValue(forKey: host) else { return }
         var rest = count

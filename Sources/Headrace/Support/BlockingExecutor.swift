@@ -72,7 +72,7 @@ final class BlockingExecutor: TaskExecutor {
     }
 
     private let shared: Shared
-    /// The executor of the jobs that no thread takes any more.
+    /// The executor for jobs that arrive after the threads were stopped.
     private let successor: any TaskExecutor
 
     /// Starts the first thread; more are added when there is work for them.
@@ -86,7 +86,7 @@ final class BlockingExecutor: TaskExecutor {
         try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
     }
 
-    /// Creates an executor without threads, all of whose jobs run on another one, which may be that of a simulation.
+    /// Creates an executor without threads, whose jobs all run on `executor`, for example that of a simulation.
     init(without name: String, on executor: any TaskExecutor) {
         var pool = ThreadPoolState<UnownedJob>(maxThreads: 0, maxWorking: 0)
         pool.stop()

@@ -2,9 +2,10 @@ import HeadracePlatform
 
 /// A single path component, made from a name that a URL or a server proposed, that is safe to create.
 ///
-/// The name is never empty, `.` or `..`, has no separators, control or format characters and at most ``maxBytes``
-/// bytes, and is not reserved by the library. Making it safe again does not change it. Names are compared by scalars:
-/// as a `Character`, a slash followed by a combining mark is not a slash.
+/// The name has 1 to ``maxBytes`` bytes, and no separators, control characters or format characters. It is not `.` or
+/// `..`, and not reserved by the library. A name that is made safe again does not change.
+///
+/// Names are examined by scalars: as a `Character`, a slash followed by a combining mark is not a slash.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     /// The maximum length of a name in bytes on common file systems.
     static let maxBytes = 255
@@ -73,7 +74,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         // From the start: finding a character boundary from the end rescans a run of flag emoji for each of them.
         let characters = text.indices.prefix(while: fits).last
         if let characters, characters > text.startIndex { return text[..<characters] }
-        // The first character alone is too long, having any number of combining marks.
+        // The first character alone is too long, because it has many combining marks.
         return text[..<(text.unicodeScalars.indices.prefix(while: fits).last ?? text.startIndex)]
     }
 

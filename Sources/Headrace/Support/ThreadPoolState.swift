@@ -40,8 +40,9 @@ struct ThreadPoolState<Job> {
     private var next = 0
     /// The number of jobs taken so far, which is also the number of the last one.
     private var takenCount = 0
-    /// For each thread beyond `maxWorking`, the number of the last job that was taken before the thread was added, in
-    /// ascending order; that job or an earlier one is stuck.
+    /// For each thread beyond `maxWorking`, the number of the last job that was taken before that thread was added.
+    ///
+    /// That job or an earlier one is stuck. The numbers are in ascending order.
     private var stuckNumbers: [Int] = []
     /// The number of threads in the pool; the first thread starts together with the pool.
     private var threadCount = 1
@@ -86,7 +87,7 @@ struct ThreadPoolState<Job> {
         switch previous {
         case .job(let number):
             runningCount -= 1
-            // Each number stands for a different job that has not returned, so none outlasts the jobs.
+            // Each number is matched by a different job that has not returned, so none remains after all jobs have.
             if let index = stuckNumbers.firstIndex(where: { $0 >= number }) { stuckNumbers.remove(at: index) }
         case .start: isWaking = false
         case .wait:

@@ -57,12 +57,13 @@ extension String {
         return String(self[..<start] + self[utf8.index(after: at)...])
     }
 
-    /// The text of a typed URL with `***` in place of the user and password, which extend to the last `@`, since a
-    /// password may contain `@` too.
+    /// The text of a typed URL with `***` in place of the user and password.
+    ///
+    /// Everything up to the last `@` is replaced, since a password may contain `@` too.
     package var withoutCredentials: String {
         guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
         let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""
-        // Text after the `@`, or with a colon in it, is not a scheme.
+        // A `://` after the last `@` does not end a scheme, and a scheme contains no colon, `@` or slash.
         let isScheme = scheme.endIndex <= at && !scheme.dropLast(3).contains { ":@/".contains($0) }
         return (isScheme ? scheme : "") + "***" + self[at...]
     }

@@ -37,7 +37,7 @@ enum Argument {
         return .seconds(seconds)
     }
 
-    /// Parses a rate in bytes per second, such as `500K`, with powers of 1024; returns `nil` for `none`, no limit.
+    /// Parses a rate in bytes per second, such as `500K`, with powers of 1024; returns `nil` for `none` (no limit).
     static func rate(_ text: String, of option: Option) throws -> Int64? {
         guard text.lowercased() != "none" else { return nil }
         do {
@@ -61,7 +61,9 @@ enum Argument {
         }
     }
 
-    /// Parses a URL, or `example.org/x`, which is https; `origin`, the source of the text, starts the error message.
+    /// Parses a URL; text without a scheme, such as `example.org/x`, is an https URL.
+    ///
+    /// An error message starts with `origin`, which names the source of the text.
     static func url(_ text: String, at origin: @autoclosure () -> String = "") throws -> URL {
         if beginsWithHost(text), let url = URL(string: "https://\(text)") { return url }
         if let url = URL(string: text), url.scheme != nil { return url }
@@ -80,7 +82,7 @@ enum Argument {
         return parts.count == 2 || host.contains(".") || host == "localhost"
     }
 
-    /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number determines the function.
+    /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number determines the hash function.
     static func checksum(_ text: String) throws -> Checksum {
         do {
             return try Checksum(parsingAny: text)

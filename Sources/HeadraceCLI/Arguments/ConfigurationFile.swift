@@ -1,8 +1,10 @@
 import Headrace
 import HeadracePlatform
 
-/// A file with options that apply unless the command line has them: a long name without dashes and its argument on
-/// each line, below headings such as `[example.org]` for the URLs of a host and its subdomains.
+/// A file with options that apply unless the command line overrides them.
+///
+/// Each line has the long name of an option without dashes, and its argument. Lines below a heading such as
+/// `[example.org]` apply to the URLs of that host and its subdomains.
 struct ConfigurationFile: Sendable, Equatable {
     struct Setting: Sendable, Equatable {
         let option: Option
@@ -102,7 +104,7 @@ struct ConfigurationFile: Sendable, Equatable {
 }
 
 extension ConfigurationFile {
-    /// Reads the file that the options name, or else that of the user; returns `nil` if there is none.
+    /// Reads the file of `--config`, or else the user's file; returns `nil` with `--no-config`, or if there is no file.
     init?(_ arguments: ParsedArguments, environment: [String: String]) throws {
         guard !arguments.has(.noConfig) else { return nil }
         let folder = RegistryLocation.folder("XDG_CONFIG_HOME", ".config", environment: environment)

@@ -3,7 +3,7 @@ enum Habit: Sendable, Equatable {
     case name(Option)
     /// The tool does this without an option.
     case isDefault
-    /// As ``isDefault``, but curl's option has a hyphen as its argument.
+    /// Like ``isDefault``, but curl's option has the argument `-`.
     case isDefaultWithHyphen
     /// The tool has no such option; the text says what to write instead.
     case advice(String)

@@ -20,7 +20,7 @@ enum Help {
             lines += [""] + verbs.map(\.summary)
             for verb in verbs { lines += table(verb.options) }
         }
-        // The help for all commands leaves out the notes, of which there are too many.
+        // The notes of all commands together would be too long.
         if Set(verbs.map { $0.words[0] }).count == 1 {
             for note in Set(verbs.flatMap(\.notes)).sorted() { lines += ["", note] }
         }

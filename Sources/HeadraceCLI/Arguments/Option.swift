@@ -10,7 +10,7 @@ enum Option: CaseIterable, Sendable {
         json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
         network, background, ignoreMissing, strict, followMetalink
 
-    /// The long name: that of the case, with hyphens between its words.
+    /// The long name: the name of the case, with hyphens between its words.
     var rawValue: String { self == .http1 ? "http1.1" : Self.hyphenated(self) }
 
     private static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
@@ -49,13 +49,13 @@ enum Option: CaseIterable, Sendable {
         .registry, .title, .group, .priority, .paused, .begin, .state, .files, .watch, .background,
     ]
 
-    /// Options of all commands that have others besides `--help`.
+    /// Options of all commands except those whose only option is `--help`.
     static let configurationOptions: Set<Option> = [.config, .noConfig]
 
-    /// Groups of options of which the command line, or else the configuration file, may have only one.
+    /// Groups of options that replace each other: one on the command line overrides all others in the file.
     static let alternatives: [[Option]] = exclusive + [[.netrc, .netrcFile], [.quiet, .verbose]]
 
-    /// Those of ``alternatives`` of which a second one is an error, because neither overrides the other.
+    /// The groups in which two options at once are an error, because neither overrides the other.
     static let exclusive: [[Option]] = [[.ipv4, .ipv6], [.http1, .http2, .http3]]
 
     /// Options of `verify` alone, for files that already exist.
@@ -94,7 +94,7 @@ enum Option: CaseIterable, Sendable {
     /// All options, in the order in which the help lists them within their groups.
     static let table = entries(in: tableText)
 
-    /// Parses a table of headings, and of lines that have an option and its help, separated by at least two blanks.
+    /// Parses a table: each line is a heading, or an option and its help text with at least two spaces between them.
     private static func entries(in table: String) -> [Entry] {
         var group = Group.files
         var entries: [Entry] = []

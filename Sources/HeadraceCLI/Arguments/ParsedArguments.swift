@@ -34,7 +34,7 @@ struct ParsedArguments: Sendable, Equatable {
     /// The options that were given on the command line or, for a section of a file, in it.
     var given: Set<Option> { Set(values.keys) }
 
-    /// Adds the settings of the configuration file, except those of options that the command has not or that the
+    /// Adds the settings of the configuration file, except for options that the command does not have, or that the
     /// command line overrides.
     mutating func add(_ file: ConfigurationFile, for verb: Verb) {
         let known = Set(verb.options.map(\.option))
@@ -51,7 +51,7 @@ struct ParsedArguments: Sendable, Equatable {
         }
     }
 
-    /// Returns the error with the line of the configuration file that it is about, if it is about one.
+    /// Returns the error; if a setting of the configuration file caused it, adds the path and the line to its message.
     func located(_ error: UsageError) -> UsageError {
         let setting = defaults.last { error.message.hasPrefix("--\($0.option.rawValue): ") }
         return setting.map { UsageError($0.origin + error.message.dropFirst(2)) } ?? error
@@ -67,7 +67,9 @@ struct ParsedArguments: Sendable, Equatable {
         try value(option).map { try convert($0, option) }
     }
 
-    /// Finds the last argument given to the option among its words; returns `nil` if there is none.
+    /// Returns the value whose word is the option's last argument; `nil` if the option was not given.
+    ///
+    /// Throws if the argument is none of the words.
     func choice<Value>(_ option: Option, among values: [Value], _ word: (Value) -> String) throws -> Value? {
         guard let text = value(option) else { return nil }
         guard let value = values.first(where: { word($0) == text }) else {
@@ -84,7 +86,7 @@ struct ParsedArguments: Sendable, Equatable {
         values[option] ?? defaults.filter { $0.option == option }.map(\.value)
     }
 
-    /// Returns the options of the command line except `excluded`, as its words.
+    /// Returns the given options and their arguments as words for another command line, without the option `excluded`.
     func words(leavingOut excluded: Option? = nil) -> [String] {
         Option.table.filter { $0.option != excluded }.flatMap { entry in
             (values[entry.option] ?? []).map { value in

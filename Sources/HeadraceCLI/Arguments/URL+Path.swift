@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 extension URL {
-    /// The URL without login, fragment and the parameters that make signed links of one file differ.
+    /// The URL without login, fragment and signature, so that all signed links to a file are equal.
     var withoutSignature: String {
         guard var parts = URLComponents(url: withoutCredentials, resolvingAgainstBaseURL: true) else {
             return absoluteString
@@ -16,7 +16,7 @@ extension URL {
         return parts.string ?? absoluteString
     }
 
-    /// Amazon S3 and CloudFront, Google Cloud Storage, and the shared access signatures of Azure.
+    /// The parameters of signed links of Amazon S3 and CloudFront, Google Cloud Storage and Azure, in lower case.
     private static let signatureParameters: Set<String> = [
         "awsaccesskeyid", "signature", "expires", "key-pair-id", "policy", "googleaccessid",
         "sig", "se", "st", "sp", "sv", "sr", "spr", "sip", "skoid", "sktid", "skt", "ske", "sks", "skv",

@@ -78,7 +78,7 @@ extension Completions {
         case .file: "_files"
         case .directory: "_files -/"
         case .words(let words): "(\(words.joined(separator: " ")))"
-        // Offers nothing. An action of one blank would too, but zsh would then insert an option.
+        // Offers nothing. An action of one space would offer nothing either, but zsh would then insert an option.
         case .text: "()"
         }
     }

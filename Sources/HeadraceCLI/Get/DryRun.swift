@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// The maximum number of simultaneous requests if the user has set none.
+/// The maximum number of simultaneous requests if the user has set no limit.
 private let maxAutomaticProbes = 8
 
 /// Runs `headrace get --dry-run`: prints the size and the destination of each file without downloading it.
@@ -49,7 +49,7 @@ private func show(_ request: DownloadRequest, _ manager: DownloadManager, writes
 }
 
 extension DownloadProbe {
-    /// Returns the destination of the file, and what would happen to an existing file there; `nil` if there is none.
+    /// Returns the destination, and a phrase about what would happen to an existing file there, if there is one.
     fileprivate func effect(of request: DownloadRequest) -> (file: URL, String?) {
         switch outcome {
         case .creates: return (file, nil)

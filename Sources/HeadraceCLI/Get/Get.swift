@@ -91,7 +91,7 @@ extension GetOptions {
         return try requests(listed: listed, files: files, checksums: try await readChecksumList())
     }
 
-    /// Replaces the URL `-` by the input file `-`, and URLs with patterns by the URLs that they stand for.
+    /// Treats the operand `-` as `--input-file -`, and replaces URLs with patterns by the URLs that they stand for.
     private mutating func readOperands() throws {
         if urls.contains("-") {
             urls.removeAll { $0 == "-" }

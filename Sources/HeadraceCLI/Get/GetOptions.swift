@@ -54,7 +54,7 @@ struct GetOptions: Sendable {
         try readNetworkOptions(arguments)
         if arguments.has(.verbose) { verbosity = .verbose }
         if arguments.has(.quiet) { verbosity = .quiet }
-        // A setting of the configuration file does not stop a file from being written to standard output.
+        // `--json` from the configuration file has no effect if the file itself is written to standard output.
         writesJSON = arguments.has(.json) && !copiesToOutput
         configuration.collectsMetrics = writesJSON && verbosity == .verbose
     }
@@ -153,7 +153,7 @@ struct GetOptions: Sendable {
         }
         method = arguments.value(.method) ?? body.map { _ in "POST" }
         guard let method, method != "GET" else { return }
-        // curl's -d is the body.
+        // The argument looks like a body: the user may have meant curl's -d.
         if body == nil, directory.contains("=") || directory.hasPrefix("{") || directory.hasPrefix("@") {
             throw UsageError("--directory: -d is the directory; to send a body, write --data TEXT")
         } else if method == "HEAD" || arguments.has(.dryRun) {
@@ -194,7 +194,7 @@ extension GetOptions {
             var request = DownloadRequest(url, to: try destination(of: entry))
             request.mirrors = try mirrors + entry.mirrors.map { try Argument.url($0, at: entry.origin) }
             request.headers = entry.headers
-            // A URL without a scheme is https, and http only if that is allowed.
+            // A URL without a scheme is tried as https first, then as http if that is allowed.
             if configuration.allowsInsecureRedirects, Argument.beginsWithHost(entry.url) {
                 request.mirrors += URL(string: "http://\(entry.url)").map { [$0] } ?? []
             }
@@ -206,7 +206,9 @@ extension GetOptions {
         return try requests + files.map { try request(for: $0, checksums) }
     }
 
-    /// Returns the request with the options that are the same for all files; `origin` starts the message if it is invalid.
+    /// Returns the request with the options that apply to all files; throws if it is invalid.
+    ///
+    /// The error message starts with `origin`.
     func completed(_ request: DownloadRequest, at origin: @autoclosure () -> String = "") throws -> DownloadRequest {
         var request = request
         request.conflictPolicy = conflictPolicy
@@ -218,13 +220,13 @@ extension GetOptions {
         if let body {
             request.body = body
             if request.headers["Content-Type"] == nil {
-                // Like other tools.
+                // As curl and wget do.
                 request.headers["Content-Type"] = "application/x-www-form-urlencoded"
             }
         }
         if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
         if configuration.linkProvider != nil {
-            // The signature of a link differs in each run, which should find the partial file of the last one.
+            // The signature of a link differs in each run, but each run must find the partial file of the last one.
             request.identity = request.url.withoutSignature
         }
         var set = given

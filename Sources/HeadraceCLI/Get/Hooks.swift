@@ -2,7 +2,7 @@ import Dispatch
 import Headrace
 import HeadracePlatform
 
-/// The commands of options, which run without a shell: those of `--on-finish` and `--on-fail` when a download ends.
+/// The commands of `--on-finish` and `--on-fail`, which run without a shell when a download ends.
 struct Hooks: Sendable, Equatable {
     /// The paragraph of the help text about the commands.
     static let notes = """
@@ -58,8 +58,9 @@ struct Hooks: Sendable, Equatable {
     /// Records the state of a download without running a command for it.
     mutating func skip(_ id: Download.ID, _ state: DownloadState) { if !isEmpty { seen[id] = state.kind } }
 
-    /// Records the state of a download, and returns the command to run; `nil` if there is none for this state, or if it
-    /// has already run.
+    /// Records the state of a download, and returns the command to run for it.
+    ///
+    /// Returns `nil` if this state has no command, or if it was the download's last recorded state too.
     mutating func call(
         for id: Download.ID,
         _ request: DownloadRequest,
@@ -86,7 +87,7 @@ struct Hooks: Sendable, Equatable {
 extension Hooks.Call {
     fileprivate static let queue = DispatchQueue(label: "headrace-hooks")
 
-    /// Runs the command after those that wait already; returns a message if it fails.
+    /// Runs the command after the commands that are already waiting; returns a message if it fails.
     func run() async -> String? {
         let result = try? await Self.queue.run(evenIfCancelled: true) { Result { try Processes.run(words, variables) } }
         let problem: String

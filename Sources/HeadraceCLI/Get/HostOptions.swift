@@ -22,7 +22,9 @@ struct HostOptions: Sendable {
 
     mutating func removeSecrets() { headers.removeAll(where: \.isCredential) }
 
-    /// Applies the options to a request for the host or a subdomain, except those in `set`, to which it adds its own.
+    /// Applies the options, except those in `set`, to a request for the host or a subdomain.
+    ///
+    /// Adds the applied options to `set`, because earlier sections must not override them.
     func apply(to request: inout DownloadRequest, unless set: inout Set<Option>) {
         guard host.map({ (request.url.host() ?? "").lowercased().isIn(domain: $0) }) ?? true else { return }
         let new = options.given.subtracting(set)

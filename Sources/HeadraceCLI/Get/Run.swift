@@ -39,7 +39,7 @@ struct Run {
     /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
     /// directory is lost.
     func finish() async throws(DownloadError) -> ExitCode {
-        // Read before a shutdown makes paused downloads fail.
+        // Read first, because a shutdown makes paused downloads fail.
         let downloads = events == nil ? [] : await manager.downloads
         await printer.recordStates(of: downloads)
         let end = await withTaskGroup(of: End?.self) { group in
@@ -59,8 +59,9 @@ struct Run {
         return status
     }
 
-    /// Serves other processes until no download is running or waiting, and shuts the manager down, so that the last events
-    /// are still read before their stream ends.
+    /// Waits until nothing is left to do, serving other processes meanwhile, then shuts the manager down.
+    ///
+    /// The shutdown ends the stream of events, but only after the last event.
     private func stopWhenDone() async -> End? {
         var end: End?
         switch mode {
@@ -100,9 +101,10 @@ struct Run {
         return nil
     }
 
-    /// Follows downloads until the manager is shut down, or in a quiet run of its own, until none is running or waiting.
+    /// Follows downloads until the manager is shut down.
     ///
-    /// - Parameter downloads: Those that were added before, or ended in an earlier run.
+    /// Without `events`, only waits until no download is running or waiting.
+    /// - Parameter downloads: The downloads that are already in the queue, including those of an earlier run.
     private func followAll(_ downloads: [Download]) async {
         guard let events else { return await manager.waitUntilIdle() }
         await withDiscardingTaskGroup { group in
@@ -190,7 +192,7 @@ struct Run {
         return nil
     }
 
-    /// Shuts the manager down, and returns the end of the run with the downloads that this interrupted.
+    /// Shuts the manager down, and returns the end of the run with the downloads that the shutdown interrupted.
     private func interrupt(_ status: ExitCode, _ problem: String? = nil) async -> End {
         let open = await manager.downloads.filter(\.isOpen)
         await manager.shutdown()
@@ -242,7 +244,7 @@ extension Run.Mode {
         if case .alone = self { true } else { false }
     }
 
-    /// Whether the run ends by itself, but not while downloads that were paused meanwhile may be resumed.
+    /// Whether the run waits for downloads that were paused during it, and ends by itself when none are left.
     fileprivate var waitsForPaused: Bool {
         if case .shared(_, watches: false) = self { true } else { false }
     }

@@ -52,7 +52,7 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file with this name or, if none has it, the only file; `nil` if there are none or several others.
+    /// Returns the file with this name or, if none has it, the only file; `nil` if there is no such file.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }

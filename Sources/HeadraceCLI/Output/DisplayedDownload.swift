@@ -11,8 +11,9 @@ struct DisplayedDownload: Sendable, Equatable {
     /// The path of the destination, once the server has responded.
     var plannedPath: String?
     var progress = DownloadProgress()
-    /// The number of bytes already received when the download was resumed; `nil` if it was not resumed, and once the
-    /// response has been reported.
+    /// The number of bytes already received when the download was resumed.
+    ///
+    /// `nil` if the download was not resumed, or if its response has already been reported.
     var bytesKept: Int64?
     /// The result of a successful verification as shown in messages, such as `sha256 verified`.
     var proof: String?

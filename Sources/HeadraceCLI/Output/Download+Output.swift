@@ -16,7 +16,7 @@ extension Download {
             }
             return (count, nil)
         } catch let error as DownloadError where error.code == .resourceChanged {
-            // If the bytes were discarded because they are wrong, the download itself fails next.
+            // Without such an event, the bytes were discarded because they are wrong, and the download itself fails.
             for await case .restarted(let reason, _) in events {
                 let size = Format.size(count)
                 let problem = "the download had to start over after \(size) were written to standard output: \(reason)"

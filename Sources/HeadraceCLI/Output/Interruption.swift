@@ -3,7 +3,9 @@ import Headrace
 /// The early end of a run, by a signal or because standard output failed.
 struct Interruption: Sendable {
     let status: ExitCode
-    /// The message if standard output lacks bytes, which is empty for a closed pipe; else `nil`.
+    /// The message to print if standard output lacks a part of the file; `nil` if nothing is missing.
+    ///
+    /// The message is empty if the reader has closed the pipe, as `head` does.
     let problem: String?
     /// The interrupted downloads; empty if all downloads had ended before.
     let downloads: [Download]

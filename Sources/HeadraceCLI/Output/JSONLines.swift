@@ -27,7 +27,7 @@ enum JSONLines {
 
     private typealias Members = KeyValuePairs<String, JSONObject.Value>
 
-    /// Returns the name of an event, and the members that follow those of all events.
+    /// Returns the name of an event, and the members that its line has besides `event`, `id` and `url`.
     private static func contents(of event: DownloadEvent, _ item: DisplayedDownload) -> (String, Members) {
         switch event {
         case .started: ("started", [:])

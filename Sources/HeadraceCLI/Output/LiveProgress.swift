@@ -24,7 +24,7 @@ struct LiveProgress: Sendable, Equatable {
         return Array((rows + [more] + whole).suffix(space))
     }
 
-    /// The progress of the only download or of all as one line of a log; `nil` if none is running.
+    /// The progress as one line of a log, for all downloads together; `nil` if none is running.
     var line: String? {
         guard let first = running.first else { return nil }
         var (fraction, size, speed, time): (Double?, String, String, String) = all

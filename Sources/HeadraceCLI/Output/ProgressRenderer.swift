@@ -132,12 +132,12 @@ struct ProgressRenderer: Sendable {
         liveProgress.running.filter { $0.plannedPath != nil }.map { .output(JSONLines.progressLine(of: $0)) }
     }
 
-    /// Returns whether the next line without a terminal is due: every ten seconds, later every minute.
+    /// Returns whether the next progress line of a log is due: at first every ten seconds, later every minute.
     func isLogDue(after elapsed: Duration) -> Bool {
         elapsed - lastLog >= min(.seconds(60), max(.seconds(10), elapsed / 10))
     }
 
-    /// Returns the line without a terminal, if a download is running.
+    /// Returns the next progress line of a log; empty if no download is running.
     mutating func logLines(after elapsed: Duration) -> [Line] {
         lastLog = elapsed
         return liveProgress.line.map { [.error($0.printable)] } ?? []

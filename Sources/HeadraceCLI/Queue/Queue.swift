@@ -154,7 +154,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     options.configuration.registryDirectory = registry.directory
     try registry.makeParent()
     guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
-    // Commands for downloads that have already ended were run then.
+    // For downloads that have already ended, the earlier run has run the commands.
     for download in try await registry.downloads() { options.hooks.skip(download.id, download.state) }
     let signals = Signals.requests()
     let end = ContinuousClock.now + timeout
@@ -258,7 +258,9 @@ extension DownloadRegistry {
         return downloads
     }
 
-    /// Carries out a command on downloads of the queue and prints its effect; throws if it is still to be carried out.
+    /// Carries out a command on downloads of the queue and prints its effect.
+    ///
+    /// Throws if the process that runs the queue has not carried it out yet.
     fileprivate func carryOut(
         _ command: Command,
         on ids: [Download.ID],

@@ -56,7 +56,7 @@ struct QueueAddOptions: Sendable {
         return DownloadPriority(rawValue: number)
     }
 
-    /// Returns the requests with the options of the queue; throws if a URL contains a login, which the queue does not store.
+    /// Returns the requests with the options of the queue; throws if one has a secret, which the queue does not store.
     func queued(_ requests: [DownloadRequest]) throws -> [DownloadRequest] {
         try requests.map { request in
             for url in [request.url] + request.mirrors where url.withoutCredentials != url {

@@ -48,8 +48,8 @@ struct QueueCommandNote: Sendable, Hashable {
 
     /// Returns the notes on a command's effect on these downloads of the queue; equal notes are merged into one line.
     ///
-    /// If the downloads were not named one by one (`areNamed`), unchanged downloads are reported only if the command
-    /// changed none at all.
+    /// Unchanged downloads are reported only if the user named each download (`areNamed`), or if the command changed
+    /// none at all.
     static func lines(
         on command: DownloadRegistry.Command,
         to ids: [Download.ID],

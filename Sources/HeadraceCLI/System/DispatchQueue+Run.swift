@@ -8,7 +8,8 @@ extension DispatchQueue {
 
     /// Runs a call that may block for any time, away from Swift's cooperative pool.
     ///
-    /// If the task is cancelled and `evenIfCancelled` is `false`, throws `CancellationError` without waiting for the call.
+    /// If the task is cancelled and `evenIfCancelled` is `false`, throws `CancellationError` without waiting for the
+    /// call.
     func run<Value: Sendable>(
         evenIfCancelled: Bool = false,
         _ call: @escaping @Sendable () -> Value

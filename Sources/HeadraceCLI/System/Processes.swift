@@ -22,7 +22,7 @@ enum Processes {
         try wait(for: spawn(words, variables))
     }
 
-    /// Runs a program like ``run(_:_:)``, and also returns the start of its output, at least 64 KiB if there are.
+    /// Runs a program like ``run(_:_:)``, and also returns its output, which may be cut off after 64 KiB.
     static func output(of words: [String], _ variables: [String]) throws(SystemError) -> (Int32, [UInt8]) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError(errno: errno) }
@@ -83,7 +83,7 @@ enum Processes {
         defer { for word in words + added { free(word) } }
         var inherited: [UnsafeMutablePointer<CChar>?] = []
         while let entry = environment?[inherited.count] { inherited.append(entry) }
-        // Some programs take the last of several values.
+        // The old values must go: if a variable occurs twice, some programs use the last value, others the first.
         let names = variables.map { "\($0.prefix { $0 != "=" })=" }
         inherited.removeAll { entry in
             entry.map { entry in names.contains { strncmp(entry, $0, $0.utf8.count) == 0 } } == true

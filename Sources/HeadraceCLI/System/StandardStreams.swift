@@ -1,8 +1,9 @@
 import HeadracePlatform
 
 enum StandardStreams {
-    /// Opens `/dev/null` at each closed number of 0 to 2; otherwise a file that is opened later could get that number and
-    /// receive the tool's output.
+    /// Opens `/dev/null` as each standard stream that is closed.
+    ///
+    /// Otherwise a file that is opened later could get the stream's number and receive the tool's output.
     static func hold() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
             // `open` returns the lowest free number. The opposite direction makes the stream fail like a closed one.
