@@ -31,7 +31,9 @@ extension ExitCode {
         self = Self.table.first { $0.codes.contains(code) }?.status ?? .other
     }
 
-    /// Creates the exit status of a run: `success` without failures, their status if all are equal, otherwise `other`.
+    /// Creates the exit status of a run: `success` if nothing failed, `other` after different failures.
+    ///
+    /// If all failures have the same status, it is that status.
     init(of failures: some Collection<ExitCode>) {
         guard let first = failures.first else {
             self = .success

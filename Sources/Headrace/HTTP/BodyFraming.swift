@@ -1,4 +1,4 @@
-/// How the end of a response body is determined (RFC 9112, section 6.3).
+/// The way in which the end of a response body is determined (RFC 9112, section 6.3).
 package enum BodyFraming: Sendable, Hashable {
     /// The body has this number of bytes; 0 if there is none.
     case length(Int64)

@@ -1,10 +1,10 @@
 /// A request for a file or a range of it, with the state that its response must match.
 struct RangeRequest: Sendable, Hashable {
-    /// How received and new bytes are verified later if no validator shows that they are of one version.
+    /// A later check that received and new bytes are of one version, for requests without a matching validator.
     enum DeferredVerification: Sendable, Hashable {
-        /// By the caller's checksum of the whole file, so entity tags may differ, as between the nodes of some CDNs.
+        /// The caller's checksum of the whole file; entity tags may then differ, as between the nodes of some CDNs.
         case checksum
-        /// By an overlap: the range begins with bytes already received, which the transfer compares with the new ones.
+        /// An overlap: the range begins with bytes already received, which the transfer compares with the new ones.
         case overlap
 
         var proof: ResumeProof {

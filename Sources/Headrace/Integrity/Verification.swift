@@ -26,7 +26,7 @@ struct Verification: Sendable {
     /// Whether there is a checksum to verify the file against.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
-    /// Whether ``expected``, if it is known, is the server's checksum, because the request has no checksums.
+    /// Whether the file is verified against the server's checksum, if there is one: the request has no checksums.
     var isFromServer: Bool { !isRequested }
 
     /// Adopts the request's current checksums; other requests for the same file may have added some.

@@ -19,7 +19,7 @@ struct PartialFileUsers {
 
     func isActive(_ record: DownloadRecord) -> Bool { active[record.partialPath] === record }
 
-    /// Whether a download may become active: no other download of its partial file is.
+    /// Whether a download may become active: its partial file has no other active download.
     func mayActivate(_ record: DownloadRecord) -> Bool { active[record.partialPath, default: record] === record }
 
     /// Returns the failed download that may resume from the partial file of `record`; `nil` if there is none.
@@ -35,7 +35,7 @@ struct PartialFileUsers {
         return mayActivate(record) && failed[path, default: id] == id
     }
 
-    /// Makes a download the active one; returns the download that is leaving but still uses the file, if any.
+    /// Makes a download the active one; returns the earlier one that is still being cancelled or removed, if any.
     mutating func activate(_ record: DownloadRecord) -> DownloadID? {
         active[record.partialPath] = record
         return departing[record.partialPath]

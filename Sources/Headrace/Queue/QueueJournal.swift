@@ -102,7 +102,9 @@ struct QueueJournal: Sendable {
         mustSync = true
     }
 
-    /// If a write is needed and none is scheduled, records that one is and returns `true`; the caller must schedule it.
+    /// Returns whether the caller must schedule a write, because one is needed and none is scheduled yet.
+    ///
+    /// The write then counts as scheduled.
     mutating func claimFlush() -> Bool {
         guard !changes.isEmpty || mustSync, !isScheduled else { return false }
         isScheduled = true

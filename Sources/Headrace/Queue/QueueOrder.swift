@@ -1,8 +1,8 @@
 /// The order of the queue as the user sees it; every download can be moved to every position.
 ///
 /// Each download has an integer label, and labels ascend in queue order: a moved download gets a label between those of
-/// its neighbors. The downloads are stored in blocks, so that no insertion or removal takes time proportional to their
-/// number, unless two neighbors leave no label between them and all downloads are relabeled.
+/// its neighbors. If the neighbors leave no label between them, all downloads get new labels. The downloads are stored
+/// in blocks, so that an insertion or removal moves only the downloads of one block.
 struct QueueOrder: Sendable {
     typealias Label = Int64
 

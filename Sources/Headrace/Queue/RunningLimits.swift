@@ -1,4 +1,4 @@
-/// The limits on the number of running downloads: those of the user and, below them, those chosen automatically.
+/// The limits on the number of running downloads: the user's, and lower ones that are chosen automatically.
 struct RunningLimits: Sendable {
     /// The maximum number of running downloads that the user has set.
     var maximum: Int
@@ -17,8 +17,8 @@ struct RunningLimits: Sendable {
 
     /// Whether a download that starts may share a connection to its host with others.
     ///
-    /// It may if the host uses HTTP/2. While the protocol is unknown, it may if many downloads are waiting, since many
-    /// downloads are usually small ones.
+    /// It may if the host uses HTTP/2. While the host's protocol is unknown, it may if many downloads are waiting,
+    /// because these are probably small.
     func mayShareConnection(to host: String, with waiting: Int) -> Bool {
         guard let concurrency else { return false }
         return concurrency.usesHTTP2(host) ?? (waiting >= DownloadConcurrency.initial)

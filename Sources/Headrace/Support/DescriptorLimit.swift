@@ -9,8 +9,9 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of consecutive unused descriptors after which the search for used ones stops; the system assigns the
-    /// lowest unused number first.
+    /// The number of consecutive unused descriptors after which the search for used ones stops.
+    ///
+    /// The system always assigns the lowest unused number, so a long gap is probably the end.
     private static let maxGap = 256
 
     /// Raises the process's descriptor limit to 65,536 (10,240 on Apple platforms), or as far as the hard limit allows.

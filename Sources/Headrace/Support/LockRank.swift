@@ -22,7 +22,9 @@ package enum LockRank: UInt8, Sendable {
     /// The lock of a thread, which an executor may start.
     case thread
 
-    /// Whether a lock of this rank may be taken by a thread that holds a lock of rank `highest`; -1 if it holds none.
+    /// Whether a thread whose locks have ranks up to `highest` may take a lock of this rank.
+    ///
+    /// `highest` is -1 if the thread holds no lock.
     func isAllowed(above highest: Int32) -> Bool {
         highest < rawValue || self == .leaf && highest == rawValue
     }

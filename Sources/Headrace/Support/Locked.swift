@@ -30,8 +30,8 @@ package struct Locked<Value>: ~Copyable, Sendable {
 
     /// Runs `body` with exclusive access to the value.
     ///
-    /// In debug builds, traps if the calling thread already holds a lock of the same or a higher rank. Only a second
-    /// lock of the rank `leaf` is allowed.
+    /// In debug builds, traps if the calling thread already holds a lock of the same or a higher rank; two locks of the
+    /// rank `leaf` are allowed.
     /// - Parameter body: A function that must not block, and may take only locks of higher rank.
     /// - Returns: The result of `body`.
     /// - Throws: The error that `body` throws.

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// A single path component, made from a name that a URL or a server proposed, that is safe to create.
+/// A safe file name, made from a name that a URL or a server proposed: a single path component.
 ///
 /// The name has 1 to ``maxBytes`` bytes, and no separators, control characters or format characters. It is not `.` or
 /// `..`, and not reserved by the library. A name that is made safe again does not change.

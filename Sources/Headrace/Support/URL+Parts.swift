@@ -59,7 +59,7 @@ extension String {
 
     /// The text of a typed URL with `***` in place of the user and password.
     ///
-    /// Everything up to the last `@` is replaced, since a password may contain `@` too.
+    /// Replaces everything between the scheme and the last `@`, since a password may contain `@` too.
     package var withoutCredentials: String {
         guard let at = unicodeScalars.lastIndex(of: "@") else { return self }
         let scheme = firstRange(of: "://").map { self[..<$0.upperBound] } ?? ""

@@ -31,7 +31,7 @@ struct ParsedArguments: Sendable, Equatable {
         }
     }
 
-    /// The options that were given on the command line or, for a section of a file, in it.
+    /// The options on the command line; for a section of the configuration file, the options in that section.
     var given: Set<Option> { Set(values.keys) }
 
     /// Adds the settings of the configuration file, except for options that the command does not have, or that the

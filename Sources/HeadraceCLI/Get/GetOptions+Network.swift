@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 extension GetOptions {
-    /// The paths of files that are read, and the login, before the first download starts.
+    /// The paths of the files to read, and the login to complete, before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
         var netrc: String?
         var cookies: String?

@@ -52,7 +52,9 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file with this name or, if none has it, the only file; `nil` if there is no such file.
+    /// Returns the file with this name.
+    ///
+    /// If none has the name, returns the only file, or `nil` if there is not exactly one.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }

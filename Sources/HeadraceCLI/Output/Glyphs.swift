@@ -28,7 +28,7 @@ enum Glyphs: Sendable, Equatable {
         return "[" + filled + "]"
     }
 
-    /// Returns the line with each ellipsis replaced by `~` unless Unicode may be used.
+    /// Returns the line; in ASCII, each ellipsis is replaced by `~`.
     func fit(_ line: String) -> String {
         self == .unicode ? line : line.replacing("…", with: "~")
     }
