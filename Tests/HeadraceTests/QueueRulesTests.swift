@@ -100,6 +100,7 @@ struct QueueRulesTests {
                         configuration: DownloadConfiguration {
                             $0.retryPolicy.maxFailures = 0
                             $0.durability = .none
+                            $0.maxConnectionsPerDownload = 1
                         },
                         transport: try DownloadConfiguration().makeTransport(),
                         files: spacious,

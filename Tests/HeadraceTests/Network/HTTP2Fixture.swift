@@ -65,6 +65,7 @@ enum HTTP2Fixture {
                         $0.retryPolicy.maxFailures = retries
                         $0.retryPolicy.baseDelay = .zero
                         $0.retryPolicy.maxRetriesPerHostAndMinute = nil
+                        $0.maxConnectionsPerDownload = 1
                         $0.certificateAuthorities = authority
                     }
                     configure(&configuration)
