@@ -51,20 +51,25 @@ struct DeadConnectionTests {
         }
     }
 
-    /// Fills the pool, then downloads files from it; returns how often each stalled.
+    /// Fills the pool, then downloads files from it; returns how often each stalled, after those that filled the pool.
     private static func run(
         _ manager: DownloadManager,
         _ concurrent: Int,
         in folder: URL,
         url: (String) -> URL
-    ) async throws -> [Int] {
+    ) async throws -> (filling: Int, later: [Int]) {
         var first: [Download] = []
         for number in 0..<pool {
             first.append(
                 try await manager.download(DownloadRequest(url("/first\(number)"), to: .directory(folder)))
             )
         }
-        for download in first { _ = try await download.value }
+        // On a busy machine, these may stall too.
+        var filling = 0
+        for download in first {
+            filling += await download.events.reduce(into: []) { $0.append($1) }.stalls
+            _ = try await download.value
+        }
         try await manager.setMaxConcurrentDownloads(.fixed(concurrent))
         var later: [Download] = []
         for number in 0..<pool {
@@ -79,7 +84,7 @@ struct DeadConnectionTests {
             #expect(file.body.difference(fromFileAt: url) == nil)
             stalls.append(events.stalls)
         }
-        return stalls
+        return (filling, stalls)
     }
 
     @Test(arguments: [1, 2, 4])
@@ -88,10 +93,10 @@ struct DeadConnectionTests {
         try await withTemporaryDirectory { folder in
             try await withFaultServer(.answering(pool.response)) { server in
                 try await withDownloadManager(Self.configuration(Self.pool)) { manager in
-                    let stalls = try await Self.run(manager, concurrent, in: folder) { server.url($0) }
+                    let (filling, stalls) = try await Self.run(manager, concurrent, in: folder) { server.url($0) }
                     #expect(stalls.reduce(0, +) == concurrent, "\(stalls)")
                     #expect(stalls.allSatisfy { $0 <= 1 })
-                    #expect(server.connectionCount <= Self.pool + Self.pool)
+                    #expect(server.connectionCount <= Self.pool + filling + Self.pool)
                 }
             }
         }
@@ -109,10 +114,10 @@ struct DeadConnectionTests {
                 var configuration = Self.configuration(Self.pool)
                 configuration.certificateAuthorities = authority
                 try await withDownloadManager(configuration) { manager in
-                    let stalls = try await Self.run(manager, concurrent, in: folder) { server.url($0) }
+                    let (filling, stalls) = try await Self.run(manager, concurrent, in: folder) { server.url($0) }
                     #expect(stalls.reduce(0, +) == concurrent, "\(stalls)")
                     #expect(stalls.allSatisfy { $0 <= 1 })
-                    #expect(server.connectionCount <= Self.pool + Self.pool)
+                    #expect(server.connectionCount <= Self.pool + filling + Self.pool)
                 }
             }
         }
