@@ -6,11 +6,11 @@ enum ChildWork: Sendable {
     case removals([FileRemoval])
     /// Wait until this time of the clock, then start the downloads that are due.
     case alarm(Duration)
-    /// Write the decisions to the journal.
+    /// Write the changes of the queue to the journal.
     case flush
     /// Remove the file of a command by another process, because the command was carried out.
     case carriedOut(CommandSpool.Item)
-    /// Write the last decisions of a manager that was released without a shutdown.
+    /// Write the remaining changes of the queue, because its manager was released without a shutdown.
     case lastWrite(QueueJournal.Write)
 }
 

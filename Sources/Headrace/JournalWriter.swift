@@ -1,12 +1,12 @@
-/// Writes the decisions about a manager's queue to the journal of its registry, one write at a time.
+/// Writes the changes of a manager's queue to the journal of its registry, one write at a time.
 struct JournalWriter: Sendable {
     /// The registry's files; `nil` without a registry, and therefore without a journal.
     let registry: RegistryFiles?
     let observers: QueueObservers
 
-    /// Writes all decisions so far to the journal.
+    /// Writes all changes so far to the journal.
     ///
-    /// With `syncing`, the decisions also survive a power cut, provided that the configuration requires it or `always`
+    /// With `syncing`, the changes also survive a power cut, provided that the configuration requires it or `always`
     /// is `true`. After a failed write, the next one writes the whole queue instead of the changes.
     func flush(
         _ manager: isolated DownloadManager,

@@ -52,7 +52,7 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of the last wake-up; the app may pass its handler before or after.
+    /// Whether the system has reported all events of the last wake-up; the app may pass its handler earlier or later.
     private var hasReportedAll = false
     private var hadHandler = false
 

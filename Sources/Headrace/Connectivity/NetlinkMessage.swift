@@ -35,7 +35,7 @@ enum NetlinkMessage: Sendable, Hashable {
     case linkGone(Int32)
     case address(Address)
     case addressGone(Address)
-    /// A new route; `replaces` is `true` if the route replaces existing routes of the same family and metric.
+    /// A route was added; `replaces` is `true` if the route replaces existing routes of the same family and metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
     /// The response to the request with this number is complete; `isWhole` is `false` if the data changed while the

@@ -10,11 +10,12 @@ public enum ConnectionEndReason: Sendable, Equatable {
     case slow
     /// The connection's source is slower than another source.
     case slowSource
-    /// The host's connections are shared with other downloads, or the host allows fewer of them.
+    /// The download may have fewer connections to the host now: other downloads need some of them, or the host has
+    /// refused connections.
     case hostLimit
-    /// Fewer connections are as fast.
+    /// The download is as fast with fewer connections.
     case surplus
-    /// A reader needs other bytes of the file first.
+    /// A reader needs other bytes of the file than this connection's first.
     case readerDemand
     /// The connection was lost, or its response cannot be used, as the error states.
     case failed(DownloadError)

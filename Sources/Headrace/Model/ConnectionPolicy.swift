@@ -9,7 +9,7 @@ public import HeadracePlatform
 public struct ConnectionPolicy: Sendable, Hashable {
     /// The kind of addresses to connect to.
     public enum AddressFamily: Sendable, Hashable {
-        /// Both kinds, whichever connects first (RFC 8305).
+        /// IPv4 and IPv6, whichever connects first (RFC 8305).
         case any
         /// IPv4 only.
         case ipv4

@@ -187,13 +187,14 @@ public struct DownloadConfiguration: Sendable {
 
     /// The kinds of failure that finished files and resume records survive.
     public enum Durability: Sendable, Hashable {
-        /// The end of the process, even by a crash, and an orderly restart of the system, but no power failure.
+        /// Files and records survive the end of the process, even by a crash, and an orderly restart of the system, but
+        /// no power failure.
         ///
         /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads,
         /// and may damage finished files.
         case none
-        /// Power failures, in addition to the failures of ``none``: data is synced before a resume record or final name
-        /// refers to it.
+        /// Files and records survive power failures too: data is synced before a resume record or final name refers to
+        /// it.
         case full
     }
 

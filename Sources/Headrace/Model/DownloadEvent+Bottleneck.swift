@@ -16,7 +16,8 @@ extension DownloadEvent {
         case disk
         /// A rate limit of the manager, the group or the request.
         case rateLimit
-        /// The setting ``DownloadConfiguration/maxConnectionsPerHost``: the speed grew with the number of connections.
+        /// The setting ``DownloadConfiguration/maxConnectionsPerHost``: the speed grew with the number of connections,
+        /// up to this limit.
         case connectionLimit
         /// The server's limit on connections: the speed grew with their number, but the server refuses further ones.
         case refusedConnections

@@ -55,9 +55,9 @@ public struct DownloadRequest: Sendable, Hashable {
     /// Redirects follow RFC 9110, section 15.4: a 303, and a 301 or 302 to a POST, is followed with GET and without the
     /// body; a 307 or 308 with the same method and body.
     public var method = "GET"
-    /// The content of a request with another method than GET; `nil` for none.
+    /// The content of a request whose method is not GET; `nil` for none.
     public var body: Body?
-    /// Whether a request with another method than GET may be repeated after failures, such as a search or a report.
+    /// Whether a request whose method is not GET, such as a search or a report, may be repeated after failures.
     public var isRepeatable = false
     /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy
@@ -233,10 +233,11 @@ extension DownloadRequest {
 
     /// The validation required to resume a partial file instead of downloading it from zero.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
-        /// A matching strong validator: an entity tag, or a date old enough to be strong (RFC 9110, section 8.8.2.2).
+        /// A partial file is resumed only with a matching strong validator: an entity tag, or a date old enough to be
+        /// strong (RFC 9110, section 8.8.2.2).
         case validated
-        /// A matching strong validator or, if the server sends none, matching bytes: the last 64 KiB received are
-        /// downloaded again and must be the same.
+        /// A partial file is resumed with a matching strong validator or, if the server sends none, with matching
+        /// bytes: the last 64 KiB received are downloaded again and must be the same.
         ///
         /// This is a weaker check: if the file has changed only before those bytes, the result mixes two versions.
         case overlap

@@ -35,7 +35,9 @@ struct PartialFileUsers {
         return mayActivate(record) && failed[path, default: id] == id
     }
 
-    /// Makes a download the active one; returns the earlier one that is still being cancelled or removed, if any.
+    /// Makes a download the active one of its partial file.
+    ///
+    /// Returns the earlier download of that file that is still being cancelled or removed, if any.
     mutating func activate(_ record: DownloadRecord) -> DownloadID? {
         active[record.partialPath] = record
         return departing[record.partialPath]
@@ -46,10 +48,11 @@ struct PartialFileUsers {
 
     mutating func failed(_ record: DownloadRecord) { failed[record.partialPath] = record.id }
 
-    /// Lets another download of the same file become active, and makes that download wait until this one has stopped.
+    /// Lets a new download use the partial file of an active download, `record`, that is being cancelled or removed.
     ///
-    /// Returns `false` if a removal of the file is already pending. This download then still waits for that removal and
-    /// has no partial file, so the other download waits for the same removal, and not for this download.
+    /// The new download starts only after `record` has stopped. Returns `false` if an earlier removal of the file is
+    /// still pending: `record` then waits for that removal and has no file, so the new download also waits only for the
+    /// removal, and ``activate(_:)`` does not return `record`. The caller must record the cancellation at once instead.
     mutating func depart(_ record: DownloadRecord) -> Bool {
         let path = record.partialPath
         active[path] = nil

@@ -1,6 +1,6 @@
-/// The decisions of a queue that are recorded, but not yet written to the journal on the disk.
+/// The changes of a queue that are recorded, but not yet written to the journal on the disk.
 ///
-/// Decisions are recorded in the order in which they are made, without file access. ``Write`` carries them to the disk.
+/// Changes are recorded in the order in which they are made, without file access. A ``Write`` writes them to the disk.
 struct QueueJournal: Sendable {
     /// A download as the journal stores it, except for its state.
     struct Member: Sendable {

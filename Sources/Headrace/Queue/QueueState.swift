@@ -5,7 +5,7 @@ import HeadracePlatform
 /// A value that the manager owns; it performs no I/O and never blocks.
 struct QueueState: Sendable {
     var scheduler: Scheduler
-    /// The decisions to write to the disk; `nil` if the queue is not stored.
+    /// The changes that are still to be written to the queue's journal on the disk; `nil` if the queue is not stored.
     var journal: QueueJournal?
     /// Whether finished downloads stay in the queue.
     private let keepsFinished: Bool

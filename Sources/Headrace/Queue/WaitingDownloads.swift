@@ -90,7 +90,7 @@ struct WaitingDownloads: Sendable {
     /// Makes a download wait for a slot of its host.
     mutating func waitForHost(_ candidate: Candidate) { ofHosts[candidate.host, default: Heap()].insert(candidate) }
 
-    /// Makes a download wait for the network; returns whether the reason is new.
+    /// Makes a download wait for the network; returns `false` if it has already been waiting for the same reason.
     mutating func waitForNetwork(_ candidate: Candidate, _ blocker: NetworkBlocker) -> Bool {
         ofNetwork.append(candidate)
         return blockers.updateValue(blocker, forKey: candidate.id) != blocker

@@ -26,7 +26,7 @@ struct RegistryRequest: Sendable, Hashable {
     private(set) var headers: [HeaderField] = []
     /// The names of the header fields whose values are not saved.
     private(set) var withheldHeaders: [String] = []
-    /// The content of a request with another method than GET.
+    /// The content of a request whose method is not GET.
     enum Body: Sendable, Hashable {
         case data([UInt8])
         case file(RelocatablePath)

@@ -3,7 +3,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
     private let home: String
     private let registry: String
     private let temporary: String
-    /// The bases that new paths may be relative to.
+    /// The bases that paths may be relative to when this process writes them.
     fileprivate let used: [RelocatablePath.Base]
 
     /// Creates bases from absolute paths; if a path is empty or the root, that base is unknown.
@@ -11,7 +11,7 @@ struct RegistryBaseDirectories: Sendable, Hashable {
     ///   - home: The user's home directory.
     ///   - registry: The parent of the registry's directory.
     ///   - temporary: The directory for temporary files.
-    ///   - used: The bases for new paths; all bases are used to resolve paths from an earlier run.
+    ///   - used: The bases for paths that this process writes; saved paths are resolved with all bases.
     init(
         home: String,
         registry: String,

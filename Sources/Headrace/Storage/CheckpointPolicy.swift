@@ -45,7 +45,7 @@ struct CheckpointPolicy: Sendable {
     private var lastRecord: Duration?
     /// Whether a record is on disk, so that it must be kept accurate.
     private(set) var hasRecord: Bool
-    /// Whether a record written now would differ from the last one.
+    /// Whether a record written now would differ from the record that was written last.
     private var isRecordOutdated = false
     /// The ranges that the running sync makes durable: those written before it started; `nil` if no sync is running.
     private var claim: ByteRangeSet?

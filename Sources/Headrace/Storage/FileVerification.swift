@@ -22,11 +22,11 @@ public struct FileVerification: Sendable, Hashable {
 
     /// The property that verified a file; the description is a phrase such as `3 pieces`.
     public enum Proof: Sendable, Hashable, CustomStringConvertible {
-        /// The checksum of the whole file.
+        /// The whole file has this checksum, as expected.
         case checksum(Checksum)
-        /// The checksums of all pieces; the value is the number of pieces.
+        /// All pieces have the expected checksums; the value is the number of pieces.
         case pieces(Int)
-        /// The size in bytes alone.
+        /// The file has this size in bytes, as expected; there were no checksums to compare.
         case size(Int64)
 
         /// The proof as a phrase for the user.
@@ -43,11 +43,11 @@ public struct FileVerification: Sendable, Hashable {
     public struct Difference: Sendable, Hashable, CustomStringConvertible {
         /// The property that differs.
         public enum Reason: Sendable, Hashable {
-            /// The size in bytes.
+            /// The size in bytes differs.
             case size(found: Int64, expected: Int64)
-            /// The checksum of the whole file.
+            /// The checksum of the whole file differs.
             case checksum(found: Checksum, expected: Checksum)
-            /// The checksum of at least one piece.
+            /// The checksum of at least one piece differs.
             case pieces
         }
 

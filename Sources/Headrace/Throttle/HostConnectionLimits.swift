@@ -33,8 +33,8 @@ struct HostConnectionLimits: Sendable {
     private static let sweepThreshold = 64
 
     private let maximum: Int
-    /// Whether first connections must not exceed the maximum either; set if the manager chooses the number of
-    /// downloads.
+    /// Whether even the first connection of a download must not exceed the maximum number of connections to its host;
+    /// set if the manager chooses the number of downloads.
     var isStrict: Bool
     private var hosts: [String: Host] = [:]
 

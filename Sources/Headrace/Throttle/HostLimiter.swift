@@ -65,7 +65,8 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.isUntroubled ? nil : $0.limits.notBefore(Self.host(of: url)) }
     }
 
-    /// Sets whether the first connections of downloads must not exceed the maximum either.
+    /// Sets whether even the first connection of a download must not exceed the maximum number of connections to its
+    /// host.
     func setStrict(_ isStrict: Bool, at now: Duration) {
         let latches = connections.withLock { connections in
             connections.limits.isStrict = isStrict

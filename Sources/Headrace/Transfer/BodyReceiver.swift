@@ -14,7 +14,7 @@ struct BodyReceiver {
     private enum BodyEnd: Sendable {
         /// The body ended, or its further bytes are not needed.
         case complete
-        /// A reader needs other bytes first.
+        /// A reader of the file appeared, whose bytes several connections may fetch first.
         case readerDemand
         /// The server sent bytes again, and they differ from those received before.
         case restart(RestartReason)

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// One download of a manager's queue: its request, its status and its last file.
+/// One download of a manager's queue: its request, its status and, once it has finished, its file.
 final class DownloadRecord: Sendable {
     private struct State {
         var request: DownloadRequest
@@ -10,7 +10,7 @@ final class DownloadRecord: Sendable {
         var withoutSecrets: [RegistryRequest]
         /// Whether the complete file was verified against all expectations of the request.
         var isSealed = false
-        /// The stamp of the last file that a transfer of this download fetched.
+        /// The stamp of the file that a transfer of this download completed most recently.
         var fetched: FileStamp?
         /// The file of a finished download; an array, because an empty one takes only one word.
         var finished: [FinishedFile] = []
@@ -145,10 +145,10 @@ final class DownloadRecord: Sendable {
         try state.withLock { state throws(DownloadError) in try state.expectations(joinedBy: others) }
     }
 
-    /// Adds the expectations of a request for the same file; returns whether any of them were new.
+    /// Adds the expectations of another request for the same file; returns whether this download lacked any of them.
     ///
-    /// Throws `invalidRequest` if the expectations contradict each other, or if they are new and the file was already
-    /// verified.
+    /// Throws `invalidRequest` if the expectations contradict each other, or if this download lacked any of them and
+    /// its file was already verified.
     func takeExpectations(of request: DownloadRequest) throws(DownloadError) -> Bool {
         try state.withLock { state throws(DownloadError) in
             let expectations = try state.expectations(joinedBy: request.expectations)
@@ -171,8 +171,8 @@ final class DownloadRecord: Sendable {
     /// Records that the file must be verified again.
     func unseal() { state.withLock { $0.isSealed = false } }
 
-    /// The stamp of the last file that a transfer of this download fetched, taken when the file was renamed to its
-    /// final name.
+    /// The stamp of the file that a transfer of this download completed most recently, taken when the file was renamed
+    /// to its final name; `nil` if there is none.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
     /// The file of the finished download, with the stamp taken when it was renamed to its final name; `nil` if the

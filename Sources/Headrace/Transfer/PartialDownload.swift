@@ -7,11 +7,11 @@ import HeadracePlatform
 struct PartialDownload {
     /// How many responses and sources the bytes came from, and thus whether they may be of different versions.
     enum Composition: Sendable {
-        /// One response, over one connection.
+        /// The bytes came from one response, over one connection.
         case oneResponse
-        /// Several responses of one source, or bytes of an earlier run.
+        /// The bytes came from several responses of one source; those of an earlier run came from an earlier response.
         case severalResponses
-        /// Several responses of different sources.
+        /// The bytes came from responses of different sources.
         case severalSources
     }
 

@@ -20,7 +20,8 @@ struct ResumeStrategy: Sendable {
     /// Whether the next response must verify that the received bytes are the whole file, because their end was marked
     /// only by the end of an HTTP/2 stream.
     private(set) var verifiesEnd = false
-    /// Whether requests are sent over HTTP/1.1, where the last chunk marks the end of a body without a length.
+    /// Whether requests are sent over HTTP/1.1, because libcurl may report a lost HTTP/2 connection as the end of a
+    /// body without a length.
     private(set) var avoidsHTTP2 = false
     /// Whether both versions of HTTP have been tried to verify the end.
     private var hasChangedVersion = false

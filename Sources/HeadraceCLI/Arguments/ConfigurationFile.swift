@@ -36,7 +36,7 @@ struct ConfigurationFile: Sendable, Equatable {
     static let requestOptions: Set<Option> = [
         .header, .headerEverywhere, .referer, .user, .ifExists, .ifChanged, .onMismatch, .network,
     ]
-    /// The options that make sense for a single run only.
+    /// The options that the file must not contain, because they make sense for a single run only.
     private static let unsupported: Set<Option> = [
         .output, .tee, .inputFile, .method, .data, .dataFile, .checksum, .checksumFile, .mirror, .metalink, .dryRun,
         .title, .group, .state, .files, .paused, .begin, .watch, .background, .config, .noConfig, .version, .help,

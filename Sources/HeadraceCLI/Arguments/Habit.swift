@@ -1,9 +1,9 @@
 /// The meaning of an option that curl, wget or aria2 have and this tool lacks.
 enum Habit: Sendable, Equatable {
     case name(Option)
-    /// The tool does this without an option.
+    /// The tool does what the option means even without an option.
     case isDefault
-    /// Like ``isDefault``, but curl's option has the argument `-`.
+    /// Like ``isDefault``, but only if the option has the argument `-`, as in curl's `-C -`.
     case isDefaultWithHyphen
     /// The tool has no such option; the text says what to write instead.
     case advice(String)

@@ -233,7 +233,7 @@ struct URLSessionRulesTests {
         ] as [(String, [String: String], String?, Bool)] {
             var course = URLSessionTransferState(TransportRequest(url: try Self.url(url)), suspends: true, at: .now)
             course.headArrived(try ResponseHead(url: Self.url(url), status: 200, joined: fields), at: .now)
-            if let name { course.isProtocol(name) }
+            if let name { course.receivedProtocol(name) }
             #expect(course.failure(nil)?.code == (isRefused ? .protocolViolation : nil), "\(url) \(fields)")
             #expect(course.failure((code: -1005, detail: "lost"))?.code == .connectionLost)
         }

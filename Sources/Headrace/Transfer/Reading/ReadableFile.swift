@@ -48,7 +48,7 @@ struct ReadableFile: Sendable {
         let range: Range<Int64>
         var position: Int64
         var failure: DownloadError?
-        /// Whether the file at the path was missing or a different one at the last read.
+        /// Whether the last read found no file at the path, or another file than the downloaded one.
         var isFileMissing = false
     }
 

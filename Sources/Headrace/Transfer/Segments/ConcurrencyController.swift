@@ -38,7 +38,7 @@ struct ConcurrencyController: Sendable {
     /// The effect of the latest change of the number of connections; `nil` if none was measured yet, or if it was
     /// unclear.
     private(set) var scaling: Scaling?
-    /// The number of connections that the download has settled on, and their speed; `nil` before.
+    /// The number of connections that the download has settled on, and their speed; `nil` until it has settled.
     private(set) var experience: HostExperience?
     private let mode: Mode
     /// The experience of an earlier download from the same host; `nil` if there is none.

@@ -50,11 +50,11 @@ struct SegmentPlanner: Sendable {
         case unusable
     }
 
-    /// The bytes of a received chunk to write, and whether to close the connection.
+    /// The bytes of a received chunk to write, and whether the connection has delivered all that is needed from it.
     struct Acceptance: Sendable, Hashable {
         /// The range of the file to write; `nil` if none of the bytes are needed.
         var range: Range<Int64>?
-        /// Whether the connection must be closed.
+        /// Whether no further bytes of the connection are needed, so that the caller stops reading its body.
         var isDone: Bool
     }
 
@@ -79,7 +79,7 @@ struct SegmentPlanner: Sendable {
     private(set) var controller: ConcurrencyController
     /// The highest number of connections that ``isWorthJoining(at:)`` has found worthwhile; it never decreases.
     private var joined = 1
-    /// The number of new bytes received over all connections except the extra ones; see ``Segment/isExtra``.
+    /// The number of bytes to write that arrived over all connections except the extra ones; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
     /// The connections that hosts recently refused without a response.
     private var refusals = RecentRefusals()
@@ -97,7 +97,9 @@ struct SegmentPlanner: Sendable {
     var segments: [Segment] { list.segments }
     var sources: [SourceStats] { pool.sources }
 
-    /// The connections that the download has settled on; `nil` before, or if they belong to several hosts.
+    /// The number of connections that the download has settled on, and their speed.
+    ///
+    /// `nil` until it has settled, and always if the file has several sources.
     var experience: HostExperience? { sources.count == 1 ? controller.experience : nil }
 
     /// The number of connections that would be useful now, regardless of the limits of sources.

@@ -125,7 +125,7 @@ struct SegmentReceiver {
 
     // MARK: Writing
 
-    /// Writes those bytes of a chunk that are still needed; returns `true` if the connection must be closed.
+    /// Writes those bytes of a chunk that are still needed; returns `true` if no further bytes of the connection are.
     ///
     /// `piece` is the part of the chunk with bytes of the file; its first byte belongs at the present position.
     private mutating func take(_ bytes: UnsafeRawBufferPointer, _ piece: Range<Int>) throws -> Bool {

@@ -19,7 +19,8 @@ struct SourceStats: Sendable {
     private var soleFailures = 0
     /// Whether any connection to the source has delivered enough bytes not to count as failed.
     private(set) var hasDelivered = false
-    /// Whether the source's speed was measured for long enough to be compared with the speed of others.
+    /// Whether the source has been tried: it was measured for long enough to be compared with the others, delivered a
+    /// segment, or needs no comparison.
     ///
     /// Reset if the only connection to the source fails.
     private(set) var isTried = false
@@ -39,7 +40,7 @@ struct SourceStats: Sendable {
         self.host = host
     }
 
-    /// Records that the source has been compared with the others, or needs no comparison.
+    /// Records that the source was measured for long enough to be compared with the others, or needs no comparison.
     mutating func tried() { isTried = true }
 
     /// Records that a connection to the source was closed because other sources are faster.

@@ -71,7 +71,7 @@ final class URLSessionTransfer: Sendable {
     }
 
     func receive(protocolName: String) {
-        state.withLock { $0.isProtocol(protocolName) }
+        state.withLock { $0.receivedProtocol(protocolName) }
     }
 
     func end(_ error: (any Error)?, isShutDown: Bool) {

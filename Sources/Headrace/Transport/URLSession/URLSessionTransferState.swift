@@ -47,7 +47,7 @@ struct URLSessionTransferState: Sendable {
     }
 
     /// Records the name of the response's protocol; from HTTP/2 on, the protocol itself marks the end of a body.
-    mutating func isProtocol(_ name: String) {
+    mutating func receivedProtocol(_ name: String) {
         if !name.hasPrefix("http/1") { endsWithTLS = false }
     }
 
