@@ -2,9 +2,10 @@
 struct RangeRequest: Sendable, Hashable {
     /// A later check that received and new bytes are of one version, for requests without a matching validator.
     enum DeferredVerification: Sendable, Hashable {
-        /// The caller's checksum of the whole file; entity tags may then differ, as between the nodes of some CDNs.
+        /// The caller's checksum verifies the whole file; entity tags may then differ, as between the nodes of some
+        /// CDNs.
         case checksum
-        /// An overlap: the range begins with bytes already received, which the transfer compares with the new ones.
+        /// The requested range begins with bytes that were already received; the transfer compares both copies.
         case overlap
 
         var proof: ResumeProof {

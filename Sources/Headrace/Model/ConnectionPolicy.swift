@@ -9,11 +9,11 @@ public import HeadracePlatform
 public struct ConnectionPolicy: Sendable, Hashable {
     /// The kind of addresses to connect to.
     public enum AddressFamily: Sendable, Hashable {
-        /// IPv4 and IPv6, whichever connects first (RFC 8305).
+        /// Connections use IPv4 or IPv6, whichever connects first (RFC 8305).
         case any
-        /// IPv4 only.
+        /// Connections use IPv4 only.
         case ipv4
-        /// IPv6 only.
+        /// Connections use IPv6 only.
         case ipv6
     }
 

@@ -5,21 +5,22 @@ extension DownloadEvent {
     ///         if case .limited(by: .disk) = event { print("The disk is slower than the network.") }
     ///     }
     public enum Bottleneck: String, Sendable, Hashable, CaseIterable {
-        /// The line, or the server as a whole: more connections do not increase the speed.
+        /// The line, or the server as a whole, limits the speed: more connections do not increase it.
         case line
-        /// The server's rate for each connection: the speed grew with the number of connections, up to the maximum that
-        /// the library chooses on its own.
+        /// The server limits the rate of each connection: the speed grew with the number of connections, up to the
+        /// maximum that the library chooses on its own.
         case connectionRate
-        /// The congestion window of each connection: packets are lost, and the round trip is long (RFC 5681).
+        /// The congestion window limits the rate of each connection: packets are lost, and the round trip is long (RFC
+        /// 5681).
         case congestionWindow
-        /// The disk: bytes arrive faster than they can be written, so that the server is slowed down.
+        /// The disk limits the speed: bytes arrive faster than they can be written, so that the server is slowed down.
         case disk
-        /// A rate limit of the manager, the group or the request.
+        /// A rate limit of the manager, the group or the request limits the speed.
         case rateLimit
-        /// The setting ``DownloadConfiguration/maxConnectionsPerHost``: the speed grew with the number of connections,
-        /// up to this limit.
+        /// The setting ``DownloadConfiguration/maxConnectionsPerHost`` limits the speed, which grew with the number of
+        /// connections up to this limit.
         case connectionLimit
-        /// The server's limit on connections: the speed grew with their number, but the server refuses further ones.
+        /// The server allows too few connections: the speed grew with their number, but the server refuses more of them.
         case refusedConnections
     }
 }

@@ -35,15 +35,15 @@ extension DownloadEvent {
 
     /// A setting that a background session ignores, because the system sends its requests.
     public enum BackgroundLimitation: Sendable, Hashable, CaseIterable {
-        /// Several connections for one file.
+        /// Each file is downloaded over a single connection, even if the settings allow several.
         case severalConnections
-        /// Rate limits and rate schedules.
+        /// Rate limits and rate schedules are ignored.
         case rateLimits
-        /// A minimum speed.
+        /// The minimum speed is ignored.
         case minimumSpeed
-        /// Credentials, netrc files and cookies.
+        /// Credentials, netrc files and cookies are ignored.
         case credentials
-        /// A refetch policy: the file is downloaded again even if it has not changed.
+        /// The refetch policy is ignored: the file is downloaded again even if it has not changed.
         case refetchPolicy
     }
 }

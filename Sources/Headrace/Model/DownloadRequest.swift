@@ -48,7 +48,7 @@ public struct DownloadRequest: Sendable, Hashable {
     public var headers: [HeaderField]
     /// The method of the request, in upper case; `HEAD`, `CONNECT` and `TRACE` are rejected.
     ///
-    /// Unless ``isRepeatable`` is `true`, a request with another method than GET is sent only once: without retries,
+    /// Unless ``isRepeatable`` is `true`, a request whose method is not GET is sent only once: without retries,
     /// without resuming and over one connection. The only exception is a 401: the request is then sent again with a
     /// login.
     ///

@@ -65,13 +65,14 @@ extension DownloadRequest {
     ///
     ///     request.networkPolicy = .notExpensive
     public enum NetworkPolicy: String, Sendable, Hashable, CaseIterable {
-        /// Any network.
+        /// The download may run on any network.
         case any
-        /// Networks whose traffic does not cost money.
+        /// The download may run only on networks whose traffic does not cost money.
         case notExpensive
-        /// Networks on which the user has not limited the traffic, as with Low Data Mode.
+        /// The download must not run on networks on which the user has limited the traffic, as with Low Data Mode.
         case notConstrained
-        /// Wi-Fi and wired networks, but neither mobile networks nor tunnels: the network beneath a tunnel is unknown.
+        /// The download may run only on Wi-Fi and wired networks, not on mobile networks or through tunnels, since the
+        /// network beneath a tunnel is unknown.
         case wifiOrWired
     }
 }

@@ -23,7 +23,7 @@ struct PartialFileUsers {
     func mayActivate(_ record: DownloadRecord) -> Bool { active[record.partialPath, default: record] === record }
 
     /// Returns the failed download that may resume from the partial file of `record`; `nil` if there is none.
-    func failed(likeThat record: DownloadRecord) -> DownloadID? {
+    func failed(sharingFileOf record: DownloadRecord) -> DownloadID? {
         guard !failed.isEmpty, active[record.partialPath] == nil else { return nil }
         return failed[record.partialPath]
     }

@@ -70,7 +70,7 @@ struct QueueAdditions {
     /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
     /// provider and agrees with its expected size and hashes.
     private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
-        guard let id = queue.partialFiles.failed(likeThat: record), let twin = queue.records[id] else { return }
+        guard let id = queue.partialFiles.failed(sharingFileOf: record), let twin = queue.records[id] else { return }
         let request = record.request
         guard twin.canContinue(with: request), (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return }

@@ -48,7 +48,7 @@ struct FileRemoval: Sendable {
     let stateChange: DownloadStateChange
 }
 
-/// A new state or event of a download, or both.
+/// The new state of a download and the event to publish; `nil` for no change of the state, or for no event.
 struct DownloadStateChange: Sendable {
     let state: DownloadState?
     let event: DownloadEvent?

@@ -242,7 +242,7 @@ struct QueueState: Sendable {
         if let other = partialFiles.activate(record) { journal?.note(other, .cancelled) }
     }
 
-    /// Allows another download of the same file to be added; it starts once this download has stopped.
+    /// Allows a new download of the same file to be added; the new download starts once `record` has stopped.
     private mutating func depart(_ record: DownloadRecord) {
         guard partialFiles.isActive(record) else { return }
         if !partialFiles.depart(record) { journal?.note(record.id, .cancelled) }

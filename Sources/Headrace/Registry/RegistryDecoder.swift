@@ -117,7 +117,7 @@ struct RegistryDecoder {
         }
     }
 
-    /// Reads a number above zero; returns `nil` for an invalid one, so that the rest of the download is not lost.
+    /// Reads a number above zero; returns `nil` for any other number, so that only this value of the download is lost.
     private mutating func positive(_ what: String) throws(Failure) -> Int64? {
         let value: Int64 = try line.integer()
         if value <= 0 { unknown.append("the \(what) \(value)") }

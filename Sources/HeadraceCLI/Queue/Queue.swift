@@ -118,7 +118,7 @@ private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
         }
     }
     let status = Console.output.print(lines)
-    guard isDone else { throw await registry.isYetToCarryOut() }
+    guard isDone else { throw await registry.notCarriedOutYet() }
     return status
 }
 
@@ -168,7 +168,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
                 return try await Run(manager, mode, options, signals).finish()
             }
         } catch let error as DownloadError where error.code == .busy {
-            guard .now < end else { throw DownloadError.isRun(registry, by: try await registry.processID) }
+            guard .now < end else { throw DownloadError.alreadyRunning(registry, by: try await registry.processID) }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
@@ -276,14 +276,14 @@ extension DownloadRegistry {
                 Console.error.write(line + "\n")
             }
         }
-        guard isDone else { throw await isYetToCarryOut() }
+        guard isDone else { throw await notCarriedOutYet() }
         guard !isQuiet, let summary = QueueCommandNote.summary(of: command, on: ids, of: queue) else { return }
         Console.error.write(summary + "\n")
         report(queue.filter { ids.contains($0.id) })
         await warnUnlessRunning(arguments)
     }
 
-    fileprivate func isYetToCarryOut() async -> DownloadError {
+    fileprivate func notCarriedOutYet() async -> DownloadError {
         var process = "the process that runs the queue"
         if let holder = try? await processID { process = "process \(holder), which runs the queue," }
         return DownloadError(

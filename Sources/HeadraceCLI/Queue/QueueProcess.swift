@@ -35,7 +35,7 @@ private let maxLogBytes = 1 << 20
 
 /// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has exited.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
-    if let holder = try await registry.processID { throw DownloadError.isRun(registry, by: holder) }
+    if let holder = try await registry.processID { throw DownloadError.alreadyRunning(registry, by: holder) }
     let log = registry.log
     var earlierBytes = (try? Files.read(log))?.count ?? 0
     if earlierBytes > maxLogBytes, unlink(log) == 0 { earlierBytes = 0 }
@@ -51,7 +51,7 @@ func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry)
         if let status = Processes.status(of: child) {
             // Another process started to run the queue first. Both processes write to this log, so it is not shown.
             if ExitCode(code: status) == .disk, let holder = try await registry.processID {
-                throw DownloadError.isRun(registry, by: holder)
+                throw DownloadError.alreadyRunning(registry, by: holder)
             }
             // The process's output says why it exited, or that there was nothing to do.
             let said = (try? Files.read(log))?.dropFirst(earlierBytes) ?? []
@@ -157,7 +157,7 @@ extension DownloadRegistry {
 
 extension DownloadError {
     /// Returns the error for running a queue that another process already runs; `holder` is its id, if known.
-    static func isRun(_ registry: DownloadRegistry, by holder: Int32?) -> DownloadError {
+    static func alreadyRunning(_ registry: DownloadRegistry, by holder: Int32?) -> DownloadError {
         let process = holder.map { "process \($0)" } ?? "another process"
         return DownloadError(
             .busy,
