@@ -2,7 +2,7 @@ public import HeadracePlatform
 
 /// Values for a row of a list.
 extension Download {
-    /// The progress at this moment; ``progress`` follows it.
+    /// The progress at this moment; see ``progress`` for a stream of its changes.
     public var currentProgress: DownloadProgress { record.status.progress }
 
     /// The finished file; `nil` unless the download is finished.

@@ -2,7 +2,7 @@
 package enum BodyFraming: Sendable, Hashable {
     /// The body has this number of bytes; 0 if there is none.
     case length(Int64)
-    /// The body ends with the last chunk.
+    /// The body is chunked, and its last chunk marks its end.
     case delimited
     /// The body ends when the connection closes, so a truncated body may look complete.
     case unverified

@@ -54,7 +54,8 @@ extension RangeRequest {
         }
     }
 
-    /// Whether a part has the known total size but omits the date sent as `If-Range`, as section 15.3.7 allows.
+    /// Whether a part has the total size of the received version, but omits the date sent as `If-Range`, as section
+    /// 15.3.7 allows.
     private func isDateOmitted(by part: RepresentationMetadata, of known: RepresentationMetadata) -> Bool {
         guard case .lastModified(let date) = ifRange, date == known.lastModified, part.lastModified == nil else {
             return false

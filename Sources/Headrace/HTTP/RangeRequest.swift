@@ -1,6 +1,8 @@
 /// A request for a file or a range of it, with the state that its response must match.
 struct RangeRequest: Sendable, Hashable {
-    /// A later check that received and new bytes are of one version, for requests without a matching validator.
+    /// A check that the bytes of a response are of the same version as those received before.
+    ///
+    /// Used if no validator matches, and done only after the response was accepted.
     enum DeferredVerification: Sendable, Hashable {
         /// The caller's checksum verifies the whole file; entity tags may then differ, as between the nodes of some
         /// CDNs.

@@ -15,7 +15,7 @@ public enum ConnectionEndReason: Sendable, Equatable {
     case hostLimit
     /// The download is as fast with fewer connections.
     case surplus
-    /// A reader needs other bytes of the file than this connection's first.
+    /// A reader needs other bytes of the file before the bytes of this connection.
     case readerDemand
     /// The connection was lost, or its response cannot be used, as the error states.
     case failed(DownloadError)

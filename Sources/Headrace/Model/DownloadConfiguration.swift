@@ -30,7 +30,7 @@ public struct DownloadConfiguration: Sendable {
     /// A missing directory is created, if its parent exists. Only one manager can use a directory at a time: a second
     /// manager fails with ``DownloadError/Code/busy``. Secrets of requests are not saved; see ``HeaderField/isSecret``.
     public var registryDirectory: URL?
-    /// Whether downloads that were running when an earlier run ended are restored as paused instead of waiting.
+    /// Whether downloads that were running when the last manager's process ended are restored as paused, not waiting.
     public var restoresPaused = false
     /// Whether finished downloads stay in the queue; otherwise they are removed as soon as they finish.
     ///

@@ -20,7 +20,7 @@ extension DownloadEvent {
         /// The setting ``DownloadConfiguration/maxConnectionsPerHost`` limits the speed, which grew with the number of
         /// connections up to this limit.
         case connectionLimit
-        /// The server allows too few connections: the speed grew with their number, but the server refuses more of them.
+        /// The server allows too few connections: the speed grew with their number, but the server refuses more.
         case refusedConnections
     }
 }

@@ -10,7 +10,7 @@ struct DownloadTable: Sendable {
     /// Prevents new downloads in an empty table from getting these numbers.
     mutating func reserve(_ reserved: [Int]) { numbers = DownloadNumbers(reserved) }
 
-    /// The number of the next download.
+    /// The number that the next added download gets.
     var nextNumber: Int { numbers.next }
 
     /// Returns an identity that no download has.

@@ -27,7 +27,7 @@ final class HostLimiter: Sendable {
     private let retries: Locked<HostRetryLimits>
     /// The servers that have responded at least once.
     private let responsive = Locked<Set<String>>([])
-    /// The experience of the latest download from each server.
+    /// For each server, the connections that the latest download from it settled on, and their speed.
     private let experiences = Locked<[String: HostExperience]>([:])
     /// The maximum number of servers whose experience is stored.
     private static let maxExperiences = 64

@@ -14,7 +14,7 @@ struct BodyReceiver {
     private enum BodyEnd: Sendable {
         /// The body ended, or its further bytes are not needed.
         case complete
-        /// A reader of the file appeared, whose bytes several connections may fetch first.
+        /// The file has a reader now, so the rest is fetched in segments, the reader's bytes first.
         case readerDemand
         /// The server sent bytes again, and they differ from those received before.
         case restart(RestartReason)

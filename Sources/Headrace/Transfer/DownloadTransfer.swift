@@ -159,7 +159,7 @@ struct DownloadTransfer: Sendable {
         .timedOut(request.url, after: limit, hostWait: hostWait, isResumable: record.isResumable != false)
     }
 
-    /// The error if a request must not be sent again, because the interrupted one may have had its effect.
+    /// The error for an interrupted request that must not be sent again, because it may have had its effect.
     private var notRepeatable: DownloadError {
         let method = record.requested(\.method)
         return DownloadError(

@@ -7,7 +7,7 @@ final class StopSignal: Sendable {
         case paused
         /// The download must wait for a slot again: a limit was lowered, or a more urgent download needs the slot.
         case demoted
-        /// The network has changed, and the download's connections do not work on the present one.
+        /// The network has changed, and the download's connections do not work on the present network.
         case networkChanged
         /// The download has a new URL.
         case relinked

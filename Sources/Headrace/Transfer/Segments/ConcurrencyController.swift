@@ -41,7 +41,7 @@ struct ConcurrencyController: Sendable {
     /// The number of connections that the download has settled on, and their speed; `nil` until it has settled.
     private(set) var experience: HostExperience?
     private let mode: Mode
-    /// The experience of an earlier download from the same host; `nil` if there is none.
+    /// The connections that an earlier download from the same host settled on, and their speed; `nil` if unknown.
     private let earlier: HostExperience?
     private var phase = Phase.settling(until: nil)
     /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.

@@ -23,9 +23,9 @@ struct ConnectionReuse: Sendable {
     /// The connections that a request may reuse.
     enum Rule: Sendable, Hashable {
         case any
-        /// Connections that were used within the last `atMostSeconds` seconds, which is at least 1.
+        /// The request may reuse connections that were used within the last `atMostSeconds` seconds, at least 1.
         case idle(atMostSeconds: Int)
-        /// No connections: the request opens a new one.
+        /// The request must open a connection of its own.
         case none
     }
 

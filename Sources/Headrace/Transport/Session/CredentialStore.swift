@@ -11,7 +11,7 @@ final class CredentialStore: Sendable {
         case response(Result<Credential?, any Error>)
         /// No result, because the task that called the provider, or this waiting task, was cancelled; the lookup is
         /// repeated.
-        case change
+        case interrupted
     }
 
     private struct Waiter {
@@ -54,7 +54,7 @@ final class CredentialStore: Sendable {
             case .next(.use(let credential)): return credential
             case .next(.request): return try await requestCredential(request, for: origin, refused)
             case .response(let result): return try result.get(unless: refused)
-            case .next(.wait), .change: break
+            case .next(.wait), .interrupted: break
             }
         }
     }
@@ -80,14 +80,14 @@ final class CredentialStore: Sendable {
                 let lookup: LookupResult? = state.withLock { state in
                     let next = state.cache.challenged(origin, refused: refused, candidate: own)
                     guard next == .wait else { return .next(next) }
-                    guard !Task.isCancelled else { return .change }
+                    guard !Task.isCancelled else { return .interrupted }
                     state.waiters[id] = Waiter(origin: origin, continuation: continuation)
                     return nil
                 }
                 if let lookup { continuation.resume(returning: lookup) }
             }
         } onCancel: {
-            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .change)
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .interrupted)
         }
     }
 
@@ -107,7 +107,7 @@ final class CredentialStore: Sendable {
             result = .failure(error)
         }
         // If this download was cancelled, one of the waiting downloads calls the provider again.
-        let lookup = Task.isCancelled ? LookupResult.change : .response(result)
+        let lookup = Task.isCancelled ? LookupResult.interrupted : .response(result)
         let waiters = state.withLock { state in
             state.cache.resolved(origin, try? result.get(unless: refused))
             let waiters = state.waiters.filter { $0.value.origin == origin }
