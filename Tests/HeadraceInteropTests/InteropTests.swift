@@ -159,6 +159,28 @@ struct InteropTests {
         }
     }
 
+    @Test(arguments: WebServer.Wire.allCases, ["secret", "wrong"])
+    func `Apache accepts a login by Digest`(_ wire: WebServer.Wire, _ password: String) async throws {
+        let server = try ServersTrait.server(.apache2)
+        let schemes = Locked<[AuthenticationScheme]>([])
+        let withLogin = { @Sendable (configuration: inout DownloadConfiguration) in
+            configuration.maxConnectionsPerDownload = 4
+            configuration.credentials = { request in
+                schemes.withLock { $0 += request.schemes }
+                return request.refused == nil ? .login(user: "user", password: password) : nil
+            }
+        }
+        try await server.download("digest/file.bin?a=b&c=%20", wire, configure: withLogin) { download in
+            if password == "secret" {
+                #expect(Self.file.difference(fromFileAt: try await download.value) == nil)
+            } else {
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.statusCode == 401)
+            }
+        }
+        #expect(Set(schemes.withLock { $0 }) == [.digest])
+    }
+
     @Test(arguments: WebServer.Wire.allCases)
     func `a proxy forwards plain requests and tunnels the others`(_ wire: WebServer.Wire) async throws {
         let server = try ServersTrait.server(.nginx)

@@ -50,8 +50,8 @@ extension RunningServer {
 
     private var apache: String {
         let modules = [
-            "mpm_event", "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic", "mime", "filter",
-            "deflate", "alias", "socache_shmcb", "ssl", "http2",
+            "mpm_event", "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic", "auth_digest", "mime",
+            "filter", "deflate", "alias", "socache_shmcb", "ssl", "http2",
         ]
         return modules.map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so\n" }.joined()
             + """
@@ -73,6 +73,7 @@ extension RunningServer {
             SSLCertificateFile \(place)/certificate.pem
             SSLCertificateKeyFile \(place)/key.pem
             Redirect 302 /old /file.bin
+            Alias /digest \(place)/site
             <Directory \(place)/site>
                 Require all granted
             </Directory>
@@ -84,6 +85,13 @@ extension RunningServer {
                 AuthName test
                 AuthBasicProvider file
                 AuthUserFile \(place)/users
+                Require valid-user
+            </Location>
+            <Location /digest>
+                AuthType Digest
+                AuthName test
+                AuthDigestProvider file
+                AuthUserFile \(place)/digests
                 Require valid-user
             </Location>
             <VirtualHost 127.0.0.1:\(port(.http1OverTLS))>

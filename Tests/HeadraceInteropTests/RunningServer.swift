@@ -40,7 +40,9 @@ struct RunningServer: Sendable {
         let texts = [
             "certificate.pem": TestCertificate.trusted.pem, "key.pem": TestCertificate.privateKey,
             // A SHA-1 hash, which both nginx and Apache support.
-            "users": "user:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n", "configuration": configuration,
+            "users": "user:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n",
+            // The MD5 hash of `user:test:secret`.
+            "digests": "user:test:eb6bcbb0c2554806d2927bb62248105a\n", "configuration": configuration,
         ]
         for (name, text) in texts { try Data(text.utf8).write(to: folder.appending(path: name)) }
         for (path, body) in Self.files { try put(body, at: path, hoursAgo: 2) }

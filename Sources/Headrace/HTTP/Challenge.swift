@@ -39,7 +39,7 @@ extension FieldScanner {
         return Challenge(scheme: scheme.lowercased(), parameters: parameters())
     }
 
-    private mutating func token() -> Substring { take(while: HeaderField.isTokenCharacter) }
+    mutating func token() -> Substring { take(while: HeaderField.isTokenCharacter) }
 
     /// Skips a `token68` value, as in `Negotiate YII=`, if nothing else precedes the next comma.
     private mutating func skipToken68() {

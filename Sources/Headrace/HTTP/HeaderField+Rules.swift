@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 extension HeaderField {
     /// Parses `Name: value`; returns `nil` without a colon, or with a blank before it.
     package init?(parsing text: String) {
@@ -33,6 +35,15 @@ extension HeaderField {
     static let authorization = "Authorization"
 
     var isAuthorization: Bool { name.lowercased() == "authorization" }
+
+    /// The user and the password of the value of a Basic login (RFC 7617); `nil` for other values.
+    var basicLogin: (user: String, password: String)? {
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "basic", let login = Data(base64Encoded: String(parts[1])),
+            let colon = login.firstIndex(of: UInt8(ascii: ":"))
+        else { return nil }
+        return (String(utf8OrLatin1: Array(login[..<colon])), String(utf8OrLatin1: Array(login[(colon + 1)...])))
+    }
 
     /// Whether the value is a secret, which is never written to disk.
     ///

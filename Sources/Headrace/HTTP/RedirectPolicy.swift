@@ -131,7 +131,7 @@ struct RedirectChain: Sendable {
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }
-        fields.append(Credential.basic(user: login.user, password: login.password).field)
+        fields.append(Credential.login(user: login.user, password: login.password).field)
     }
 }
 

@@ -21,10 +21,10 @@ enum ResponseRejection: Sendable, Hashable {
 
     /// Determines the reason for rejecting a 401 response.
     init(unauthorized head: ResponseHead) {
-        let schemes = Challenge.all(of: head).map(\.scheme)
-        let isSupported: (String) -> Bool = { AuthenticationScheme(rawValue: $0) != nil || $0 == head.refusedLogin }
-        if let scheme = schemes.first, !schemes.contains(where: isSupported) {
-            self = .unsupportedLogin(scheme: scheme)
+        let challenges = Challenge.all(of: head)
+        let isSupported: (Challenge) -> Bool = { $0.supportedScheme != nil || $0.scheme == head.refusedLogin }
+        if let first = challenges.first, !challenges.contains(where: isSupported) {
+            self = .unsupportedLogin(scheme: first.scheme)
         } else {
             self = head.refusedLogin == nil ? .status(401) : .loginRefused
         }

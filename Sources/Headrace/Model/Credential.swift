@@ -3,25 +3,38 @@ public import HeadracePlatform
 /// A credential for an HTTP server; its secret never appears in its description or in debuggers.
 ///
 ///     configuration.credentials = { request in
-///         request.refused == nil ? .basic(user: "alice", password: password) : nil
+///         request.refused == nil ? .login(user: "alice", password: password) : nil
 ///     }
 public struct Credential: Sendable, Hashable {
-    private let scheme: AuthenticationScheme
-    /// The value that follows the scheme in the `Authorization` field.
+    private enum Kind: String {
+        case login
+        case bearer
+    }
+
+    private let kind: Kind
+    /// The value that follows the scheme in the `Authorization` field; for a login, that of Basic.
     private let value: String
 
-    private init(_ scheme: AuthenticationScheme, _ value: String) {
-        self.scheme = scheme
+    private init(_ kind: Kind, _ value: String) {
+        self.kind = kind
         self.value = value
     }
 
-    /// Creates a credential for Basic authentication (RFC 7617).
+    /// Creates a credential for Digest (RFC 7616) or Basic authentication (RFC 7617).
+    ///
+    /// If the server offers both, Digest is used.
     /// - Parameters:
     ///   - user: The user name, which must not contain a colon.
     ///   - password: The password.
     /// - Returns: The credential.
-    public static func basic(user: String, password: String) -> Credential {
-        Credential(.basic, Data("\(user):\(password)".utf8).base64EncodedString())
+    public static func login(user: String, password: String) -> Credential {
+        Credential(.login, Data("\(user):\(password)".utf8).base64EncodedString())
+    }
+
+    /// Creates the credential with the login of a Basic `Authorization` field; `nil` for other fields.
+    init?(_ field: HeaderField) {
+        guard let login = field.basicLogin else { return nil }
+        self = .login(user: login.user, password: login.password)
     }
 
     /// Creates a credential for Bearer authentication (RFC 6750).
@@ -31,27 +44,32 @@ public struct Credential: Sendable, Hashable {
         Credential(.bearer, token)
     }
 
-    /// The `Authorization` field for this credential.
+    /// Whether it is a user name with a password.
+    var isLogin: Bool { kind == .login }
+
+    /// The `Authorization` field for this credential; for a login, that of Basic.
     ///
     /// The field is sent only to the origin that the credential is for.
     package var field: HeaderField {
-        let name = scheme == .basic ? "Basic" : "Bearer"
+        let name = isLogin ? "Basic" : "Bearer"
         return HeaderField(name: HeaderField.authorization, value: "\(name) \(value)", isSecret: true)
     }
 }
 
 extension Credential: CustomStringConvertible, CustomReflectable {
-    /// The name of the scheme, without the secret.
-    public var description: String { "\(scheme.rawValue) (not shown)" }
+    /// The kind of credential, without the secret.
+    public var description: String { "\(kind.rawValue) (not shown)" }
 
-    /// Shows only the scheme in `dump` and debuggers.
-    public var customMirror: Mirror { Mirror(self, children: ["scheme": scheme.rawValue]) }
+    /// Shows only the kind of credential in `dump` and debuggers.
+    public var customMirror: Mirror { Mirror(self, children: ["kind": kind.rawValue]) }
 }
 
 /// An HTTP authentication scheme.
 public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
     /// Basic authentication with a user name and a password (RFC 7617).
     case basic
+    /// Digest authentication with a user name and a password, which is not sent (RFC 7616), with SHA-256 or MD5.
+    case digest
     /// Bearer authentication with a token (RFC 6750).
     case bearer
 }

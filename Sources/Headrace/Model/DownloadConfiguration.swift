@@ -141,7 +141,7 @@ public struct DownloadConfiguration: Sendable {
     ///
     ///     $0.credentials = { request in
     ///         guard request.refused == nil else { return nil }
-    ///         return .basic(user: "alice", password: try await keychain.password(for: request.url))
+    ///         return .login(user: "alice", password: try await keychain.password(for: request.url))
     ///     }
     ///
     /// The closure is called once per rejected request, even if several downloads receive the same response. The

@@ -30,6 +30,12 @@ extension URL {
     /// The host and port, such as `example.org:443`.
     var server: String { "\(host() ?? ""):\(effectivePort)" }
 
+    /// The path, at least a slash, and the query, as in a request line (RFC 9112, section 3.2.1).
+    var target: String {
+        let path = path(percentEncoded: true)
+        return (path.isEmpty ? "/" : path) + (query(percentEncoded: true).map { "?\($0)" } ?? "")
+    }
+
     /// The user and the password in the URL, decoded; `nil` if both are empty, as in `http://@example.org/`.
     var login: (user: String, password: String)? {
         guard let user = user(percentEncoded: true) else { return nil }

@@ -57,7 +57,7 @@ struct Requester: Sendable, Hashable {
     private static func mark(user: String) -> String { "user: \(user)" }
 
     private static func mark(_ field: HeaderField) -> String {
-        if field.isAuthorization, let user = field.basicUser { return mark(user: user) }
+        if field.isAuthorization, let login = field.basicLogin { return mark(user: login.user) }
         return "\(field.name.lowercased()): \(field.value)"
     }
 

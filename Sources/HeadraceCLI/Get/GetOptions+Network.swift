@@ -82,12 +82,12 @@ extension GetOptions {
         guard parts.count == 1 else {
             let warning = "--user: other users can see the password; leave it out to be prompted for it"
             if verbosity != .quiet { Console.error.note(warning) }
-            return .basic(user: user, password: parts[1])
+            return .login(user: user, password: parts[1])
         }
         guard let password = PasswordPrompt.read("Password for \(user): ") else {
             throw UsageError("--user: there is no terminal to ask for the password; use --netrc-file instead")
         }
-        return .basic(user: user, password: password)
+        return .login(user: user, password: password)
     }
 
     /// Parses the file that an option names; the message of an error names both.

@@ -17,7 +17,7 @@ struct HostOptions: Sendable {
         host = section.host
         headers = options.headers
         let login = arguments.value(.user)?.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        if let login { headers.append(Credential.basic(user: String(login[0]), password: String(login[1])).field) }
+        if let login { headers.append(Credential.login(user: String(login[0]), password: String(login[1])).field) }
     }
 
     mutating func removeSecrets() { headers.removeAll(where: \.isCredential) }

@@ -51,7 +51,7 @@ struct ConfigurationFileTests {
         let requests = try options(urls).requests()
         #expect(requests.map(\.conflictPolicy) == [.skip, .fail, .fail, .skip])
         #expect(requests.map(\.mismatchPolicy) == [.keep, .keep, .delete, .keep])
-        let login = Credential.basic(user: "me", password: "se:cret").field.value
+        let login = Credential.login(user: "me", password: "se:cret").field.value
         let own = ["X-All: own", "X-Own: 1", "Authorization: \(login)"]
         for (request, fields) in zip(requests, [["X-All: everywhere"], own, own, ["X-All: everywhere"]]) {
             #expect(Set(request.headers.map { "\($0.name): \($0.value)" }) == Set(fields))

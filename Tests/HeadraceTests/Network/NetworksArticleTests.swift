@@ -13,7 +13,7 @@ func configuration(
         $0.cookies = CookieJar()
         $0.credentials = { request in
             guard request.refused == nil, let user = await user(request.realm ?? "") else { return nil }
-            return .basic(user: user.name, password: user.password)
+            return .login(user: user.name, password: user.password)
         }
     }
 }

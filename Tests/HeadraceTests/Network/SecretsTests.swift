@@ -56,7 +56,7 @@ struct SecretsTests {
                     $0.maxConnectionsPerDownload = 1
                     $0.credentials = { _ in
                         requested.withLock { $0 += 1 }
-                        return .basic(user: "u", password: "hidden")
+                        return .login(user: "u", password: "hidden")
                     }
                 }
                 try await withDownloadManager(configuration) { manager in
@@ -97,7 +97,7 @@ struct SecretsTests {
                     try jar.add(netscapeFile: "127.0.0.1\tFALSE\t/\tFALSE\t0\tf\thidden".utf8)
                     let configuration = NetworkFixture.configuration {
                         $0.proxy = .url(proxy.address("http", login: "p:hidden"))
-                        $0.credentials = { _ in .basic(user: "u", password: "hidden") }
+                        $0.credentials = { _ in .login(user: "u", password: "hidden") }
                         $0.cookies = jar
                         $0.registryDirectory = folder.appending(path: "list", directoryHint: .isDirectory)
                     }

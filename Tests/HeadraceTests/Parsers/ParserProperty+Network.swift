@@ -13,6 +13,17 @@ extension ParserProperty {
             let parameters = challenge.parameters.map { name, value in "\(name)=\(quoted(value))" }
             return "\(challenge.scheme) \(parameters.joined(separator: ", "))"
         }
+        for digest in found.compactMap(DigestChallenge.init) {
+            let request = DigestChallenge.Request(method: "GET", target: "/", count: 1, clientNonce: "c")
+            let field = try? digest.field(user: "u", password: "p", for: request) { _, text throws(DownloadError) in
+                Fingerprint(text).description
+            }
+            let answer = field.flatMap { Challenge.all(in: $0.value).first }
+            let challenge = found.first { DigestChallenge($0) == digest }
+            for name in ["realm", "nonce", "opaque"] where answer?.parameters[name] != challenge?.parameters[name] {
+                return "\(digest) has another \(name) in its answer"
+            }
+        }
         guard found.allSatisfy({ $0.realm?.unicodeScalars.contains { $0.value < 0x20 } != true }) else {
             return "a realm cannot be shown"
         }

@@ -22,7 +22,7 @@ struct RequesterTests {
                 let jar = CookieJar()
                 try jar.add(netscapeFile: "127.0.0.1\tFALSE\t/\tFALSE\t0\tuser\t\(user)\n".utf8)
                 configuration.cookies = jar
-            case .provider: configuration.credentials = { _ in .basic(user: user, password: "x") }
+            case .provider: configuration.credentials = { _ in .login(user: user, password: "x") }
             case .tokenProvider: configuration.credentials = { _ in .bearer(token: user) }
             case .url, .basicField, .bearerField, .cookieField, .keyField: break
             }

@@ -23,7 +23,7 @@ struct CredentialCacheTests {
         func resolved(_ origin: Origin, _ credential: Credential?) { book.resolved(origin, credential) }
     }
 
-    private let one = Credential.basic(user: "u", password: "1")
+    private let one = Credential.login(user: "u", password: "1")
     private let two = Credential.bearer(token: "2")
 
     private func origin(_ url: String) throws -> Origin {
@@ -79,7 +79,7 @@ struct CredentialCacheTests {
     }
 
     @Test func `a credential is never shown and is formatted for its scheme`() {
-        let credential = Credential.basic(user: "Aladdin", password: "open sesame")
+        let credential = Credential.login(user: "Aladdin", password: "open sesame")
         #expect(credential.field.value == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
         #expect(two.field.value == "Bearer 2")
         let url = URL(string: "http://user:sesame@a/")

@@ -46,7 +46,7 @@ final class CredentialStore: Sendable {
     /// Concurrent calls during a provider request wait for its result and share it.
     func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
-        let takesPassword = request.schemes.isEmpty || request.schemes.contains(.basic)
+        let takesPassword = request.schemes.isEmpty || request.schemes.contains { $0 != .bearer }
         let own = takesPassword ? own(for: request.url, isRequested: true) : nil
         while true {
             try Task.checkCancellation()
@@ -66,7 +66,7 @@ final class CredentialStore: Sendable {
         guard let netrc, let login = url.host(percentEncoded: false).flatMap(netrc.login),
             isRequested || !login.isDefault
         else { return nil }
-        return .basic(user: login.user, password: login.password)
+        return .login(user: login.user, password: login.password)
     }
 
     /// Looks up a credential in the cache; if a provider request for the origin is in progress, waits for its result.

@@ -2,7 +2,8 @@ import HeadracePlatform
 
 /// Adds the proxy, cookies and credential for the URL to each request, and authenticates when a server requires it.
 ///
-/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final.
+/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final. But a Basic login of the
+/// request is sent by Digest if the server requires that.
 struct SessionTransport: Transport {
     /// The maximum number of times that a request is repeated with another credential.
     private static let maxLogins = 4
@@ -12,6 +13,7 @@ struct SessionTransport: Transport {
     /// The credentials; `nil` if there is neither a provider nor a netrc file.
     let credentials: CredentialStore?
     let cookies: CookieJar?
+    private let digests = DigestStore()
 
     init(
         _ base: any Transport,
@@ -34,21 +36,39 @@ struct SessionTransport: Transport {
     ) async throws -> Result {
         var request = request
         request.proxy = proxies.proxy(for: request.url)
-        let store = request.fields.contains(where: \.isAuthorization) ? nil : credentials
-        var login = store?.known(for: request.url)
+        let own = request.fields.first(where: \.isAuthorization)
+        let store = own == nil ? credentials : nil
+        var login = own.map { Credential($0) } ?? store?.known(for: request.url)
         var refused: Set<Credential> = []
+        // Whether this login has answered a Digest challenge to this request.
+        var hasAnswered = false
         var attempts = 0
         while true {
-            let requested = prepared(request, login)
+            let requested = try prepared(request, login)
             let step: Step<Result> = try await base.perform(requested) { head, body in
                 cookies?.store(head)
                 var head = head
                 head.receivedAt = HTTPDate(seconds: WallTime.seconds())
-                head.login = login
+                head.login = own == nil ? login : nil
                 if head.status == 407, let proxy = request.proxy { throw DownloadError.proxyLogin(proxy) }
-                if head.status == 401, let store, attempts < Self.maxLogins {
-                    if let login { refused.insert(login) }
-                    if let next = try await response(head, sent: login, refused, store) {
+                if head.status == 401, attempts < Self.maxLogins {
+                    let challenges = Challenge.all(of: head)
+                    let digest = DigestChallenge.strongest(of: challenges)
+                    var next: Credential?
+                    // A rejected answer to an earlier challenge rejects only its nonce.
+                    if let login, login.isLogin, let digest, digest.isStale || !hasAnswered {
+                        next = login
+                    } else if let store {
+                        if let login { refused.insert(login) }
+                        next = try await response(head, challenges, sent: login, refused, store)
+                    }
+                    // Whoever intercepts connections could otherwise obtain the password by offering Basic.
+                    if next?.isLogin == true, digest == nil, digests.isKnown(head.url) { next = nil }
+                    if let next {
+                        if next.isLogin, let digest {
+                            digests.challenged(head.url, by: digest)
+                            hasAnswered = true
+                        }
                         await body.drain(of: head)
                         return .again(next)
                     }
@@ -69,9 +89,19 @@ struct SessionTransport: Transport {
         case again(Credential)
     }
 
-    private func prepared(_ request: TransportRequest, _ login: Credential?) -> TransportRequest {
+    private func prepared(
+        _ request: TransportRequest,
+        _ login: Credential?
+    ) throws(DownloadError) -> TransportRequest {
         var request = request
-        if let login { request.fields.append(login.field) }
+        if let login {
+            if let digest = try digests.field(of: login, for: request) {
+                request.fields.removeAll(where: \.isAuthorization)
+                request.fields.append(digest)
+            } else if !request.fields.contains(where: \.isAuthorization) {
+                request.fields.append(login.field)
+            }
+        }
         cookies?.add(to: &request)
         return request
     }
@@ -79,14 +109,12 @@ struct SessionTransport: Transport {
     /// Obtains the credential with which to repeat the request after a 401; returns `nil` if the 401 is final.
     private func response(
         _ head: ResponseHead,
+        _ challenges: [Challenge],
         sent: Credential?,
         _ refused: Set<Credential>,
         _ store: CredentialStore
     ) async throws -> Credential? {
-        let challenges = Challenge.all(of: head)
-        let known = challenges.compactMap { challenge in
-            AuthenticationScheme(rawValue: challenge.scheme).map { ($0, challenge.realm) }
-        }
+        let known = challenges.compactMap { challenge in challenge.supportedScheme.map { ($0, challenge.realm) } }
         // If the library supports none of the server's schemes, the 401 is the final response.
         guard !known.isEmpty || challenges.isEmpty else { return nil }
         let request = CredentialRequest(
