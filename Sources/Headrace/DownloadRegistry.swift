@@ -168,7 +168,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
     ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
-    ///   manager adds the downloads later; an identity changes only if another process adds the same file first.
+    ///   manager adds the downloads later; an identity changes only if the same file is added or resumed first.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
@@ -194,15 +194,11 @@ public struct DownloadRegistry: Sendable, Hashable {
             let path = DestinationPaths(request).partialPath
             let existing = active[path]
             let (id, known) = (existing?.id ?? .random(using: &random), existing?.expectations ?? FileExpectations())
-            let isRelinked = request.identity != nil && existing.map { $0.url != request.url.identity } ?? true
-            let expectations = try known.adding(request.expectations, of: request.url)
-            active[path] = (id, expectations, request.url.identity)
+            active[path] = (id, try known.adding(request.expectations, of: request.url))
             ids.append(id)
-            // An active download adopts only the size, the hashes and the URL; without new ones, no command is needed.
-            guard existing == nil || expectations != known || isRelinked else { continue }
+            // Also if the download is active on the disk: its manager may not have written its removal yet.
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
-        guard !entries.isEmpty else { return (ids, true) }
         for entry in entries { try RegistryEncoder.check(entry.request) }
         guard try await post(.add(entries)) else { return (ids, false) }
         // Another process may have added the same file meanwhile.
@@ -215,7 +211,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, true)
     }
 
-    private typealias Active = (id: DownloadID, expectations: FileExpectations, url: URL)
+    private typealias Active = (id: DownloadID, expectations: FileExpectations)
 
     /// Returns each active download by the path of its partial file, which is unique.
     private func active() async throws(DownloadError) -> [String: Active] {
@@ -226,9 +222,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                 guard let request = entry.request.downloadRequest(in: bases),
                     !entry.state.restored(request.url, bases: bases).0.isEnded
                 else { continue }
-                active[DestinationPaths(request).partialPath] = (
-                    DownloadID(rawValue: entry.id), request.expectations, request.url.identity
-                )
+                active[DestinationPaths(request).partialPath] = (DownloadID(rawValue: entry.id), request.expectations)
             }
             return active
         }

@@ -44,36 +44,43 @@ struct QueueModel {
         /// The verbs of commands that have failed and may be carried out later all the same.
         var pending: [Verb] = []
         var wasStopped = false
-        /// The request; `nil` if the addition was interrupted.
-        var request: DownloadRequest?
+        let request: DownloadRequest
     }
 
     private var entries: [DownloadID: Entry] = [:]
-    /// Whether an addition was interrupted or has failed, so that its downloads may be there all the same.
-    var mayHaveMore = false
+    /// The additions that were interrupted or have failed, so that their downloads may be there all the same, or come later.
+    var uncertain: [DownloadRequest] = []
 
     /// The downloads that were not removed, in a fixed order.
     var ids: [DownloadID] {
         entries.filter { $0.value.intent != .removed }.keys.sorted { $0.rawValue < $1.rawValue }
     }
 
-    /// Records an addition, after which the download has this state.
-    mutating func added(_ id: DownloadID, _ request: DownloadRequest, _ state: DownloadState.Kind?) {
-        guard entries[id] == nil else { return }
+    /// Records an addition, after which the download has this state; returns the difference.
+    mutating func added(_ id: DownloadID, _ request: DownloadRequest, _ state: DownloadState.Kind?) -> String? {
+        let known = entries[id]
+        guard let state else {
+            // A command that had failed may have removed the download meanwhile.
+            return known?.pending.contains(.remove) == true ? nil : "\(id) is not there after its addition"
+        }
+        guard known == nil || known?.intent == .removed else { return nil }
         // An addition that failed after it was carried out may have added the same file as paused.
-        entries[id] = Entry(intent: state == .paused ? .paused : .active, request: request)
+        entries[id] = Entry(intent: state == .paused ? .paused : .active, wasStopped: known != nil, request: request)
+        return nil
     }
 
     /// Whether another download of the same file may be in the queue.
     private func isShared(_ id: DownloadID) -> Bool {
         guard let request = entries[id]?.request else { return true }
-        return entries.contains { other, entry in
-            other != id && entry.request.map { $0.url == request.url && $0.destination == request.destination } ?? true
-        }
+        return entries.contains { $0 != id && $1.request.isForFile(of: request) }
     }
 
-    /// Whether several downloads have had this URL, so that its bytes may be received more than once.
-    func isRequestedTwice(_ url: URL) -> Bool { entries.values.count { $0.request.map { $0.url == url } ?? true } > 1 }
+    /// Whether several downloads have had this URL, so that its bytes may be received more than once; additions that have
+    /// failed may have added some of those that are in the queue.
+    func isRequestedTwice(_ url: URL, _ present: [Download]) -> Bool {
+        let ids = entries.filter { $0.value.request.url == url }.map(\.key)
+        return Set(ids + present.filter { $0.request.url == url }.map(\.id)).count > 1
+    }
 
     /// Records that a verb may have taken effect.
     mutating func begin(_ verb: Verb, _ ids: [DownloadID]) {
@@ -119,7 +126,8 @@ struct QueueModel {
     }
 
     /// Compares the queue of a new process, and adopts it if several states are allowed; returns the differences.
-    mutating func resolve(_ states: [DownloadID: DownloadState.Kind]) -> [String] {
+    mutating func resolve(_ downloads: [Download]) -> [String] {
+        let states = Dictionary(uniqueKeysWithValues: downloads.map { ($0.id, $0.state.kind) })
         var differences: [String] = []
         for id in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
             guard let entry = entries[id] else { continue }
@@ -131,22 +139,28 @@ struct QueueModel {
                 ?? allowed.first { $0.allows(state, isFinal: false, isShared: true) }
             if let intent {
                 entries[id] = Entry(intent: intent, request: entry.request)
+            } else if allowed.contains(.removed), let state, mayBeAdded(entry.request) {
+                // The addition named the removed download, and was carried out after the removal.
+                entries[id] = Entry(intent: state == .paused ? .paused : .active, request: entry.request)
             } else {
                 differences.append(
                     "\(id) is \(states[id]?.rawValue ?? "not there") instead of \(allowed.map(\.rawValue))"
                 )
             }
         }
-        for (id, state) in states.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where entries[id] == nil {
-            guard mayHaveMore else {
-                differences.append("\(id) was never added")
+        for download in downloads where entries[download.id] == nil {
+            guard mayBeAdded(download.request) else {
+                differences.append("\(download.id) was never added")
                 continue
             }
-            entries[id] = Entry(intent: state == .paused ? .paused : .active)
+            let isPaused = download.state.kind == .paused
+            entries[download.id] = Entry(intent: isPaused ? .paused : .active, request: download.request)
         }
-        mayHaveMore = false
+        uncertain = []
         return differences
     }
+
+    private func mayBeAdded(_ request: DownloadRequest) -> Bool { uncertain.contains { $0.isForFile(of: request) } }
 
     /// Compares the queue after all faults and all work have ended; returns the differences.
     func final(_ states: [DownloadID: DownloadState.Kind]) -> [String] {
@@ -155,5 +169,12 @@ struct QueueModel {
                 ? nil
                 : "at the end, \(id) is \(states[id]?.rawValue ?? "not there") instead of \(entry.intent.rawValue)"
         }
+    }
+}
+
+extension DownloadRequest {
+    /// Whether two requests are for one file.
+    func isForFile(of other: DownloadRequest) -> Bool {
+        url == other.url && destination == other.destination
     }
 }

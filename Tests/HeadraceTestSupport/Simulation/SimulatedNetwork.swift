@@ -9,6 +9,8 @@ final class SimulatedNetwork: Sendable {
         let process: Int
         let url: URL
         let reply: SimulatedSite.Reply
+        /// The beginning of the requested range, if the reply is a range; a server that sends earlier bytes repeats them itself.
+        let start: Int
         let stallTimeout: Duration
     }
 
@@ -115,6 +117,7 @@ final class SimulatedNetwork: Sendable {
                 process: process,
                 url: request.url,
                 reply: reply,
+                start: reply.status == 206 ? request.range(of: reply.fileSize)?.lowerBound ?? 0 : 0,
                 stallTimeout: request.stallTimeout
             )
             return (exchange, problem)
@@ -139,6 +142,7 @@ final class SimulatedNetwork: Sendable {
     }
 
     private func received(_ range: Range<Int>, by exchange: Exchange) {
+        let range = range.clamped(to: exchange.start..<Int.max)
         guard !range.isEmpty else { return }
         state.withLock { $0.received[exchange.url, default: []].append(range) }
     }

@@ -33,27 +33,27 @@ extension SimulatedUser {
         }
         machine.log.note("\(byCommand ? "command " : "")add \(requests.map(\.summary))")
         for request in requests where !urls.insert(request.url).inserted { machine.network.share(request.url) }
-        let couldHaveMore = model.mayHaveMore
-        model.mayHaveMore = true
+        let uncertain = model.uncertain
+        model.uncertain += requests
         do {
             let ids: [DownloadID]
+            var isLate = false
             if byCommand {
                 let (added, isDone) = try await registry().add(requests)
-                ids = added
-                if !isDone { try await manager.takeCommands() }
+                (ids, isLate) = (added, !isDone)
+                if isLate { try await manager.takeCommands() }
             } else {
                 ids = try await manager.download(requests).map(\.id)
             }
             guard !machine.isDown else { return }
             let states = await states(of: manager)
-            model.mayHaveMore = couldHaveMore
+            model.uncertain = uncertain
+            let downloads = await manager.downloads
             for (id, request) in zip(ids, requests) {
-                if states[id] == nil, byCommand, couldHaveMore {
-                    // An earlier command that had failed was carried out first, and has added the file.
-                    model.mayHaveMore = true
-                } else {
-                    model.added(id, request, states[id])
-                }
+                // A command carried out before this one has added or resumed the file, whose download adopts the request.
+                let isAdopted = isLate && downloads.contains { $0.id != id && $0.request.isForFile(of: request) }
+                if states[id] == nil, isAdopted { continue }
+                if let difference = model.added(id, request, states[id]) { machine.log.violation(difference) }
             }
             machine.log.note("added \(ids)")
             model.written()

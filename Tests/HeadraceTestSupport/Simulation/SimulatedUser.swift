@@ -78,7 +78,7 @@ struct SimulatedUser {
             // Commands that the last process has not carried out are carried out now.
             try await manager.takeCommands()
             log.note("started with \(await manager.downloads.count) downloads")
-            model.resolve(await states(of: manager)).forEach(log.violation)
+            model.resolve(await manager.downloads).forEach(log.violation)
             return manager
         } catch {
             log.violation("the manager does not start: \(error)")
@@ -144,7 +144,8 @@ struct SimulatedUser {
         let repeated = machine.network.repeatedBytes()
         for download in downloads {
             let (url, count) = (download.request.url, repeated[download.request.url] ?? 0)
-            guard count > 0, !model.isRequestedTwice(url), !model.wasStopped(download.id), download.state.kind.isEnded
+            guard count > 0, !model.isRequestedTwice(url, downloads), !model.wasStopped(download.id),
+                download.state.kind.isEnded
             else { continue }
             var events: [DownloadEvent] = []
             for await event in download.events { events.append(event) }

@@ -144,6 +144,49 @@ extension RegistryTests {
         }
     }
 
+    /// Regression: no command was left for a file that was still active in the journal.
+    @Test func `adding a file whose removal is not written yet adds it again`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (registry, isFull, request) = (registry(folder), Locked(false), try request("a", in: folder))
+            var files = FileSystem.unsynced
+            files.write = { [write = files.write] file, bytes, offset throws(SystemError) in
+                if isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
+                return try write(file, bytes, offset)
+            }
+            let environment = TransferEnvironment(
+                configuration: DownloadConfiguration {
+                    $0.registryDirectory = registry.directory
+                    $0.startsDownloads = false
+                },
+                transport: NoTransport(),
+                files: files,
+                clock: AnyClock(ContinuousClock())
+            )
+            let manager = try await DownloadManager(environment: environment)
+            let id = try await manager.download(request).id
+            isFull.withLock { $0 = true }
+            try await manager.remove(.downloads([id]))
+            let added = try await withThrowingTaskGroup(of: DownloadID?.self, returning: DownloadID?.self) { group in
+                defer { group.cancelAll() }
+                group.addTask { try await registry.add([request]).ids[0] }
+                group.addTask {
+                    while try !CommandSpool(in: registry.directory.filePath).hasCommands {
+                        try Task.checkCancellation()
+                        await Task.yield()
+                    }
+                    isFull.withLock { $0 = false }
+                    try await manager.takeCommands()
+                    return nil
+                }
+                for try await id in group { if let id { return id } }
+                return nil
+            }
+            #expect(await manager.downloads.map(\.id) == [added])
+            await manager.shutdown()
+            #expect(try await registry.downloads().map(\.id) == [added])
+        }
+    }
+
     /// Regression: only the process that runs the queue reported the damage.
     @Test func `reading a registry reports its damage, even if the same call rewrites the journal`() async throws {
         try await withTemporaryDirectory { folder in
