@@ -42,7 +42,7 @@ extension BackgroundMachine {
         case keeping
         /// Stop the task, and discard the received bytes.
         case discarding
-        /// Let the system continue the task, although no run awaits its outcome.
+        /// Let the system continue the task; a later download of the file, possibly in the next process, takes its result.
         case leaving
     }
 

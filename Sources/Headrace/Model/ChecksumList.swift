@@ -84,7 +84,10 @@ public struct ChecksumList: Sendable, Hashable {
     /// - Returns: The checksum; `nil` if there is none, or if several contradict each other.
     public func checksum(forFileNamed name: String) -> Checksum? { checksum(forFileNamed: [name]) }
 
-    /// Finds the strongest checksum of a file that has several names; the names are tried in order.
+    /// Finds the checksum of a file that may be listed under several names.
+    ///
+    /// Returns the strongest checksum of the first name that is listed, or else of the entries without a name; `nil` if
+    /// there are none, or if the checksums contradict each other.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {

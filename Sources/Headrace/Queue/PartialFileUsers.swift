@@ -50,9 +50,9 @@ struct PartialFileUsers {
 
     /// Lets a new download use the partial file of an active download, `record`, that is being cancelled or removed.
     ///
-    /// The new download starts only after `record` has stopped. Returns `false` if an earlier removal of the file is
-    /// still pending: `record` then waits for that removal and has no file, so the new download also waits only for the
-    /// removal, and ``activate(_:)`` does not return `record`. The caller must record the cancellation at once instead.
+    /// The new download starts only after `record` has stopped, and its ``activate(_:)`` returns `record`, whose
+    /// cancellation the caller then records. Returns `false` if `record` never had the file, because an earlier removal
+    /// of the file is still pending. Then the caller must record the cancellation at once.
     mutating func depart(_ record: DownloadRecord) -> Bool {
         let path = record.partialPath
         active[path] = nil
