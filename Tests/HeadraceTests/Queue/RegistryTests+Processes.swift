@@ -147,7 +147,8 @@ extension RegistryTests {
     /// Regression: no command was left for a file that was still active in the journal.
     @Test func `adding a file whose removal is not written yet adds it again`() async throws {
         try await withTemporaryDirectory { folder in
-            let (registry, isFull, request) = (registry(folder), Locked(false), try request("a", in: folder))
+            let (registry, request) = (registry(folder), try request("a", in: folder))
+            let isFull = Locked(false)
             var files = FileSystem.unsynced
             files.write = { [write = files.write] file, bytes, offset throws(SystemError) in
                 if isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
