@@ -201,6 +201,7 @@ extension DownloadManager {
         await executor.run { for record in records { record.save(syncing: false) } }
         await journalWriter.flushOrReport(self)
         await executor.run { for record in records { record.save(syncing: true) } }
+        await saveHSTS()
     }
 }
 

@@ -33,7 +33,8 @@ public actor DownloadManager {
     /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a
     ///   setting is invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
     ///   ``DownloadConfiguration/registryDirectory``, also `busy` if another manager uses the directory, and
-    ///   `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created.
+    ///   `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created. With a
+    ///   ``DownloadConfiguration/hstsFile``, also these three, and `invalidRequest` if the file has another format.
     public init(
         configuration: DownloadConfiguration = DownloadConfiguration(),
         clock: any Clock<Duration> = ContinuousClock()
@@ -53,6 +54,10 @@ public actor DownloadManager {
         let sole = environment.soleExecutor
         executor = try BlockingExecutor.forFiles("headrace-file", maxThreads: 64, maxWorking: workers, on: sole)
         let opened = try await OpenedRegistry.open(environment.configuration, files: environment.files, on: sole)
+        let (hsts, files) = (environment.hsts, environment.files)
+        if let file = environment.configuration.hstsFile {
+            try await executor.run { () throws(DownloadError) in try hsts.load(file, files) }
+        }
         try background?.claim()
         let reference = ManagerReference()
         let environment = opened.map { environment.storing(in: $0, background, reference) } ?? environment
@@ -111,8 +116,17 @@ public actor DownloadManager {
         environment.background?.release()
         await environment.transport.shutdown()
         await environment.network.close()
+        await saveHSTS()
         await executor.shutdown()
         await journalWriter.registry?.executor.shutdown()
+    }
+
+    /// Saves the hosts to request over https alone; a failure only means that they are not known in the next run.
+    func saveHSTS() async {
+        guard let file = environment.configuration.hstsFile else { return }
+        try? await executor.run { [environment] () throws(DownloadError) in
+            try environment.hsts.save(to: file, environment.files)
+        }
     }
 
     // MARK: Adding

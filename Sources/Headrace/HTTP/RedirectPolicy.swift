@@ -11,9 +11,14 @@ struct RedirectPolicy: Sendable {
     /// - Parameters:
     ///   - head: The response.
     ///   - count: The number of redirects already followed.
+    ///   - upgraded: Returns the https URL that replaces an http URL; `nil` for others.
     /// - Returns: An absolute http or https URL, or `nil`.
     /// - Throws: `redirect` if the target must not be followed, `protocolViolation` if the response is ambiguous.
-    func target(of head: ResponseHead, after count: Int) throws(DownloadError) -> URL? {
+    func target(
+        of head: ResponseHead,
+        after count: Int,
+        upgraded: (URL) -> URL? = { _ in nil }
+    ) throws(DownloadError) -> URL? {
         guard [300, 301, 302, 303, 307, 308].contains(head.status) else { return nil }
         guard let location = try head.value("location") else { return nil }
         guard count < maxRedirects else {
@@ -51,6 +56,7 @@ struct RedirectPolicy: Sendable {
                 statusCode: head.status
             )
         }
+        if let target = upgraded(target) { return target }
         guard allowsInsecure || !target.isDowngrade(from: head.url) else {
             throw .insecureRedirect(to: target, statusCode: head.status)
         }
@@ -126,6 +132,9 @@ struct RedirectChain: Sendable {
         enter(target)
         count += 1
     }
+
+    /// Replaces the URL before it is requested by the https URL of the same host, which gets all fields.
+    mutating func upgrade(to target: URL) { url = target }
 
     /// Sets the URL without its login; the login becomes an `Authorization` field unless there is one already.
     private mutating func enter(_ target: URL) {

@@ -171,6 +171,15 @@ public struct DownloadConfiguration: Sendable {
     public var netrc: Netrc?
     /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?
+    /// The file that keeps the hosts to request over https alone (HSTS, RFC 6797) beyond the process; `nil` for none.
+    ///
+    /// An http URL of a host that has sent `Strict-Transport-Security` over https is requested over https, at the start and after
+    /// redirects, which is reported as ``DownloadEvent/redirected(status:from:to:)`` with the status 307. IP addresses are excepted.
+    ///
+    /// The file has the format of curl's `--hsts`. The manager creates it if it is missing, and saves changes in
+    /// ``DownloadManager/shutdown()`` and ``DownloadManager/prepareForSuspension()``; if it cannot be written then, they are lost.
+    /// Managers and processes can share a file.
+    public var hstsFile: URL?
     /// Whether the times and connections of each request are measured: see ``Download/metrics`` and
     /// ``DownloadEvent/requestEnded(_:)``.
     public var collectsMetrics = false
@@ -232,6 +241,9 @@ public struct DownloadConfiguration: Sendable {
         try HeaderField(name: "User-Agent", value: userAgent).validate()
         if let file = certificateAuthorities, !file.isFileURL {
             throw DownloadError(.invalidRequest, "certificateAuthorities is not a file URL: \(file.absoluteString).")
+        }
+        if let file = hstsFile, !file.isFileURL {
+            throw DownloadError(.invalidRequest, "hstsFile is not a file URL: \(file.absoluteString).")
         }
         try connectionPolicy.validate()
         try validateTLS()

@@ -9,6 +9,9 @@ public enum DownloadEvent: Sendable, Equatable {
     /// The download changes from waiting to running and sends its first request; not reported for retries.
     case started
     /// The server redirected the request to another URL (RFC 9110, section 15.4).
+    ///
+    /// With the status 307 also before a request, if the host is to be requested over https alone: see
+    /// ``DownloadConfiguration/hstsFile``.
     case redirected(status: Int, from: URL, to: URL)
     /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size of the file, if known.
     case responded(status: Int, totalBytes: Int64?, file: URL)

@@ -103,7 +103,7 @@ extension FieldScanner {
     /// Reads a time of day as seconds since midnight; a leap second counts as the second after it.
     ///
     /// Returns `nil` if the time does not exist.
-    fileprivate mutating func time() -> Int? {
+    mutating func time() -> Int? {
         guard let hour = number(2), skip(":"), let minute = number(2), skip(":"), let second = number(2), hour < 24,
             minute < 60, second <= 60
         else { return nil }

@@ -57,6 +57,7 @@ struct RequestSender: Sendable {
         _ receive: (Response, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
         while true {
+            upgrade()
             var sent = chain.request(with: request.fields)
             if environment.configuration.collectsMetrics {
                 sent.metrics = MetricsReceiver { [weak record] in record?.status.publish(.requestEnded($0)) }
@@ -76,7 +77,9 @@ struct RequestSender: Sendable {
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
                     hosts.responded(head.url)
                 }
-                if let target = try chain.policy.target(of: head, after: chain.count) {
+                environment.hsts.store(head)
+                let upgraded = environment.hsts.upgraded
+                if let target = try chain.policy.target(of: head, after: chain.count, upgraded: upgraded) {
                     await body.drain(of: head)
                     return .redirected(target, head)
                 }
@@ -112,6 +115,14 @@ struct RequestSender: Sendable {
             return bytes
         case nil: return nil
         }
+    }
+
+    /// Replaces an http URL of a host that requires https (RFC 6797, section 8.3), which is reported like a redirect.
+    private mutating func upgrade() {
+        let from = chain.url
+        guard let target = environment.hsts.upgraded(from) else { return }
+        chain.upgrade(to: target)
+        if reportsRedirects { record.status.publish(.redirected(status: 307, from: from, to: target)) }
     }
 
     private mutating func follow(_ target: URL, _ head: ResponseHead) async throws {

@@ -12,6 +12,7 @@ final class TransferEnvironment: Sendable {
     let hosts: HostLimiter
     let claims: DestinationReservations
     let rates: ThrottleController
+    let hsts: HSTSStore
     let descriptors: DescriptorShare
     /// The executor of a simulation, on which everything runs; `nil` if the manager's threads and the global executor
     /// are used.
@@ -41,6 +42,7 @@ final class TransferEnvironment: Sendable {
         hosts = other.hosts
         claims = other.claims
         rates = other.rates
+        hsts = other.hsts
         descriptors = other.descriptors
         soleExecutor = other.soleExecutor
         random = other.random
@@ -55,6 +57,7 @@ final class TransferEnvironment: Sendable {
     ///   - clock: The clock.
     ///   - network: The network monitor; by default the path is unknown.
     ///   - localTime: Returns the local time of day.
+    ///   - hsts: The hosts that are requested over https alone.
     ///   - descriptors: The limit on the file descriptors of all transfers; unlimited by default.
     ///   - soleExecutor: The executor of a simulation, on which everything runs.
     ///   - random: The random numbers for identities and delays.
@@ -65,6 +68,7 @@ final class TransferEnvironment: Sendable {
         clock: AnyClock,
         network: NetworkMonitor = NetworkMonitor(fixed: nil),
         localTime: @escaping @Sendable () -> LocalTime = LocalTime.now,
+        hsts: HSTSStore = HSTSStore(),
         descriptors: DescriptorShare = .unlimited,
         soleExecutor: (any TaskExecutor)? = nil,
         random: RandomSource = .system
@@ -80,6 +84,7 @@ final class TransferEnvironment: Sendable {
             isStrict: configuration.maxConcurrentDownloads.isAutomatic,
             retriesPerMinute: configuration.retryPolicy.maxRetriesPerHostAndMinute
         )
+        self.hsts = hsts
         self.descriptors = descriptors
         self.soleExecutor = soleExecutor
         self.random = random

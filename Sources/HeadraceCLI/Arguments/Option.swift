@@ -6,7 +6,8 @@ enum Option: CaseIterable, Sendable {
         connectTimeout,
         minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
         sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key, proxy, netrc, netrcFile, cookies,
-        ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade, config, noConfig,
+        hsts, ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade, config,
+        noConfig,
         json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
         network, background, ignoreMissing, strict, followMetalink
 
@@ -40,8 +41,8 @@ enum Option: CaseIterable, Sendable {
 
     /// Options for connections, proxies, TLS, logins and cookies.
     static let networkOptions: Set<Option> = [
-        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies, .userAgent, .ipv4, .ipv6, .interface,
-        .resolve, .connectTo, .unixSocket, .http1, .http2, .http3,
+        .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies, .hsts, .userAgent, .ipv4, .ipv6,
+        .interface, .resolve, .connectTo, .unixSocket, .http1, .http2, .http3,
     ]
 
     /// Options that only the commands for a queue on disk accept.
@@ -177,6 +178,7 @@ private let tableText = """
         --data-file FILE         send the bytes of this file as the body
         --proxy URL              http, https, socks5 or socks5h proxy; '' for none (default: from the environment)
         --cookies FILE           send the cookies of this cookies.txt file, and those that servers set
+        --hsts FILE              keep the hosts that require https in FILE, and use https for them
     -4, --ipv4                   connect to IPv4 addresses only
     -6, --ipv6                   connect to IPv6 addresses only
         --interface NAME         connect from this network interface or local address

@@ -20,6 +20,7 @@ extension GetOptions {
         if let value = arguments.value(.proxy) { configuration.proxy = try Self.proxy(value) }
         network.cookies = arguments.value(.cookies)
         network.user = arguments.value(.user)
+        configuration.hstsFile = arguments.value(.hsts).map(Self.file)
         if let text = arguments.value(.userAgent) { configuration.userAgent = text }
         configuration.connectionPolicy = try Self.connectionPolicy(arguments)
         if let file = arguments.value(.netrcFile) {

@@ -152,6 +152,28 @@ struct NetworkTests {
         }
     }
 
+    #if os(Linux)
+    @Test
+    func `hosts of the HSTS file are requested over https`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                let resolve = ["--resolve", "a.invalid:\(server.port):127.0.0.1", "--hsts", "hosts"]
+                let url = "http://a.invalid:\(server.port)/x"
+                let first = try await run(resolve + [url], in: folder)
+                #expect(first.status == 0, "\(first.errors)")
+                #expect(FileProbe.size(of: folder.appending(path: "hosts")) != nil)
+                try write("a.invalid \"unlimited\"\n", to: "hosts", in: folder)
+                let second = try await run(resolve + [url], in: folder)
+                #expect(second.status == 3, "\(second.errors)")
+                #expect(server.requests.count == 1)
+                let wrong = try await run(["--hsts", "x", url], in: folder)
+                #expect(wrong.status == 2)
+                #expect(wrong.errors.contains("x is no HSTS file. Line 1"), "\(wrong.errors)")
+            }
+        }
+    }
+    #endif
+
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
     func `a pinned key and a client certificate are used`() async throws {
         try await withFaultServer(.ok("hello")) { server in

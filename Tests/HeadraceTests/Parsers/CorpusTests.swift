@@ -39,6 +39,7 @@ struct CorpusTests {
             case .metalink: (try? Metalink(parsing: bytes)) != nil
             case .challenges: !Challenge.all(in: text).isEmpty
             case .cookies: isCookie(text)
+            case .hsts: (try? HSTSPolicies(parsing: bytes)) != nil
             case .cookieFile: (try? CookieFile.cookies(parsing: bytes)) != nil
             case .netrc: (try? Netrc(parsing: bytes)) != nil
             case .netlink: !NetlinkMessage.all(in: bytes).isEmpty

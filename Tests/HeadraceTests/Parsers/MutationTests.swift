@@ -31,6 +31,11 @@ struct MutationTests {
         .challenges: [
             "Basic realm=\"a \\\"b\\\", c\", charset=UTF-8, Bearer, Negotiate YII/+a==",
             "Digest realm=x, nonce=\"y==\" , ,Basic",
+            "Basic realm=x, Digest realm=\"a \\\"\", nonce=y, opaque=\"\\\\\", qop=\"auth,auth-int\", algorithm=SHA-256",
+        ],
+        .hsts: [
+            "# x\n.a.b.example \"20380119 03:14:08\"\r\nc.example \"unlimited\"\n",
+            "max-age=\"31536000\" ; includeSubDomains;;x=y",
         ],
         .cookies: [
             "a=b c; Domain=.b.example; Path=/x; Max-Age=60; HttpOnly",

@@ -72,6 +72,22 @@ extension ParserProperty {
             ? nil : "\(cookies) is not read back from \(written)"
     }
 
+    /// The input is the contents of a file, or else the value of a field.
+    static func hstsViolation(_ bytes: [UInt8]) -> String? {
+        guard let url = URL(string: "https://a.b.example/"), let plain = URL(string: "http://x.a.b.example/") else {
+            return "no URL"
+        }
+        var policies = (try? HSTSPolicies(parsing: bytes)) ?? HSTSPolicies()
+        let isFile = policies.count > 0
+        if !isFile { policies.store(String(utf8OrLatin1: bytes), from: url, at: 0) }
+        guard policies.count <= (isFile ? HSTSPolicies.maxCount : 1) else { return "too many hosts" }
+        if let upgraded = policies.upgraded(plain, at: 0), !upgraded.isHTTPS { return "\(upgraded) is not https" }
+        let written = policies.encoded
+        guard written.utf8.count <= HSTSPolicies.maxFileBytes else { return "the file is too large" }
+        let read = try? HSTSPolicies(parsing: written.utf8)
+        return read?.encoded == written ? nil : "\(policies) is not read back from \(written)"
+    }
+
     static func netrcViolation(_ bytes: [UInt8]) -> String? {
         guard let netrc = try? Netrc(parsing: bytes) else { return nil }
         for host in ["a.b.example", "other"] {

@@ -22,6 +22,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
     case challenges
     case cookies
     case cookieFile = "cookie-file"
+    case hsts
     case netrc
     case netlink
 
@@ -42,6 +43,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .challenges: Self.challengeViolation(String(utf8OrLatin1: bytes))
         case .cookies: Self.cookieViolation(String(utf8OrLatin1: bytes))
         case .cookieFile: Self.cookieFileViolation(bytes)
+        case .hsts: Self.hstsViolation(bytes)
         case .netrc: Self.netrcViolation(bytes)
         case .netlink: Self.netlinkViolation(bytes)
         }

@@ -1,0 +1,75 @@
+import HeadracePlatform
+
+/// The HSTS policies that a manager knows, and the file that keeps them beyond the process.
+final class HSTSStore: Sendable {
+    private let policies: Locked<HSTSPolicies>
+    private let now: @Sendable () -> Int64
+
+    init(_ policies: HSTSPolicies = HSTSPolicies(), now: @escaping @Sendable () -> Int64 = WallTime.seconds) {
+        self.policies = Locked(policies)
+        self.now = now
+    }
+
+    /// Stores the policy that a response sets.
+    func store(_ head: ResponseHead) {
+        guard let field = head.values("strict-transport-security").first else { return }
+        let now = now()
+        policies.withLock { $0.store(field, from: head.url, at: now) }
+    }
+
+    /// Returns the https URL that replaces an http URL of a known host; otherwise `nil`.
+    func upgraded(_ url: URL) -> URL? {
+        guard !url.isHTTPS else { return nil }
+        let now = now()
+        return policies.withLock { $0.upgraded(url, at: now) }
+    }
+
+    /// Reads the file, or creates an empty one, which shows that it can be created.
+    /// - Throws: `invalidRequest` if it is something else than a file of policies, and errors of the file system.
+    func load(_ file: URL, _ files: FileSystem) throws(DownloadError) {
+        let path = Self.path(of: file)
+        if let read = try Self.read(path, files) {
+            policies.withLock { $0 = read }
+        } else {
+            try Self.write(HSTSPolicies(), to: path, files)
+        }
+    }
+
+    /// Saves the policies that responses have changed, and keeps what other processes have saved meanwhile.
+    func save(to file: URL, _ files: FileSystem) throws(DownloadError) {
+        let policies = policies.withLock { $0 }
+        guard policies.hasChanges else { return }
+        let path = Self.path(of: file)
+        var saved = try Self.read(path, files) ?? HSTSPolicies()
+        saved.adoptChanges(of: policies, at: now())
+        try Self.write(saved, to: path, files)
+    }
+
+    /// The path of the file itself, if the given one is that of a link, which remains.
+    private static func path(of file: URL) -> String { file.resolvingSymlinksInPath().filePath }
+
+    private static func read(_ path: String, _ files: FileSystem) throws(DownloadError) -> HSTSPolicies? {
+        let what = "The HSTS file \(path) could not be read"
+        let status = try DownloadError.storage(what) { () throws(SystemError) in try files.status(path) }
+        guard let status else { return nil }
+        do throws(DownloadError) {
+            guard status.kind == .regular else { throw DownloadError(.invalidRequest, "It is not a regular file.") }
+            let limit = HSTSPolicies.maxFileBytes
+            let bytes = try DownloadError.storage(what) { () throws(SystemError) in try files.read(path, limit + 1) }
+            guard bytes.count <= limit else {
+                throw DownloadError(.invalidRequest, "It is larger than \(limit) bytes.")
+            }
+            return try HSTSPolicies(parsing: bytes)
+        } catch  where error.code == .invalidRequest {
+            throw DownloadError(.invalidRequest, "\(path) is no HSTS file. \(error.message)")
+        }
+    }
+
+    private static func write(_ policies: HSTSPolicies, to path: String, _ files: FileSystem) throws(DownloadError) {
+        try DownloadError.storage("The HSTS file \(path) could not be written") { () throws(SystemError) in
+            // Several processes may save at the same time.
+            let new = "\(path).\(RandomSource.system.next().hexadecimal)"
+            try files.replaceFile(path, by: new, with: Array(policies.encoded.utf8), syncing: nil)
+        }
+    }
+}
