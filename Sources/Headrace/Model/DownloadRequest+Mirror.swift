@@ -31,6 +31,7 @@ extension DownloadRequest: CustomReflectable {
                 "maxRetries": maxRetries as Any,
                 "title": title as Any,
                 "userInfo": userInfo,
+                "userData": userData as Any,
             ],
             displayStyle: .struct
         )

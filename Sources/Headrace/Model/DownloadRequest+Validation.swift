@@ -3,6 +3,8 @@ import HeadracePlatform
 extension DownloadRequest {
     /// The maximum number of mirrors in a request.
     private static let maxMirrors = 64
+    /// The maximum size of ``userData``, in bytes.
+    private static let maxUserDataBytes = 64 << 10
 
     /// Throws `invalidRequest` if a property of the request is invalid, such as a URL or the destination.
     ///
@@ -27,6 +29,12 @@ extension DownloadRequest {
                 throw DownloadError(.invalidRequest, "\"\(identity.printable)\" is no identity: use a name or a URL.")
             }
             for field in headers { try field.validate() }
+            if let userData, userData.count > Self.maxUserDataBytes {
+                throw DownloadError(
+                    .invalidRequest,
+                    "The userData of the request has \(userData.count) bytes; the maximum is \(Self.maxUserDataBytes)."
+                )
+            }
             try validateMethod()
             try validateDestination()
             try validateExpectations()

@@ -113,6 +113,12 @@ public struct DownloadRequest: Sendable, Hashable {
     public var title: String?
     /// The caller's own metadata, which is saved with the download.
     public var userInfo: [String: String] = [:]
+    /// A value of the caller's own, such as an encoded struct, which is saved with the download; `nil` for none.
+    ///
+    ///     request.userData = try JSONEncoder().encode(episode)
+    ///
+    /// At most 64 KiB. A registry saves it, so it must not be secret.
+    public var userData: Data?
 
     /// Creates a request for a URL and a destination.
     ///

@@ -101,6 +101,10 @@ struct RegistryDecoder {
         case .retries: entry.request.maxRetries = max(0, try line.integer())
         case .title: entry.request.title = try line.text()
         case .info: entry.request.userInfo = Dictionary(try pairs()) { $1 }
+        case .data:
+            let text = try line.text()
+            entry.request.userData = Data(base64Encoded: text).map { Array($0) }
+            if entry.request.userData == nil { unknown.append("invalid user data of a download") }
         case .priority: entry.request.priority = try line.integer()
         case .notBefore: entry.request.earliestBegin = try line.integer()
         case .paused: entry.request.startsPaused = try line.flag()

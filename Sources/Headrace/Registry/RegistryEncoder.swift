@@ -207,6 +207,7 @@ extension RegistryWriter {
         if !request.userInfo.isEmpty {
             write(.info, request.userInfo.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] })
         }
+        if let data = request.userData { write(.data, Data(data).base64EncodedString()) }
         if request.priority != 0 { write(.priority, request.priority) }
         if let time = request.earliestBegin { write(.notBefore, time) }
         if request.startsPaused { write(.paused, true) }

@@ -67,6 +67,8 @@ enum RegistryOption: String {
     case title
     /// The keys and values of the request's `userInfo`, alternating.
     case info
+    /// The request's `userData` in base64.
+    case data
     case priority
     case notBefore
     case paused

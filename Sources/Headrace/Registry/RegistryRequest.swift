@@ -55,6 +55,8 @@ struct RegistryRequest: Sendable, Hashable {
     var title: String?
     /// The caller's own keys and values, which the registry stores unchanged.
     var userInfo: [String: String] = [:]
+    /// A value of the caller's own, stored unchanged; `nil` if there is none.
+    var userData: [UInt8]?
     /// The priority; higher is more urgent.
     var priority = 0
     /// The earliest start time, in milliseconds since 1970; `nil` if the download may start at once.
@@ -152,6 +154,7 @@ extension RegistryRequest {
         maxRetries = request.maxRetries
         title = request.title
         userInfo = request.userInfo
+        userData = request.userData.map { Array($0) }
         priority = request.priority.rawValue
         earliestBegin = request.earliestBegin.map(Self.milliseconds)
         startsPaused = request.startsPaused
@@ -194,6 +197,7 @@ extension RegistryRequest {
         request.maxRetries = maxRetries
         request.title = title
         request.userInfo = userInfo
+        request.userData = userData.map { Data($0) }
         request.priority = DownloadPriority(rawValue: priority)
         request.earliestBegin = earliestBegin.map { Date(timeIntervalSince1970: Double($0) / 1000) }
         request.startsPaused = startsPaused
@@ -214,6 +218,7 @@ extension DownloadRequest {
         var bytes = url.absoluteString.utf8.count
         for text in [identity, group, title] { bytes += text?.utf8.count ?? 0 }
         if case .data(let data, _) = body { bytes += data.count }
+        bytes += userData?.count ?? 0
         for checksum in checksums { bytes += checksum.description.utf8.count }
         for mirror in mirrors { bytes += mirror.absoluteString.utf8.count }
         for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }

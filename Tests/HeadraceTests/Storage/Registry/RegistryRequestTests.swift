@@ -103,6 +103,7 @@ struct RegistryRequestTests {
             request.mismatchPolicy = .delete
             request.mirrors = [try #require(URL(string: "http://mirror.example/a%20b"))]
             (request.group, request.title, request.userInfo) = ("group", "title", ["key": "value"])
+            request.userData = Data([0, 255])
             let kept = RegistryRequest(request, bases: bases)
             #expect(kept.downloadRequest(in: bases) == request)
             #expect(!kept.lacksSecrets)
