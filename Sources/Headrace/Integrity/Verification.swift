@@ -47,16 +47,22 @@ struct Verification: Sendable {
 
     /// Adopts the server's checksum from an accepted response, and prepares the digest.
     ///
-    /// If the response has no checksum, an earlier checksum of the server remains valid only if received bytes are
-    /// continued. Throws `digestUnavailable` if the system does not support the hash function of the request's
-    /// checksum; an unsupported checksum of the server is ignored.
+    /// If received bytes are continued, an earlier checksum of the server remains valid, and only one that is as strong
+    /// replaces it. Throws `digestUnavailable` if the system does not support the hash function of the request's
+    /// checksum; an unsupported checksum of the server is ignored. `digester` creates a hash function's digester.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
-        beside held: ByteRangeSet
+        beside held: ByteRangeSet,
+        with digester: (Checksum.Algorithm) throws(DownloadError) -> Digester = Digester.init
     ) throws(DownloadError) {
         if checksServer, !isRequested, isOrigin || !isBound {
-            expected = DigestFields(of: head).ofFile(head) ?? (held.isEmpty ? nil : expected)
+            if held.isEmpty { expected = nil }
+            if let sent = DigestFields(of: head).ofFile(head), sent.algorithm >= expected?.algorithm ?? sent.algorithm,
+                (try? digester(sent.algorithm)) != nil
+            {
+                expected = sent
+            }
         }
         guard let expected else {
             digest = nil
@@ -64,11 +70,12 @@ struct Verification: Sendable {
             return
         }
         guard digest?.algorithm != expected.algorithm || digestedBytes > held.prefixCount else { return }
-        digestedBytes = 0
-        do {
-            digest = try Digester(expected.algorithm)
+        discardDigest()
+        do throws(DownloadError) {
+            digest = try digester(expected.algorithm)
         } catch {
             guard !isRequested else { throw error }
+            // The resume record of an earlier run may contain any checksum.
             self.expected = nil
         }
     }

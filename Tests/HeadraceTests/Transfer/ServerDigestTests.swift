@@ -158,6 +158,57 @@ struct ServerDigestTests {
         #expect(verification.expected == nil)
     }
 
+    private func head(_ fields: [(String, String)]) throws -> ResponseHead {
+        let url = try #require(URL(string: "http://h/a"))
+        return ResponseHead(url: url, status: 206, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })
+    }
+
+    private static let check = ("X-Goog-Hash", "crc32c=AAAAAA==")
+
+    @Test func `V14 a weaker checksum of the server replaces the one of received bytes only if they are dropped`()
+        throws
+    {
+        let request = try DiskFixture.request(to: .directory(URL(filePath: "/")))
+        var verification = Verification(request, checksServer: true)
+        let held = ByteRangeSet([0..<10])
+        try verification.begin(try head([Self.check]), ofOrigin: true, beside: held)
+        #expect(verification.expected?.algorithm == .crc32c)
+        for field in [try Self.field("Repr-Digest", of: Fixture.old), Self.check] {
+            try verification.begin(try head([field]), ofOrigin: true, beside: held)
+            #expect(verification.expected?.algorithm == .sha256)
+        }
+        let other = try Self.field("Repr-Digest", of: Fixture.new)
+        let before = verification.expected
+        try verification.begin(try head([other]), ofOrigin: true, beside: held)
+        #expect(verification.expected?.algorithm == .sha256 && verification.expected != before)
+        try verification.begin(try head([Self.check]), ofOrigin: true, beside: ByteRangeSet())
+        #expect(verification.expected?.algorithm == .crc32c)
+    }
+
+    /// As in FIPS mode, in which the system lacks MD5.
+    @Test func `V14 a checksum that the system cannot compute changes neither an earlier one nor its digest`() throws {
+        let request = try DiskFixture.request(to: .directory(URL(filePath: "/")))
+        func digester(_ algorithm: Checksum.Algorithm) throws(DownloadError) -> Digester {
+            guard algorithm != .md5 else { throw DownloadError(.digestUnavailable, "No MD5.") }
+            return try Digester(algorithm)
+        }
+        let md5 = ("X-Goog-Hash", "md5=\(Data(repeating: 1, count: 16).base64EncodedString())")
+        var verification = Verification(request, checksServer: true)
+        try verification.begin(try head([Self.check]), ofOrigin: true, beside: ByteRangeSet(), with: digester)
+        [UInt8](repeating: 1, count: 10).withUnsafeBytes { verification.update($0, at: 0) }
+        try verification.begin(try head([md5]), ofOrigin: true, beside: ByteRangeSet([0..<10]), with: digester)
+        #expect(verification.expected?.algorithm == .crc32c)
+        #expect(try verification.takeDigest(.crc32c, ofFirst: 10).from == 10)
+        // A resume record may have any checksum.
+        var resumed = Verification(request, checksServer: true)
+        try resumed.begin(try head([Self.check]), ofOrigin: true, beside: ByteRangeSet(), with: digester)
+        [UInt8](repeating: 1, count: 10).withUnsafeBytes { resumed.update($0, at: 0) }
+        try resumed.begin(try head([]), ofOrigin: true, beside: ByteRangeSet(), with: digester)
+        resumed.resume(with: Checksum(.md5, bytes: [UInt8](repeating: 1, count: 16)))
+        try resumed.begin(try head([]), ofOrigin: true, beside: ByteRangeSet([0..<10]), with: digester)
+        #expect(resumed.expected == nil)
+    }
+
     @Test func `V01 V14 the digest of the old version is dropped with it`() async throws {
         let (name, value) = try Self.field("Repr-Digest", of: Fixture.old)
         let first = Response.file(Fixture.old).header(name, value).truncated(after: Fixture.cut)
