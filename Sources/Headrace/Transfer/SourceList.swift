@@ -21,8 +21,10 @@ struct SourceList: Sendable, Equatable {
     /// Whether ``current`` is the request's own URL, which each run tries first, or a new link to the same host.
     var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
     private let origin: URL
+    /// The present link to the file on the origin: the request's own URL, or the latest new link.
+    private var link: DownloadRequest.Link
     /// The time at which ``current`` expires, if known.
-    private(set) var expires: Date?
+    var expires: Date? { isOrigin ? link.expires : nil }
     private var untried: [URL]
     /// The sources that a response advertised, without the ones in the request.
     private var advertised: Set<URL> = []
@@ -33,7 +35,7 @@ struct SourceList: Sendable, Equatable {
     init(_ request: borrowing DownloadRequest) {
         origin = request.url
         current = request.url
-        expires = request.urlExpires
+        link = DownloadRequest.Link(request.url, expires: request.urlExpires)
         untried = []
         guard !request.mirrors.isEmpty else { return }
         var known: Set<URL> = [request.url]
@@ -42,7 +44,7 @@ struct SourceList: Sendable, Equatable {
 
     /// Adds the URLs that are not known yet as sources, in the given order, after the other untried ones.
     mutating func join(_ urls: [URL]) {
-        var known = Set([origin, current] + untried + postponed + failures.map(\.url))
+        var known = Set([origin, link.url, current] + untried + postponed + failures.map(\.url))
         let new = urls.filter { known.insert($0).inserted }
         untried += new
         advertised.formUnion(new)
@@ -104,14 +106,13 @@ struct SourceList: Sendable, Equatable {
 
     private mutating func take(_ source: URL) {
         current = source
-        isOrigin = current == origin
-        expires = nil
+        isOrigin = current == link.url
     }
 
-    /// Replaces the current source by a new link.
+    /// Replaces the link to the origin, which is the current source, by a new one.
     mutating func renew(_ link: DownloadRequest.Link) {
+        self.link = link
         current = link.url
-        expires = link.expires
     }
 
     /// The error that explains why no source had the file: the only error, or all errors in one sentence.

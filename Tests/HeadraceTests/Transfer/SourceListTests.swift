@@ -49,6 +49,22 @@ struct SourceListTests {
         #expect(error.code == .httpStatus && error.statusCode == nil)
     }
 
+    @Test func `a new link is still the origin's after a mirror was tried, and keeps its expiry`() throws {
+        var sources = try sources("a", "b")
+        let link = DownloadRequest.Link(
+            try #require(URL(string: "http://new/x")),
+            expires: Date(timeIntervalSince1970: 1)
+        )
+        sources.renew(link)
+        #expect(sources.isOrigin && sources.expires == link.expires)
+        #expect(sources.postpone()?.host() == "b")
+        #expect(!sources.isOrigin && sources.expires == nil)
+        sources.join([link.url])
+        #expect(sources.others == [link.url])
+        #expect(try sources.next(after: refusal(404)) == link.url)
+        #expect(sources.isOrigin && !sources.isFirst && sources.expires == link.expires)
+    }
+
     @Test(arguments: [
         (403, true), (404, true), (410, true), (500, true), (503, true), (599, true), (400, false), (401, false),
         (429, false),
