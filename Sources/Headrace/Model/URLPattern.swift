@@ -47,7 +47,8 @@ package enum URLPattern {
         guard values[0] <= values[1] else {
             throw DownloadError(.invalidRequest, "[\(text.description.printable)]: the range ends before it begins.")
         }
-        try check((values[1] - values[0]) / step, after: count)
+        // Bounded before the addition, which could overflow.
+        try check(min((values[1] - values[0]) / step, maxCount) + 1, after: count)
         let width = ends[0].hasPrefix("0") ? ends[0].count : 0
         return stride(from: values[0], through: values[1], by: step).map { value in
             guard isNumber else { return String(UnicodeScalar(UInt8(value))) }
@@ -56,7 +57,7 @@ package enum URLPattern {
     }
 
     private static func check(_ count: Int, after other: Int) throws(DownloadError) {
-        guard count < maxCount, count * other <= maxCount else {
+        guard count <= maxCount, count * other <= maxCount else {
             throw DownloadError(.invalidRequest, "A URL stands for more than \(maxCount) URLs.")
         }
     }

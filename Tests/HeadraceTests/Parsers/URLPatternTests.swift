@@ -24,8 +24,15 @@ struct URLPatternTests {
         ("h/[1-200000]", "A URL stands for more than 100000 URLs."),
         ("h/[0-9223372036854775807]", "A URL stands for more than 100000 URLs."),
         ("h/[1-999]/[1-999]", "A URL stands for more than 100000 URLs."),
+        ("h/[1-100000][1-2]", "A URL stands for more than 100000 URLs."),
+        ("h/[1-100001]", "A URL stands for more than 100000 URLs."),
     ])
     func `a range that is reversed or too long is rejected`(_ text: String, message: String) {
         #expect(throws: DownloadError(.invalidRequest, message)) { try URLPattern.expanded(text) }
+    }
+
+    @Test(arguments: ["h/[1-100000]", "h/[1-50000]/[1-2]", "h/{\(String(repeating: ",", count: 99_999))}"])
+    func `a URL may stand for the maximum number of URLs`(_ text: String) throws {
+        #expect(try URLPattern.expanded(text).count == URLPattern.maxCount)
     }
 }
