@@ -152,17 +152,25 @@ struct ChildTasks: Sendable {
     private func carryOut(_ removals: [FileRemoval]) async {
         guard let manager = reference.manager else { return }
         do throws(DownloadError) {
-            try await manager.journalWriter.flush(manager)
-            await executor.run { [environment] in for removal in removals { removal.removeFiles(environment) } }
-        } catch {
-            // Files on the journal's full disk are deleted anyway: nothing else would make room for the journal.
-            let isFull = error.code == .diskFull
-            let hasMadeRoom = await executor.run { [environment] in
-                let filling = isFull ? removals.filter { $0.sharesDisk(environment) } : []
-                for removal in filling { removal.removeFiles(environment) }
-                return !filling.isEmpty
+            var rest = removals
+            do throws(DownloadError) {
+                try await manager.journalWriter.flush(manager)
+            } catch {
+                // Files on the journal's full disk are deleted anyway: nothing else would make room for the journal.
+                guard error.code == .diskFull else { throw error }
+                rest = await executor.run { [environment] in
+                    removals.filter { removal in
+                        let isFilling = removal.sharesDisk(environment)
+                        if isFilling { removal.removeFiles(environment) }
+                        return !isFilling
+                    }
+                }
+                guard rest.count < removals.count else { throw error }
+                try await manager.journalWriter.flush(manager)
             }
-            if hasMadeRoom { await flushOrReport() } else { observers.publish(.registryFailed(error)) }
+            await executor.run { [environment, rest] in for removal in rest { removal.removeFiles(environment) } }
+        } catch {
+            observers.publish(.registryFailed(error))
         }
         await manager.ended(removals)
     }

@@ -158,6 +158,33 @@ struct RemovalOrderTests {
         }
     }
 
+    @Test func `once one file has made room for the journal, the files on other disks are deleted too`() async throws {
+        try await withTemporaryDirectory { folder in
+            let file = Locked<URL?>(nil)
+            var files = FileSystemRecorder(fullWhile: {
+                file.withLock { $0.flatMap { FileProbe.size(of: $0) } } != nil
+            }).fileCalls
+            let status = files.status
+            files.status = { path throws(SystemError) in
+                var status = try status(path)
+                if path.hasSuffix("/b") { status?.device = 0 }
+                return status
+            }
+            let calls = files
+            try await lists.withManager(folder, files: calls) { manager in
+                var finished: [URL] = []
+                for download in try await manager.download(["a", "b"].map { try lists.request($0, in: folder) }) {
+                    finished.append(try await download.value)
+                }
+                let first = finished[0]
+                file.withLock { $0 = first }
+                try await manager.remove(.all, deletingFiles: true)
+                #expect(try FileProbe.names(in: folder) == ["registry"])
+                #expect(try await lists.registry(folder).downloads().isEmpty)
+            }
+        }
+    }
+
     @Test(arguments: [EIO, ENOSPC], Verb.allCases)
     func `files are not deleted while the journal cannot be written, nor to free another disk`(
         _ errno: Int32,
