@@ -42,11 +42,20 @@ extension DeliveredFile {
         path = names.path(for: head)
         try DownloadError.storage("\(file) could not be moved to \(names.partialPath)") { () throws(SystemError) in
             do throws(SystemError) {
+                // Checked first, because `adopt` replaces the record of an older partial file, and the copy may fail.
+                guard try calls.status(file)?.device == calls.status(names.directory + "/")?.device else {
+                    throw SystemError(errno: EXDEV)
+                }
                 try adopt(file, for: record, configuration, calls)
             } catch  where error.errno == EXDEV {
                 let copy = names.partialPath + Self.copySuffix
-                try calls.copy(file, to: copy)
-                try adopt(copy, for: record, configuration, calls)
+                do throws(SystemError) {
+                    try calls.copy(file, to: copy)
+                    try adopt(copy, for: record, configuration, calls)
+                } catch {
+                    try? calls.remove(copy)
+                    throw error
+                }
             }
         }
     }
@@ -88,7 +97,7 @@ extension DeliveredFile {
 }
 
 extension FileSystem {
-    /// Copies a file, replacing any file at the new path.
+    /// Copies a file, replacing any file at the new path; after an error, a part of the copy may be left.
     fileprivate func copy(_ path: String, to newPath: String) throws(SystemError) {
         try? remove(newPath)
         let source = try openForReading(path)
@@ -104,7 +113,6 @@ extension FileSystem {
             }
         } catch {
             try? close(target)
-            try? remove(newPath)
             throw error
         }
         try close(target)

@@ -235,6 +235,52 @@ struct BackgroundDownloadTests {
         }
     }
 
+    @Test(arguments: [".copy", ReservedFileNames.newSuffix])
+    func `a file that cannot be taken from another volume costs no bytes of an earlier partial file`(
+        _ full: String
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let request = try Daemon.request(in: folder)
+            let path = DestinationPaths(request).partialPath
+            let recorder = FileSystemRecorder(
+                to: .system,
+                withPaths: { call, path throws(SystemError) in
+                    if case .write = call, path.hasSuffix(full) { throw SystemError(errno: ENOSPC) }
+                }
+            )
+            var files = recorder.fileCalls
+            let status = files.status
+            files.status = { path throws(SystemError) in
+                var status = try status(path)
+                if path.contains("CFNetwork") { status?.device = 0 }
+                return status
+            }
+            files.replace = { path, newPath throws(SystemError) in
+                if path.contains("CFNetwork") { throw SystemError(errno: EXDEV) }
+                try FileSystem.system.replace(path, newPath)
+            }
+            let record = URL(filePath: path + RecordFile.suffix)
+            try Data("old".utf8).write(to: URL(filePath: path))
+            try Data("old record".utf8).write(to: record)
+            let system = files
+            #expect(throws: DownloadError.self) {
+                let file = folder.appending(path: "CFNetworkDownload.tmp")
+                try Data(bytes).write(to: file)
+                let length = HeaderField(name: "Content-Length", value: "\(bytes.count)")
+                _ = try DeliveredFile(
+                    takingOver: file.path,
+                    ResponseHead(url: request.url, status: 200, fields: [length]),
+                    for: DownloadRecord(id: .random(), request: request),
+                    DownloadConfiguration(),
+                    system
+                )
+            }
+            #expect(try FileProbe.bytes(of: record) == Array("old record".utf8))
+            #expect(try FileProbe.bytes(of: URL(filePath: path)) == Array("old".utf8))
+            #expect(FileProbe.size(of: URL(filePath: path + ".copy")) == nil)
+        }
+    }
+
     @Test func `cancelling a download stops its task and discards its file`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()
