@@ -182,7 +182,15 @@ struct CommandServer: Sendable {
         switch command {
         case .add(let entries):
             guard let bases = manager.queue.journal?.bases else { break }
-            let additions = entries.compactMap { QueueAddition($0, in: bases) }
+            var additions: [QueueAddition] = []
+            for entry in entries {
+                do throws(DownloadError) {
+                    additions.append(try QueueAddition(entry, in: bases))
+                } catch {
+                    guard skippingInvalid else { throw error }
+                    observers.publish(skippedAddition: error)
+                }
+            }
             _ = try await manager.add(additions, skippingInvalid: skippingInvalid)
         case .pause(let ids): return try manager.stop(selection(ids), .pause, skippingUnknown: true)
         case .resume(let ids): for id in ids { await manager[DownloadID(rawValue: id)]?.resume() }
@@ -294,11 +302,13 @@ struct CommandServer: Sendable {
 }
 
 extension QueueAddition {
-    /// Creates an addition that another process posted; returns `nil` if its request is invalid here.
-    fileprivate init?(_ entry: RegistryEntry, in bases: RegistryBaseDirectories) {
-        guard let request = entry.request.downloadRequest(in: bases), (try? request.validate()) != nil else {
-            return nil
+    /// Creates an addition that another process posted; throws `invalidRequest` if its request is invalid here, as that
+    /// of another release may be.
+    fileprivate init(_ entry: RegistryEntry, in bases: RegistryBaseDirectories) throws(DownloadError) {
+        guard let request = entry.request.downloadRequest(in: bases) else {
+            throw DownloadError(.invalidRequest, "Its URL or one of its paths is not valid.")
         }
+        try request.validate()
         self.init(
             id: DownloadID(rawValue: entry.id),
             request: request,

@@ -156,7 +156,8 @@ public actor DownloadManager {
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: A handle on each download, in the same order.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
-    ///   file, `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then.
+    ///   file, `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then. After an
+    ///   error from writing the registry, active downloads keep what they have adopted from the requests.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for request in requests { try request.validate() }
@@ -168,7 +169,8 @@ public actor DownloadManager {
     /// Adds downloads; returns, for each addition, the new download or the existing download of the same file.
     ///
     /// With a registry, the downloads may start, and the call returns, once they are in the journal. If the journal
-    /// cannot be written, the call throws and adds nothing.
+    /// cannot be written, the call throws and adds nothing. But active downloads keep what they have adopted from the
+    /// requests: their transfers may have used it already.
     ///
     /// A request is invalid if its expected size or hashes contradict another download. With `skippingInvalid`, such a
     /// request is skipped, and its error is published. Otherwise the call throws and adds nothing.
@@ -180,7 +182,7 @@ public actor DownloadManager {
         do throws(DownloadError) {
             for refusal in added.refusals {
                 guard skippingInvalid else { throw refusal }
-                observers.publish(finding: "An addition by another process was skipped: \(refusal.message)")
+                observers.publish(skippedAddition: refusal)
             }
             try await journalWriter.flush(self)
         } catch {

@@ -8,27 +8,34 @@ final class QueueObservers: Sendable {
     private static let maxFindings = 100
 
     private struct State {
+        /// The registry damage found so far, which each new observer of events receives first.
+        var findings: [QueueEvent] = []
         var isEnded = false
         var events = Subscribers<QueueEvent>()
         var changes = Subscribers<Void>()
     }
 
-    /// The registry damage found so far, which each new observer of events receives first.
-    private let findings: Locked<[QueueEvent]>
-    private let state = Locked(State())
+    private let state: Locked<State>
     /// Whether there are observers; without any, publishing progress costs next to nothing.
     private let isWatched = Atomic(false)
 
     init(findings: [String] = []) {
-        self.findings = Locked(findings.map { .registryDamaged($0) })
+        state = Locked(State(findings: findings.map { .registryDamaged($0) }))
     }
 
     /// Publishes damage found in the registry, to present and future observers of the events.
     func publish(finding: String) {
-        findings.withLock { findings in
-            if findings.count < Self.maxFindings { findings.append(.registryDamaged(finding)) }
+        let event = QueueEvent.registryDamaged(finding)
+        state.withLock { state in
+            if state.findings.count < Self.maxFindings { state.findings.append(event) }
+            state.events.yield(event)
+            state.changes.yield(())
         }
-        publish(.registryDamaged(finding))
+    }
+
+    /// Publishes that an addition by another process was not added to the queue.
+    func publish(skippedAddition error: DownloadError) {
+        publish(finding: "An addition by another process was skipped: \(error.message)")
     }
 
     /// Publishes an event to the observers of events, and a change to the observers of changes.
@@ -49,11 +56,11 @@ final class QueueObservers: Sendable {
     /// Returns a stream of the registry damage found so far and all later events; it finishes when the manager shuts
     /// down.
     func events() -> AsyncStream<QueueEvent> {
-        stream(.bufferingNewest(Self.eventCapacity), \.events, first: findings.withLock { $0 })
+        stream(.bufferingNewest(Self.eventCapacity), \.events) { $0.findings }
     }
 
     /// Returns a stream that yields one element at first, and one after each change or quick succession of changes.
-    func changes() -> AsyncStream<Void> { stream(.bufferingNewest(1), \.changes, first: [()]) }
+    func changes() -> AsyncStream<Void> { stream(.bufferingNewest(1), \.changes) { _ in [()] } }
 
     /// Finishes all streams.
     func end() {
@@ -68,11 +75,12 @@ final class QueueObservers: Sendable {
     private func stream<Element>(
         _ policy: AsyncStream<Element>.Continuation.BufferingPolicy,
         _ subscribers: any WritableKeyPath<State, Subscribers<Element>> & Sendable,
-        first: [Element]
+        first: @Sendable (State) -> [Element]
     ) -> AsyncStream<Element> {
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
-        for element in first { continuation.yield(element) }
         let subscriber: Int? = state.withLock { state in
+            // Under the lock, so that no event is published in between, and missed or received twice.
+            for element in first(state) { continuation.yield(element) }
             guard !state.isEnded else { return nil }
             isWatched.store(true, ordering: .releasing)
             return state[keyPath: subscribers].add(continuation)

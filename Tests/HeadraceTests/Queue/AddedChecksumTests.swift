@@ -185,6 +185,26 @@ struct AddedChecksumTests {
         }
     }
 
+    /// As another release may post it.
+    @Test func `an invalid addition of another process is reported, and the others are added`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withDownloadManager(Self.configuration(folder)) { manager in
+                let events = manager.events
+                let request = DownloadRequest(try #require(Self.url), to: .file(folder.appending(path: "a.bin")))
+                var invalid = DownloadRequest(try #require(Self.url), to: .file(folder.appending(path: "b.bin")))
+                invalid.method = "TRACE"
+                try await Self.post([invalid, request], as: .random(), to: manager, in: folder)
+                #expect(await manager.downloads.map(\.request.destination) == [request.destination])
+                await manager.shutdown()
+                let findings = await events.reduce(into: [String]()) { findings, event in
+                    if case .registryDamaged(let finding) = event { findings.append(finding) }
+                }
+                let message = "An addition by another process was skipped: TRACE is no method for downloads."
+                #expect(findings == [message])
+            }
+        }
+    }
+
     @Test func `a checksum for a file that has finished meanwhile adds a new download`() async throws {
         try await withFaultServer(.ok(.bytes(Self.bytes))) { server in
             try await withTemporaryDirectory { folder in

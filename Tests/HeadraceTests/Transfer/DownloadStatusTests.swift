@@ -86,6 +86,26 @@ struct DownloadStatusTests {
         #expect(last == .cancelled)
     }
 
+    @Test func `an observer of the queue receives each finding once, even one that is published meanwhile`() async {
+        let findings = (0..<50).map { "\($0)" }
+        for _ in 0..<50 {
+            let observers = QueueObservers()
+            let streams = await withTaskGroup(of: [AsyncStream<QueueEvent>].self) { group in
+                group.addTask {
+                    for finding in findings { observers.publish(finding: finding) }
+                    return []
+                }
+                group.addTask { findings.map { _ in observers.events() } }
+                return await group.reduce([], +)
+            }
+            observers.end()
+            for stream in streams {
+                let events = await stream.reduce(into: []) { $0.append($1) }
+                #expect(events == findings.map { .registryDamaged($0) })
+            }
+        }
+    }
+
     @Test func `a cancelled reader is forgotten, and a slow one buffers a single value`() async {
         let status = DownloadStatus(id: Download.ID(rawValue: 1), observers: QueueObservers())
         let task = Task { for await _ in status.progressUpdates() {} }
