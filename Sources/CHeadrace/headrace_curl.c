@@ -209,10 +209,9 @@ void hr_slist_free_all(hr_slist list) {
 
 // The time, in microseconds, to establish the present connection: one round trip; -1 if it had served another request.
 static int64_t connect_time(hr_easy easy) {
-    enum { NAMELOOKUP_TIME_T = 0x600000 + 51, CONNECT_TIME_T = 0x600000 + 52 };
     int64_t found = 0, connected = 0;
-    if (curl.easy_getinfo(easy, NAMELOOKUP_TIME_T, &found) != HR_E_OK
-        || curl.easy_getinfo(easy, CONNECT_TIME_T, &connected) != HR_E_OK || connected <= found) {
+    if (curl.easy_getinfo(easy, HR_INFO_NAMELOOKUP_TIME_T, &found) != HR_E_OK
+        || curl.easy_getinfo(easy, HR_INFO_CONNECT_TIME_T, &connected) != HR_E_OK || connected <= found) {
         return -1;
     }
     return connected - found;

@@ -38,7 +38,8 @@ package enum BeginTime {
         time.tm_sec = number(match.6)
         time.tm_isdst = -1
         guard (0...11).contains(time.tm_mon), (1...31).contains(time.tm_mday), (0...23).contains(time.tm_hour),
-            (0...59).contains(time.tm_min), (0...59).contains(time.tm_sec)
+            (0...59).contains(time.tm_min), (0...59).contains(time.tm_sec), (0...23).contains(number(match.9)),
+            (0...59).contains(number(match.10))
         else { return nil }
         let day = time.tm_mday
         let isLocal = match.7 == nil && match.8 == nil

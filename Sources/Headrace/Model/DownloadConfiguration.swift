@@ -236,6 +236,9 @@ public struct DownloadConfiguration: Sendable {
                 "minimumSpeed and timeLimit must be above zero, and maxFileSize at least zero; nil is for no limit."
             )
         }
+        guard maxRedirects >= 0 else {
+            throw DownloadError(.invalidRequest, "maxRedirects must be at least zero, not \(maxRedirects).")
+        }
         try rateLimit?.validateAsRate()
         for limit in groupRateLimits.values { try limit.validateAsRate() }
         try HeaderField(name: "User-Agent", value: userAgent).validate()

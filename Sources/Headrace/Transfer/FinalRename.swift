@@ -49,7 +49,7 @@ struct FinalRename {
         }
         guard isRenamed else {
             try partial.giveName()
-            return try await FinalRename(finalPath: name, source: source).perform(on: &partial, willRename: willRename)
+            return try await perform(on: &partial, willRename: willRename)
         }
         if let version { partial.environment.versions?.keep(version, of: name, inode: stamp.inode) }
         ledger.change { $1.named(name) }

@@ -18,7 +18,6 @@ enum TransferOutcome: Sendable {
     case stopped(keptBytes: Bool)
     /// The download must run again with this state, at the given time or later.
     case retry(TransferState, at: Duration)
-
 }
 
 extension DownloadTransfer {

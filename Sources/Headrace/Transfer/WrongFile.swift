@@ -83,6 +83,7 @@ struct WrongFile {
     private func setAside(_ partial: inout PartialDownload) throws(DownloadError) -> String {
         let file = try partial.opened().file
         let (environment, names, path) = (partial.environment, partial.names, partial.path)
+        let comparison = environment.files.nameComparison(names.directory)
         var candidates = MismatchNames(finalPath, names)
         partial.ledger.end()
         let saved: String
@@ -97,7 +98,7 @@ struct WrongFile {
                 guard let candidate = candidates.next(), names.contains(candidate) else {
                     throw SystemError(errno: EEXIST)
                 }
-                guard environment.claims.claim(candidate, for: partial.record),
+                guard environment.claims.claim(candidate, comparedBy: comparison, for: partial.record),
                     try file.move(to: candidate, mode: FileSystem.privateMode)
                 else { continue }
                 saved = candidate

@@ -37,7 +37,7 @@ private let maxLogBytes = 1 << 20
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.alreadyRunning(registry, by: holder) }
     let log = registry.log
-    var earlierBytes = (try? Files.read(log))?.count ?? 0
+    var earlierBytes = Int(Files.status(log)?.size ?? 0)
     if earlierBytes > maxLogBytes, unlink(log) == 0 { earlierBytes = 0 }
     let child: pid_t
     do throws(SystemError) {
@@ -97,14 +97,14 @@ private func queueStop(_ arguments: ParsedArguments) async throws -> ExitCode {
         )
     }
     let start = ContinuousClock.now
-    var isAdvertised = arguments.has(.quiet)
+    var isAnnounced = arguments.has(.quiet)
     while Processes.isAlive(holder) {
         let waited = .now - start
         guard waited < .seconds(60) else {
             throw DownloadError(.busy, "Process \(holder) did not stop within a minute.")
         }
-        if !isAdvertised, Console.error.width != nil || waited > .seconds(1) {
-            isAdvertised = true
+        if !isAnnounced, Console.error.width != nil || waited > .seconds(1) {
+            isAnnounced = true
             Console.error.note("waiting up to a minute for process \(holder) to stop")
         }
         try await Task.sleep(for: .milliseconds(20))

@@ -106,6 +106,26 @@ struct UnnamedFileTests {
         }
     }
 
+    @Test func `a file that gets a partial file only at its rename has one number in its name`() async throws {
+        try await withTemporaryDirectory { folder in
+            try Data().write(to: folder.appending(path: "file.bin"))
+            let second = folder.appending(path: "file (1).bin")
+            let recorder = FileSystemRecorder(
+                to: .unsynced,
+                withPaths: { call, path throws(SystemError) in
+                    guard call == .linkOpen, path.hasSuffix("file (1).bin") else { return }
+                    // Meanwhile, another program takes the name.
+                    try? Data().write(to: second)
+                    throw SystemError(errno: EACCES)
+                }
+            )
+            let error = try await download(into: folder, calls: recorder.fileCalls)
+            #expect(error == nil)
+            #expect(try FileProbe.names(in: folder) == ["file (1).bin", "file (2).bin", "file.bin"])
+            #expect(try isExact(folder, "file (2).bin"))
+        }
+    }
+
     @Test func `a copy of a file that cannot be named is synced before its rename`() async throws {
         try await withTemporaryDirectory { folder in
             let recorder = FileSystemRecorder { call throws(SystemError) in

@@ -93,6 +93,24 @@ struct DestinationReservationsTests {
         #expect(claims.claim("/folder/\(other)", comparedBy: comparison, for: b))
     }
 
+    @Test func `a wrong file is not saved under a name that another download reserved in another case`() async throws {
+        try await withTemporaryDirectory { folder in
+            let lists = RegistryTests()
+            var files = FileSystem.system
+            files.nameComparison = { _ in .ignoringCase }
+            try await lists.withManager(folder, limit: 2, files: files) { manager in
+                let other = try lists.request("silent.bin.mismatch", in: folder) { $0.refetchPolicy = .ifChanged }
+                let first = try await manager.download(other)
+                for await progress in first.progress where progress.bytesReceived == 60_000 { break }
+                let wrong = try Checksum(.sha1, of: [1])
+                let request = try lists.request("SILENT.bin", in: folder) { $0.checksums = [wrong] }
+                let download = try await manager.download(request)
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.savedFile?.lastPathComponent == "SILENT.bin (1).mismatch")
+            }
+        }
+    }
+
     @Test func `ending a download does not release the name of a later one of the same file`() throws {
         let claims = DestinationReservations()
         let (first, second, other) = (try record("http://h/a"), try record("http://h/a"), try record("http://h/b"))

@@ -160,6 +160,14 @@ struct RedirectTests {
         }
     }
 
+    @Test func `the maximum number of redirects may be zero, but not negative`() throws {
+        try DownloadConfiguration { $0.maxRedirects = 0 }.validate()
+        let error = #expect(throws: DownloadError.self) {
+            try DownloadConfiguration { $0.maxRedirects = -1 }.validate()
+        }
+        #expect(error?.message == "maxRedirects must be at least zero, not -1.")
+    }
+
     @Test func `S09 a cookie set by a response is not sent`() async throws {
         let outcome = try await run([
             "/file.bin": .redirect(to: "/b/file.bin").header("Set-Cookie", "a=b; Domain=example.org"),

@@ -361,8 +361,11 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test(arguments: TestedTransport.all)
-    func `a shutdown ends active transfers`(_ tested: TestedTransport) async throws {
+    @Test(arguments: TestedTransport.all, [false, true])
+    func `a shutdown ends active transfers`(
+        _ tested: TestedTransport,
+        _ isChanged: Bool
+    ) async throws {
         try tested.run(except: .fake("There is nothing to shut down."))
         try await tested.withServer(.ok(.pattern(size: 100_000)).stalled(after: 50_000)) { server, transport in
             try await withThrowingTaskGroup { group in
@@ -373,6 +376,8 @@ struct TransportConformanceTests {
                     #expect(error.code == .shutDown)
                 }
                 try await server.waitUntil { $0.bodyBytesSent == 50_000 }
+                // The transfers continue after a change of the network.
+                if isChanged { transport.dropIdleConnections() }
                 await transport.shutdown()
                 try await group.waitForAll()
             }

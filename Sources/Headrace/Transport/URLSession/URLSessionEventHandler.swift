@@ -52,6 +52,15 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         }
     }
 
+    /// Cancels the tasks of all sessions, also of those that were ended earlier and let their tasks finish.
+    func cancelAllTasks() {
+        let transfers = state.withLock { state in
+            state.isShutDown = true
+            return Array(state.transfers.values)
+        }
+        endings.addOperation { for transfer in transfers { transfer.task.cancel() } }
+    }
+
     func waitUntilAllEnded() async {
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in

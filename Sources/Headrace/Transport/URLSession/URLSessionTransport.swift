@@ -103,6 +103,7 @@ final class URLSessionTransport: Transport {
 
     func shutdown() async {
         for session in takeSessions() { eventHandler.end(session) }
+        eventHandler.cancelAllTasks()
         await eventHandler.waitUntilAllEnded()
     }
 
