@@ -41,7 +41,13 @@ struct Hooks: Sendable, Equatable {
     ) -> @Sendable (DownloadRequest) async throws -> DownloadRequest.Link {
         { request in
             let url = "HEADRACE_URL=\(request.url.withoutCredentials.absoluteString)"
-            let result = try await Call.queue.run { Result { try Processes.output(of: words, [url]) } }
+            let ending = Processes.Ending()
+            let result = try await withTaskCancellationHandler {
+                try await Call.queue.run { Result { try Processes.output(of: words, [url], until: ending) } }
+            } onCancel: {
+                // A command that hangs must not outlive the download.
+                ending.end()
+            }
             let problem: String
             switch result {
             case .success((0, let output)):

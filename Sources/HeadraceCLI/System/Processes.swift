@@ -22,16 +22,54 @@ enum Processes {
         try wait(for: spawn(words, variables))
     }
 
+    /// Ends a program that ``output(of:_:until:)`` runs, or prevents its start.
+    final class Ending: Sendable {
+        private let state = Locked<(isEnded: Bool, child: pid_t?)>((false, nil))
+
+        func end() {
+            state.withLock { state in
+                state.isEnded = true
+                if let child = state.child { kill(child, SIGTERM) }
+            }
+        }
+
+        fileprivate func start(_ spawn: () throws(SystemError) -> pid_t) throws(SystemError) -> pid_t {
+            try state.withLock { state throws(SystemError) in
+                guard !state.isEnded else { throw SystemError(errno: ECANCELED) }
+                let child = try spawn()
+                state.child = child
+                return child
+            }
+        }
+
+        /// Waits until the program has exited; after that, its id may be another process's.
+        fileprivate func waitForExit(of child: pid_t) {
+            var info = siginfo_t()
+            while waitid(P_PID, id_t(child), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+            state.withLock { $0.child = nil }
+        }
+    }
+
     /// Runs a program like ``run(_:_:)``, and also returns its output, which may be cut off after 64 KiB.
-    static func output(of words: [String], _ variables: [String]) throws(SystemError) -> (Int32, [UInt8]) {
+    ///
+    /// `ending` can end the program with SIGTERM.
+    static func output(
+        of words: [String],
+        _ variables: [String],
+        until ending: Ending
+    ) throws(SystemError) -> (Int32, [UInt8]) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw SystemError(errno: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let child = Result { () throws(SystemError) in try spawn(words, variables, output: ends[1]) }
+        let child = Result { () throws(SystemError) in
+            try ending.start { () throws(SystemError) in try spawn(words, variables, output: ends[1]) }
+        }
         close(ends[1])
         let output = try? GivenFile.contents(ofOpen: ends[0], maxBytes: 64 << 10)
         close(ends[0])
-        return (try wait(for: try child.get()), output ?? [])
+        let id = try child.get()
+        ending.waitForExit(of: id)
+        return (try wait(for: id), output ?? [])
     }
 
     private static func wait(for id: pid_t) throws(SystemError) -> Int32 {
