@@ -29,12 +29,7 @@ private func follow(
     _ options: GetOptions,
     _ status: ExitCode
 ) async throws -> ExitCode {
-    var options = options
-    (options.urls, options.output, options.mirrors) = ([], nil, [])
-    // The document chooses the servers, which must not receive the secrets meant for its own server.
-    options.headers.removeAll(where: \.isBoundToOrigin)
-    options.metalinks = finished.filter(Metalink.isDocument)
-    options.writesJSONHead = false
+    var options = options.following(finished.filter(Metalink.isDocument))
     guard !options.metalinks.isEmpty else { return options.status(after: status) }
     let requests = try options.requests(files: try options.readMetalinks())
     let (second, _) = try await download(requests, options)
@@ -84,11 +79,15 @@ extension GetOptions {
     }
 
     /// Reads the files and the checksum list that the options name, and returns all requests.
-    mutating func readRequests() async throws -> [DownloadRequest] {
+    ///
+    /// Requests that are stored in a queue get no secrets, and need no files for the network.
+    mutating func readRequests(areStored: Bool = false) async throws -> [DownloadRequest] {
         try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())
-        try readNetworkFiles()
-        return try requests(listed: listed, files: files, checksums: try await readChecksumList())
+        if !areStored || integrity.isRemote { try readNetworkFiles() }
+        let checksums = try await readChecksumList()
+        if areStored { for index in hosts.indices { hosts[index].headers.removeAll(where: \.isCredential) } }
+        return try requests(listed: listed, files: files, checksums: checksums)
     }
 
     /// Treats the operand `-` as `--input-file -`, and replaces URLs with patterns by the URLs that they stand for.

@@ -12,7 +12,7 @@ struct GetOptions: Sendable {
     private var method: String?
     private var body: DownloadRequest.Body?
     var mirrors: [URL] = []
-    let integrity: ChecksumOptions
+    private(set) var integrity: ChecksumOptions
     var output: String?
     private(set) var copiesToOutput = false
     /// Whether the file is only written to standard output, and not saved.
@@ -206,6 +206,21 @@ extension GetOptions {
         return try requests + files.map { try request(for: $0, checksums) }
     }
 
+    /// Returns the options for the files that downloaded Metalink documents describe.
+    ///
+    /// The documents choose the servers, which must not receive what is meant for the documents' servers: secrets,
+    /// method and body. The checksums have verified the documents.
+    func following(_ documents: [String]) -> GetOptions {
+        var options = self
+        (options.urls, options.metalinks) = ([], documents)
+        (options.inputFile, options.output, options.mirrors) = (nil, nil, [])
+        options.integrity.checksums = []
+        (options.method, options.body) = (nil, nil)
+        options.removeFields(where: \.isBoundToOrigin)
+        options.writesJSONHead = false
+        return options
+    }
+
     /// Returns the request with the options that apply to all files; throws if it is invalid.
     ///
     /// The error message starts with `origin`.
@@ -229,8 +244,7 @@ extension GetOptions {
             // The signature of a link differs in each run, but each run must find the partial file of the last one.
             request.identity = request.url.withoutSignature
         }
-        var set = given
-        for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
+        applyHosts(to: &request)
         do {
             // Checked before anything is created on disk.
             try request.validate()

@@ -3,9 +3,12 @@ import HeadracePlatform
 
 /// The options of requests in one section of the configuration file.
 struct HostOptions: Sendable {
-    private let host: String?
+    /// The host of the heading; `nil` for the options above the first heading, which apply to all hosts.
+    let host: String?
     private let options: GetOptions
-    private(set) var headers: [HeaderField]
+    /// The login for the host, whose field is one of ``headers``; `nil` if there is none.
+    let login: Credential?
+    var headers: [HeaderField]
 
     init(_ section: ConfigurationFile.Section) throws {
         let arguments = ParsedArguments(section)
@@ -17,16 +20,18 @@ struct HostOptions: Sendable {
         host = section.host
         headers = options.headers
         let login = arguments.value(.user)?.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        if let login { headers.append(Credential.login(user: String(login[0]), password: String(login[1])).field) }
+        self.login = login.map { .login(user: String($0[0]), password: String($0[1])) }
+        if let field = self.login?.field { headers.append(field) }
     }
 
-    mutating func removeSecrets() { headers.removeAll(where: \.isCredential) }
+    /// Whether the options apply to the URL, because it is of the host or a subdomain.
+    func isFor(_ url: URL) -> Bool { host.map { (url.host() ?? "").lowercased().isIn(domain: $0) } ?? true }
 
     /// Applies the options, except those in `set`, to a request for the host or a subdomain.
     ///
     /// Adds the applied options to `set`, because earlier sections must not override them.
     func apply(to request: inout DownloadRequest, unless set: inout Set<Option>) {
-        guard host.map({ (request.url.host() ?? "").lowercased().isIn(domain: $0) }) ?? true else { return }
+        guard isFor(request.url) else { return }
         let new = options.given.subtracting(set)
         if !new.isDisjoint(with: [.ifExists, .ifChanged]), set.isDisjoint(with: [.ifExists, .ifChanged]) {
             (request.conflictPolicy, request.refetchPolicy) = (options.conflictPolicy, options.refetchPolicy)
@@ -36,5 +41,27 @@ struct HostOptions: Sendable {
         set.formUnion(new)
         let names = Set(request.headers.map { $0.name.lowercased() })
         request.headers += headers.filter { !names.contains($0.name.lowercased()) }
+    }
+}
+
+extension GetOptions {
+    /// Applies the options of the configuration file to a request.
+    func applyHosts(to request: inout DownloadRequest) {
+        var set = given
+        for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
+    }
+
+    /// Removes such header fields, except those below a heading with a host, which are sent to that host only.
+    mutating func removeFields(where isRemoved: (HeaderField) -> Bool) {
+        headers.removeAll(where: isRemoved)
+        for index in hosts.indices where hosts[index].host == nil { hosts[index].headers.removeAll(where: isRemoved) }
+    }
+
+    /// Supplies the logins of the configuration file to downloads of a queue, which does not store them; `nil` if there
+    /// are none.
+    var hostCredentials: (@Sendable (CredentialRequest) async throws -> Credential?)? {
+        let hosts = hosts.filter { $0.login != nil }
+        guard !hosts.isEmpty else { return nil }
+        return { request in request.refused == nil ? hosts.last { $0.isFor(request.url) }?.login : nil }
     }
 }

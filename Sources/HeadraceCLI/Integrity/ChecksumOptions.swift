@@ -2,9 +2,11 @@ import Headrace
 import HeadracePlatform
 
 struct ChecksumOptions: Sendable {
-    let checksums: [Checksum]
+    var checksums: [Checksum]
     /// The path or the URL of a file such as `SHA256SUMS`.
     let checksumFile: String?
+    /// Whether the checksum file must be downloaded.
+    var isRemote: Bool { checksumFile?.contains("://") == true }
 
     init(_ arguments: ParsedArguments) throws {
         checksums = try arguments.all(.checksum).map { try Argument.checksum($0) }
@@ -34,7 +36,7 @@ extension GetOptions {
     func readChecksumList(isOnlyDownload: Bool = false) async throws -> ChecksumList? {
         guard let checksumFile = integrity.checksumFile else { return nil }
         let name = checksumFile.withoutCredentials
-        let isRemote = checksumFile.contains("://")
+        let isRemote = integrity.isRemote
         let path = isRemote ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
         if let function = Self.otherFunction(of: path) {
             throw UsageError(
@@ -75,9 +77,12 @@ extension GetOptions {
         // Header fields for the files' server, which may be secrets, are not sent to other servers.
         let first = urls.first.flatMap { try? Argument.url($0) }
         let isForServer = isOnlyDownload || first.map { Origin($0) == Origin(url) } ?? false
-        let headers = isForServer ? headers : headers.filter(\.isSentToAllOrigins)
-        return try await withTemporaryFolder { [configuration] folder in
-            let request = DownloadRequest(url, to: .file(folder.appending(path: "checksums")), headers: headers)
+        var options = self
+        if !isForServer { options.removeFields { !$0.isSentToAllOrigins } }
+        return try await withTemporaryFolder { [configuration, options] folder in
+            let file = folder.appending(path: "checksums")
+            var request = DownloadRequest(url, to: .file(file), headers: options.headers)
+            options.applyHosts(to: &request)
             return try await withDownloadManager(configuration) { manager in
                 let file = try await manager.download(request).value
                 return try Files.read(file.plainPath)

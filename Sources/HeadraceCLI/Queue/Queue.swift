@@ -88,7 +88,7 @@ extension Verb {
 private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try QueueAddOptions(arguments, now: .now)
     let registry = try DownloadRegistry(arguments)
-    let requests = try options.queued(try await options.downloads.readRequests())
+    let requests = try options.queued(try await options.downloads.readRequests(areStored: true))
     try registry.makeParent()
     let before = try await registry.presentDownloads()
     let (ids, isDone) = try await registry.add(requests)
@@ -148,6 +148,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
     // An unattended queue may start before the network is up.
     options.configuration.retryPolicy.maxUnreachableFailures = nil
+    options.configuration.credentials = options.hostCredentials
     if arguments.has(.background) { try arguments.checkFilesAreReadable() }
     try options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)

@@ -13,7 +13,6 @@ struct QueueAddOptions: Sendable {
     /// Converts and checks the options; delays such as `+30m` are relative to `now`.
     init(_ arguments: ParsedArguments, now: Date) throws {
         downloads = try GetOptions(arguments)
-        for index in downloads.hosts.indices { downloads.hosts[index].removeSecrets() }
         title = arguments.value(.title)
         group = arguments.value(.group)
         priority = try arguments.value(.priority).map { try Self.priority($0) } ?? .normal
@@ -30,7 +29,7 @@ struct QueueAddOptions: Sendable {
         }
         try Self.check(downloads.headers, "--header: ")
         let networkOptions = arguments.given.intersection(Option.networkOptions)
-        if downloads.integrity.checksumFile?.contains("://") != true,
+        if !downloads.integrity.isRemote,
             let option = Option.allCases.first(where: networkOptions.contains)
         {
             throw UsageError(

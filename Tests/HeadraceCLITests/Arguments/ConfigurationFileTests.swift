@@ -62,6 +62,31 @@ struct ConfigurationFileTests {
         #expect(given.headers.contains { $0.name == "Authorization" })
     }
 
+    @Test func `the servers that a document chooses get no method, body or secret of the document's server`() throws {
+        let text = "header X-Api-Key: all\nheader X-Plain: 1\n[m.example]\nheader X-Token: own\n"
+        let line = [
+            "-H", "Authorization: a", "-H", "X-Trace: t", "--data", "secret", "--retries", "1", "--checksum",
+            "sha1:\(String(repeating: "0a", count: 20))", "-o", "d", "http://h/d",
+        ]
+        let document = """
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a"><url>http://other/1</url></file>
+            <file name="b"><url>http://m.example/2</url></file></metalink>
+            """
+        let all = try options(line, text)
+        let first = try #require(try all.requests().first)
+        #expect(first.method == "POST" && first.body != nil && first.checksums.count == 1)
+        #expect(first.headers["X-Api-Key"] == "all")
+        let options = all.following(["d"])
+        #expect(options.metalinks == ["d"])
+        let requests = try options.requests(files: Metalink(parsing: Array(document.utf8)).files)
+        let plain = ["X-Trace: t", "X-Plain: 1"]
+        for (request, fields) in zip(requests, [plain, plain + ["X-Token: own"]]) {
+            #expect(request.method == "GET" && request.body == nil && request.checksums.isEmpty)
+            #expect(Set(request.headers.map { "\($0.name): \($0.value)" }) == Set(fields))
+        }
+        #expect(requests.count == 2)
+    }
+
     @Test(arguments: [
         ("\nretrys 3", "f: line 2: retrys: no such option; did you mean retries?"),
         ("--retries 3", "f: line 1: --retries: no such option; did you mean retries?"),
