@@ -11,7 +11,7 @@ extension DownloadError {
 extension DownloadError.Remedy {
     fileprivate var advice: String {
         switch self {
-        case .login: "use --netrc, --netrc-file, --user or --header 'Authorization: ...' to log in"
+        case .login: "use --netrc or --netrc-file to log in, or --user or --header 'Authorization: ...' of headrace get"
         case .certificateAuthorities: "use --cacert FILE to trust another certificate authority"
         case .insecureRedirects: "use --allow-downgrade to allow it"
         case .cookies: "use --cookies FILE, which may be an empty file, to send cookies"

@@ -194,8 +194,14 @@ struct NetworkTests {
         }
     }
 
-    @Test(arguments: [["verify", "a"], ["queue", "add", "--registry", "list", "http://h.invalid/a"]])
-    func `a checksum file is downloaded with the login, which is not saved`(_ words: [String]) async throws {
+    @Test(
+        arguments: [["verify", "a"], ["queue", "add", "--registry", "list", "http://h.invalid/a"]],
+        [["--netrc-file", "../netrc"], ["--config", "../config"]]
+    )
+    func `a checksum file is downloaded with the login, which is not saved`(
+        _ words: [String],
+        _ login: [String]
+    ) async throws {
         let list = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  a\n"
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok(Response.Body(stringLiteral: list)) : .status(401)
@@ -205,13 +211,43 @@ struct NetworkTests {
                 let place = folder.appending(path: "run")
                 try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false)
                 try write("machine 127.0.0.1 login u password hidden", to: "netrc", in: folder)
+                try write("[127.0.0.1]\nuser u:hidden\n", to: "config", in: folder)
                 try write("abc", to: "a", in: place)
-                let options = ["--netrc-file", "../netrc", "--checksum-file", server.url("/SUMS").absoluteString]
+                let options = login + ["--checksum-file", server.url("/SUMS").absoluteString]
                 var process = try ToolProcess(words + options, in: place)
                 let result = try await process.result()
                 #expect(result.status == 0, "\(result.errors)")
                 #expect(server.requests.count == 1)
                 #expect(try secrets(in: place) == [])
+            }
+        }
+    }
+
+    @Test
+    func `queue run logs in with the configuration file, and queue add does not need the files that it names`()
+        async throws
+    {
+        let response = Response.answering { request in
+            request["Authorization"] == "Basic dTpoaWRkZW4="
+                ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+        }
+        try await withFaultServer(response) { server in
+            try await withQueueFolder { folder in
+                let login = "[127.0.0.1]\nuser u:hidden\n"
+                try write("netrc-file /none/netrc\ncookies /none/cookies\n" + login, to: "add", in: folder.url)
+                try write(login, to: "config", in: folder.url)
+                let url = server.url("/a")
+                let place = folder.url.path(percentEncoded: false)
+                _ = try await folder.add(url, options: ["--config", "add"])
+                let list = ["--checksum-file", url.absoluteString, url.absoluteString]
+                let other = try await folder.queue(["add", "--config", "add"] + list)
+                #expect(other.status == 2 && other.errors.contains("/none/netrc: no such file"), "\(other.errors)")
+                var process = try folder.run("--config", "\(place)/config")
+                let result = try await process.result()
+                #expect(result.status == 0, "\(result.errors)")
+                #expect(try await folder.states() == ["finished"])
+                #expect(server.requests.map { $0["Authorization"] != nil } == [false, true])
+                #expect(try secrets(in: URL(filePath: folder.registryPath)) == [])
             }
         }
     }
