@@ -5,6 +5,7 @@ package struct SimulatedSystem: Sendable {
     let clock: AnyClock
     let executor: any TaskExecutor
     let random: RandomSource
+    let network: NetworkMonitor
 
     /// Creates a system.
     /// - Parameters:
@@ -13,18 +14,21 @@ package struct SimulatedSystem: Sendable {
     ///   - clock: The clock for all delays and speeds.
     ///   - executor: Runs all tasks of the manager and all file calls.
     ///   - random: Returns the random numbers for identities and delays.
+    ///   - network: Reports the network path.
     package init(
         transport: any Transport,
         files: FileSystem,
         clock: some Clock<Duration>,
         executor: any TaskExecutor,
-        random: @escaping @Sendable () -> UInt64
+        random: @escaping @Sendable () -> UInt64,
+        network: NetworkMonitor
     ) {
         self.transport = transport
         self.files = files
         self.clock = AnyClock(clock)
         self.executor = executor
         self.random = RandomSource(random)
+        self.network = network
     }
 
     func environment(_ configuration: DownloadConfiguration) -> TransferEnvironment {
@@ -33,6 +37,7 @@ package struct SimulatedSystem: Sendable {
             transport: transport,
             files: files,
             clock: clock,
+            network: network,
             soleExecutor: executor,
             random: random
         )

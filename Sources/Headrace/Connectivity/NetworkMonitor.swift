@@ -41,7 +41,7 @@ public final class NetworkMonitor: Sendable {
 
     /// Creates a monitor whose path changes only when the caller calls ``update(_:)``.
     /// - Parameter path: The path; `nil` if it is unknown.
-    init(fixed path: NetworkPath?) {
+    package init(fixed path: NetworkPath?) {
         cell = Cell(path)
         observer = nil
     }
@@ -79,7 +79,7 @@ public final class NetworkMonitor: Sendable {
 
     /// Changes the path of a monitor created with ``init(fixed:)``.
     /// - Parameter path: The new path.
-    func update(_ path: NetworkPath?) {
+    package func update(_ path: NetworkPath?) {
         cell.update(path)
     }
 }

@@ -33,7 +33,7 @@ public struct NetworkPath: Sendable, Hashable {
     ///   - isExpensive: Whether traffic may cost money.
     ///   - isConstrained: Whether the user has limited the traffic.
     ///   - localEndpoints: The interfaces and local addresses from which connections may originate.
-    init(
+    package init(
         isUp: Bool,
         interface: Interface = .wired,
         isExpensive: Bool = false,

@@ -78,8 +78,9 @@ struct QueueModel {
     /// Whether several downloads have had this URL, so that its bytes may be received more than once; additions that have
     /// failed may have added some of those that are in the queue.
     func isRequestedTwice(_ url: URL, _ present: [Download]) -> Bool {
-        let ids = entries.filter { $0.value.request.url == url }.map(\.key)
-        return Set(ids + present.filter { $0.request.url == url }.map(\.id)).count > 1
+        let name = url.lastPathComponent
+        let ids = entries.filter { $0.value.request.url.lastPathComponent == name }.map(\.key)
+        return Set(ids + present.filter { $0.request.url.lastPathComponent == name }.map(\.id)).count > 1
     }
 
     /// Records that a verb may have taken effect.
@@ -163,18 +164,25 @@ struct QueueModel {
     private func mayBeAdded(_ request: DownloadRequest) -> Bool { uncertain.contains { $0.isForFile(of: request) } }
 
     /// Compares the queue after all faults and all work have ended; returns the differences.
-    func final(_ states: [DownloadID: DownloadState.Kind]) -> [String] {
-        entries.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { id, entry in
-            entry.intent.allows(states[id], isFinal: true, isShared: isShared(id))
-                ? nil
-                : "at the end, \(id) is \(states[id]?.rawValue ?? "not there") instead of \(entry.intent.rawValue)"
+    func final(_ downloads: [Download], _ site: SimulatedSite) -> [String] {
+        let byID = Dictionary(uniqueKeysWithValues: downloads.map { ($0.id, $0) })
+        return entries.sorted { $0.key.rawValue < $1.key.rawValue }.compactMap { id, entry in
+            let (download, state) = (byID[id], byID[id]?.state.kind)
+            // A file that does not have the expected checksum must fail.
+            if entry.intent == .active, state == .failed, download?.request.checksums.isEmpty == false,
+                site.file(at: entry.request.url)?.isExpected == false
+            {
+                return nil
+            }
+            return entry.intent.allows(state, isFinal: true, isShared: isShared(id))
+                ? nil : "at the end, \(id) is \(state?.rawValue ?? "not there") instead of \(entry.intent.rawValue)"
         }
     }
 }
 
 extension DownloadRequest {
-    /// Whether two requests are for one file.
+    /// Whether two requests are for one file, which may have several URLs.
     func isForFile(of other: DownloadRequest) -> Bool {
-        url == other.url && destination == other.destination
+        url.lastPathComponent == other.url.lastPathComponent && destination == other.destination
     }
 }

@@ -26,6 +26,8 @@ final class SimulatedMachine: Sendable {
     let clock = TestClock()
     let executor: SimulatedExecutor
     let network: SimulatedNetwork
+    /// Reports the network path to all processes; unknown in simulations whose network stays.
+    let path = NetworkMonitor(fixed: nil)
     let log: SimulationLog
     private let state: Locked<State>
 
@@ -56,7 +58,8 @@ final class SimulatedMachine: Sendable {
             files: disk.calls(of: process),
             clock: clock,
             executor: executor,
-            random: { [weak self] in self?.state.withLock { $0.random.next() } ?? 0 }
+            random: { [weak self] in self?.state.withLock { $0.random.next() } ?? 0 },
+            network: path
         )
     }
 
@@ -132,6 +135,14 @@ final class SimulatedMachine: Sendable {
             check(path, disk.image.files[node] ?? [], "gets its name")
         default: break
         }
+    }
+
+    /// Interrupts the network, or restores it with this address.
+    func setNetwork(_ address: String?) {
+        network.setOffline(address == nil)
+        let up = address.map { NetworkPath(isUp: true, localEndpoints: [$0]) }
+        path.update(up ?? NetworkPath(isUp: false, interface: .loopback))
+        log.note("network \(address ?? "down")")
     }
 
     /// Checks all files under their final names.

@@ -8,6 +8,8 @@ final class SimulatedNetwork: Sendable {
         let number: Int
         let process: Int
         let url: URL
+        /// The first URL of the file.
+        let fileURL: URL
         let reply: SimulatedSite.Reply
         /// The beginning of the requested range, if the reply is a range; a server that sends earlier bytes repeats them itself.
         let start: Int
@@ -15,7 +17,9 @@ final class SimulatedNetwork: Sendable {
     }
 
     private struct Active {
+        /// The first URL of the file.
         let url: URL
+        let host: String?
         let process: Int
         let isCounted: Bool
     }
@@ -32,6 +36,8 @@ final class SimulatedNetwork: Sendable {
         var hostLimit = Int.max
         /// The URLs of several downloads, whose requests cannot be distinguished.
         var sharedURLs: Set<URL> = []
+        /// The moment since which there is no network; `nil` if there is one.
+        var offlineSince: Duration?
         /// The bytes that each process received, by URL, in the order of their arrival.
         var received: [URL: [Range<Int>]] = [:]
     }
@@ -53,6 +59,14 @@ final class SimulatedNetwork: Sendable {
     func calm() {
         state.withLock { $0.site.isDisturbed = false }
     }
+
+    /// Interrupts the network, which breaks all connections, or restores it.
+    func setOffline(_ isOffline: Bool) {
+        let now = clock.now.offset
+        state.withLock { $0.offlineSince = isOffline ? $0.offlineSince ?? now : nil }
+    }
+
+    private var isOffline: Bool { state.withLock { $0.offlineSince != nil } }
 
     /// Changes the file that a URL refers to.
     func change(_ index: Int) {
@@ -98,24 +112,32 @@ final class SimulatedNetwork: Sendable {
             let limit = state.limitChange == now ? max(state.limit, state.earlierLimit) : state.limit
             let active = state.active.values.filter { $0.process == process }
             let urls = Set(active.map(\.url))
+            let url = state.site.file(at: request.url)?.url ?? request.url
             var problem: String?
-            if !urls.contains(request.url), urls.count >= limit {
+            if let since = state.offlineSince, since < now { problem = "a request is sent without a network" }
+            if !urls.contains(url), urls.count >= limit {
                 problem = "\(urls.count + 1) downloads run at once; the limit is \(limit)"
             }
             let reply = state.site.reply(to: request)
             // Small files are not counted, and another download closes its surplus connections only a moment later.
             let isCounted = reply.fileSize >= 1 << 20
-            let ofHost = active.count { $0.isCounted && $0.url.host() == request.url.host() }
-            let isFurther = urls.contains(request.url) && !state.sharedURLs.contains(request.url)
+            let ofHost = active.count { $0.isCounted && $0.host == request.url.host() }
+            let isFurther = urls.contains(url) && !state.sharedURLs.contains(url)
             if isCounted, isFurther, ofHost >= state.hostLimit {
                 problem = "\(ofHost + 1) connections to a host; the limit is \(state.hostLimit)"
             }
             state.lastNumber += 1
-            state.active[state.lastNumber] = Active(url: request.url, process: process, isCounted: isCounted)
+            state.active[state.lastNumber] = Active(
+                url: url,
+                host: request.url.host(),
+                process: process,
+                isCounted: isCounted
+            )
             let exchange = Exchange(
                 number: state.lastNumber,
                 process: process,
                 url: request.url,
+                fileURL: url,
                 reply: reply,
                 start: reply.status == 206 ? request.range(of: reply.fileSize)?.lowerBound ?? 0 : 0,
                 stallTimeout: request.stallTimeout
@@ -126,8 +148,9 @@ final class SimulatedNetwork: Sendable {
         let fields = ["Range", "If-Range", "If-None-Match"].compactMap { name in
             request.value(name).map { "\(name): \($0)" }
         }
+        let isMirror = request.url.host() == "mirror"
         log.note(
-            "#\(exchange.number) GET \(request.url.lastPathComponent) \(fields.joined(separator: ", ")) -> "
+            "#\(exchange.number) GET \(isMirror ? "mirror/" : "")\(request.url.lastPathComponent) \(fields.joined(separator: ", ")) -> "
                 + "\(reply.refusal.map { $0.message } ?? "\(reply.status)") \(reply.start)+\(reply.body.count) \(reply.end) "
                 + reply.note
         )
@@ -144,7 +167,7 @@ final class SimulatedNetwork: Sendable {
     private func received(_ range: Range<Int>, by exchange: Exchange) {
         let range = range.clamped(to: exchange.start..<Int.max)
         guard !range.isEmpty else { return }
-        state.withLock { $0.received[exchange.url, default: []].append(range) }
+        state.withLock { $0.received[exchange.fileURL, default: []].append(range) }
     }
 
     /// Delivers a reply, until the reader closes the stream or the task is cancelled.
@@ -163,12 +186,16 @@ final class SimulatedNetwork: Sendable {
             try await clock.sleep(for: reply.latency)
             if reply.isSilent { return try await stall(exchange, stream) }
             if let refusal = reply.refusal { return stream.fail(refusal) }
+            if isOffline { return stream.fail(DownloadError(.connection, "Offline.")) }
             stream.deliver(ResponseHead(url: exchange.url, status: reply.status, fields: reply.fields))
             stream.flush()
             var offset = 0
             while offset < reply.body.count {
                 let count = min(max(1024, reply.bytesPerSecond / 8), 32 << 10, reply.body.count - offset)
                 try await clock.sleep(for: .microseconds(count * 1_000_000 / reply.bytesPerSecond))
+                // Some connections break at once, others are silent.
+                if isOffline, exchange.number % 2 == 0 { return try await stall(exchange, stream) }
+                if isOffline { return stream.fail(DownloadError(.connectionLost, "Offline.")) }
                 let demand = reply.body[offset..<offset + count].withUnsafeBytes { stream.deliver($0) }
                 guard demand != .stop else { return }
                 received(reply.start + offset..<reply.start + offset + count, by: exchange)

@@ -12,15 +12,49 @@ struct SimulatedSite {
         case none
     }
 
+    /// What a second server has under the name of a file.
+    enum Mirror: CaseIterable {
+        case same
+        /// The same bytes with other entity tags.
+        case otherTags
+        /// The version before the current one.
+        case earlier
+        case missing
+        case unreachable
+    }
+
     struct File {
         let url: URL
         let seed: UInt64
         let validator: Validator
         let hasRanges: Bool
+        let mirror: Mirror
+        /// Whether the checksum that requests may expect is that of the first version; else it is that of no version.
+        let hasRightChecksum: Bool
+        var tagPrefix = "v"
         /// The size of each version; the last one is current.
         var sizes: [Int]
 
         var version: Int { sizes.count - 1 }
+
+        var mirrorURL: URL? { URL(string: "http://mirror/\(url.lastPathComponent)") }
+
+        /// The checksum that requests may expect.
+        var checksum: Checksum? {
+            let first = bytes(0, 0..<sizes[0])
+            return Checksum(.crc32, bytes: crc32(hasRightChecksum ? first : first + [1]))
+        }
+
+        /// Whether the current version has the checksum that requests may expect.
+        var isExpected: Bool { checksum == Checksum(.crc32, bytes: crc32(bytes(version, 0..<sizes[version]))) }
+
+        /// The file as the mirror has it.
+        var mirrored: File {
+            var file = self
+            if mirror == .earlier, version > 0 { file.sizes.removeLast() }
+            if mirror == .otherTags { file.tagPrefix = "m" }
+            return file
+        }
 
         func bytes(_ version: Int, _ range: Range<Int>) -> [UInt8] {
             Pattern(seed: seed &+ UInt64(version)).bytes(in: Int64(range.lowerBound)..<Int64(range.upperBound))
@@ -77,17 +111,26 @@ struct SimulatedSite {
         self.hidesChanges = hidesChanges
         random = SeededRandom(seed: seed)
         faultRate = [0, 10, 30, 60].randomElement(using: &random) ?? 0
+        var extra = SeededRandom(seed: seed ^ 0x7369_7465)
         let count = Int.random(in: 1...6, using: &random)
         for index in 0..<count {
             let host = "h\(Int.random(in: 0...1, using: &random))"
             guard let url = URL(string: "http://\(host)/file\(index).bin") else { continue }
+            let seed = random.next()
+            let validator = Validator.allCases.randomElement(using: &random) ?? .none
+            let hasRanges = Int.random(in: 0..<5, using: &random) > 0
+            let size = randomSize()
+            let mirror = Mirror.allCases.randomElement(using: &extra) ?? .same
+            let hasRightChecksum = Int.random(in: 0..<4, using: &extra) > 0
             files.append(
                 File(
                     url: url,
-                    seed: random.next(),
-                    validator: Validator.allCases.randomElement(using: &random) ?? .none,
-                    hasRanges: Int.random(in: 0..<5, using: &random) > 0,
-                    sizes: [randomSize()]
+                    seed: seed,
+                    validator: validator,
+                    hasRanges: hasRanges,
+                    mirror: mirror,
+                    hasRightChecksum: hasRightChecksum,
+                    sizes: [size]
                 )
             )
         }
@@ -107,6 +150,9 @@ struct SimulatedSite {
         files.first { name.hasPrefix($0.url.lastPathComponent.dropLast(4)) }
     }
 
+    /// Returns the file at a URL, or at one of its further URLs.
+    func file(at url: URL) -> File? { files.first { $0.url.lastPathComponent == url.lastPathComponent } }
+
     /// Replaces a file by a new version, unless there is no date left for one.
     mutating func change(_ index: Int) {
         guard files[index].version < 29 else { return }
@@ -115,15 +161,23 @@ struct SimulatedSite {
     }
 
     mutating func reply(to request: TransportRequest) -> Reply {
-        guard let index = files.firstIndex(where: { $0.url == request.url }) else { return Reply(status: 404) }
+        let name = request.url.lastPathComponent
+        guard let index = files.firstIndex(where: { $0.url.lastPathComponent == name }) else {
+            return Reply(status: 404)
+        }
         let isFaulty = isDisturbed && Int.random(in: 0..<100, using: &random) < faultRate
         let fault = isFaulty ? Fault.allCases.randomElement(using: &random) : nil
         if fault == .changed || fault == .ignoresIfRange || hidesChanges { change(index) }
         var reply = Reply()
         reply.latency = .milliseconds(Int.random(in: 1...200, using: &random))
         reply.bytesPerSecond = 1 << Int.random(in: 14...22, using: &random)
-        reply.fileSize = files[index].sizes[files[index].version]
+        let isMirror = request.url.host() == "mirror"
+        let file = isMirror ? files[index].mirrored : files[index]
+        reply.fileSize = file.sizes[file.version]
         reply.note = fault.map { "\($0)" } ?? ""
+        if isMirror, file.mirror == .unreachable { reply.refusal = DownloadError(.connection, "Unreachable.") }
+        if isMirror, file.mirror == .missing { reply.status = 404 }
+        guard reply.status == 200, reply.refusal == nil else { return reply }
         switch fault {
         case .refused: reply.refusal = DownloadError(.connection, "Refused.")
         case .lostBeforeHead: reply.refusal = DownloadError(.connectionLost, "Lost.")
@@ -131,7 +185,7 @@ struct SimulatedSite {
         case .unavailable: unavailable(503, &reply)
         case .tooMany: unavailable(429, &reply)
         case .failed: reply.status = 500
-        default: serve(files[index], request, fault, &reply)
+        default: serve(file, request, fault, &reply)
         }
         return reply
     }
@@ -190,8 +244,8 @@ struct SimulatedSite {
     private func tag(of file: File) -> String? {
         let version = hidesChanges ? 0 : file.version
         return switch file.validator {
-        case .strongTag, .tagAndDate: "\"v\(version)\""
-        case .weakTag: "W/\"v\(version)\""
+        case .strongTag, .tagAndDate: "\"\(file.tagPrefix)\(version)\""
+        case .weakTag: "W/\"\(file.tagPrefix)\(version)\""
         case .date, .none: nil
         }
     }
@@ -221,4 +275,14 @@ extension TransportRequest {
         let end = min(size, parts.count > 1 ? Int(parts[1]).map { $0 + 1 } ?? size : size)
         return start < end ? start..<end : 0..<0
     }
+}
+
+/// Returns the CRC-32 of ISO/IEC 3309; not the library's, which a simulation checks.
+func crc32(_ bytes: [UInt8]) -> [UInt8] {
+    var crc = UInt32.max
+    for byte in bytes {
+        crc ^= UInt32(byte)
+        for _ in 0..<8 { crc = crc & 1 == 1 ? crc >> 1 ^ 0xedb8_8320 : crc >> 1 }
+    }
+    return withUnsafeBytes(of: (~crc).bigEndian, Array.init)
 }

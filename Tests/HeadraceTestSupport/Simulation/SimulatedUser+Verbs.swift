@@ -4,6 +4,10 @@ import HeadracePlatform
 /// The random verbs of a user, by calls of the manager or by commands of another process.
 extension SimulatedUser {
     mutating func verb(_ manager: DownloadManager) async {
+        if plan.losesNetwork, Int.random(in: 0..<6, using: &extra) == 0 {
+            machine.setNetwork([nil, "1", "2"].randomElement(using: &extra) ?? nil)
+        }
+        if plan.hasFreshLinks, Int.random(in: 0..<6, using: &extra) == 0 { await relink(manager) }
         let byCommand = plan.commands && Int.random(in: 0..<3, using: &random) == 0
         switch Int.random(in: 0..<12, using: &random) {
         case 0..<4: await add(manager, byCommand: byCommand)
@@ -29,6 +33,8 @@ extension SimulatedUser {
                 to: isNamed ? .file(folder.appending(path: file.url.lastPathComponent)) : .directory(folder)
             )
             request.startsPaused = Int.random(in: 0..<8, using: &random) == 0
+            if plan.hasChecksums, Bool.random(using: &extra) { request.checksums = file.checksum.map { [$0] } ?? [] }
+            if plan.hasMirrors, Bool.random(using: &extra) { request.mirrors = file.mirrorURL.map { [$0] } ?? [] }
             requests.append(request)
         }
         machine.log.note("\(byCommand ? "command " : "")add \(requests.map(\.summary))")
@@ -99,6 +105,26 @@ extension SimulatedUser {
         }
     }
 
+    /// Gives a download a new URL of its file, on the same host or another one.
+    private mutating func relink(_ manager: DownloadManager) async {
+        guard let id = model.ids.randomElement(using: &extra),
+            let name = await manager[id]?.request.url.lastPathComponent,
+            let link = URL(string: "http://h\(Int.random(in: 0...1, using: &extra))/\(name)?\(extra.next() % 100)")
+        else { return }
+        let byCommand = plan.commands && Bool.random(using: &extra)
+        machine.log.note("\(byCommand ? "command " : "")link \(id)")
+        model.stopped(model.ids)
+        do {
+            if byCommand {
+                if try await !registry().perform(.setURL(link, id)) { try await manager.takeCommands() }
+            } else {
+                try await manager[id]?.setURL(link)
+            }
+        } catch {
+            failed(error)
+        }
+    }
+
     private mutating func setLimits(_ manager: DownloadManager) async {
         do {
             if Bool.random(using: &random) {
@@ -152,5 +178,6 @@ extension DownloadRequest {
     fileprivate var summary: String {
         let isNamed = if case .file = destination { true } else { false }
         return url.lastPathComponent + (isNamed ? " named" : "") + (startsPaused ? " paused" : "")
+            + (mirrors.isEmpty ? "" : " mirrored") + (checksums.isEmpty ? "" : " checked")
     }
 }

@@ -7,6 +7,8 @@ import HeadracePlatform
 struct SimulatedUser {
     let machine: SimulatedMachine
     var random: SeededRandom
+    /// Makes the choices of later additions to the simulation, so that those of ``random`` stay the same.
+    var extra: SeededRandom
     var plan: SimulationPlan
     var model = QueueModel()
     /// The URLs of all downloads so far.
@@ -15,7 +17,8 @@ struct SimulatedUser {
     init(_ machine: SimulatedMachine, seed: UInt64) {
         self.machine = machine
         random = SeededRandom(seed: seed ^ 0x7365_7275)
-        plan = SimulationPlan(using: &random)
+        extra = SeededRandom(seed: seed ^ 0x6578_7472)
+        plan = SimulationPlan(using: &random, &extra)
     }
 
     private var log: SimulationLog { machine.log }
@@ -35,11 +38,13 @@ struct SimulatedUser {
 
     mutating func run() async {
         log.note("\(plan)")
+        if plan.losesNetwork { machine.setNetwork("1") }
         for _ in 0..<plan.lives {
             await live()
             guard log.violations.isEmpty else { return }
         }
         machine.network.calm()
+        if plan.losesNetwork { machine.setNetwork("1") }
         await settle()
     }
 
@@ -91,6 +96,7 @@ struct SimulatedUser {
         await manager.shutdown()
         log.note("shut down")
         await checkRepetitions(downloads)
+        checkChecksums(downloads)
         if machine.isDown { model.interrupted() } else { model.written() }
     }
 
@@ -116,7 +122,7 @@ struct SimulatedUser {
             }
             if await !manager.downloads.contains(where: { $0.state.kind == .failed }) { break }
         }
-        model.final(await states(of: manager)).forEach(log.violation)
+        model.final(await manager.downloads, machine.network.site).forEach(log.violation)
         for case .failed(let error) in await manager.downloads.map(\.state) { log.note("\(error)") }
         await stop(manager)
         machine.check(machine.disk.image)
@@ -143,7 +149,8 @@ struct SimulatedUser {
     private func checkRepetitions(_ downloads: [Download]) async {
         let repeated = machine.network.repeatedBytes()
         for download in downloads {
-            let (url, count) = (download.request.url, repeated[download.request.url] ?? 0)
+            guard let url = machine.network.site.file(at: download.request.url)?.url else { continue }
+            let count = repeated[url] ?? 0
             guard count > 0, !model.isRequestedTwice(url, downloads), !model.wasStopped(download.id),
                 download.state.kind.isEnded
             else { continue }
@@ -151,6 +158,21 @@ struct SimulatedUser {
             for await event in download.events { events.append(event) }
             guard !events.contains(where: \.explainsRepetition) else { continue }
             log.violation("\(url.lastPathComponent): \(count) bytes were received twice; \(events)")
+        }
+    }
+}
+
+extension SimulatedUser {
+    /// Reports finished files with another checksum than their request expects.
+    private func checkChecksums(_ downloads: [Download]) {
+        let (image, site) = (machine.disk.image, machine.network.site)
+        for download in downloads {
+            guard case .finished(let file) = download.state, let checksum = download.request.checksums.first,
+                let url = site.file(at: download.request.url)?.url, !model.isRequestedTwice(url, downloads),
+                let bytes = image.bytes(of: file.path(percentEncoded: false)),
+                checksum != Checksum(.crc32, bytes: crc32(bytes))
+            else { continue }
+            machine.log.violation("\(file.lastPathComponent) does not have its checksum")
         }
     }
 }

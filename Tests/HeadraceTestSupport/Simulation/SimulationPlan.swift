@@ -24,8 +24,17 @@ struct SimulationPlan {
     let serves: Bool
     /// The ways in which the managers before the last one may end.
     let ends: [End]
+    let hasChecksums: Bool
+    let hasMirrors: Bool
+    /// Whether the network goes away and comes back.
+    let losesNetwork: Bool
+    /// Whether downloads get new URLs of their files.
+    let hasFreshLinks: Bool
 
-    init(using random: inout SeededRandom) {
+    /// - Parameters:
+    ///   - random: Makes the choices.
+    ///   - extra: Makes later choices, so that those of `random` stay the same.
+    init(using random: inout SeededRandom, _ extra: inout SeededRandom) {
         lives = Int.random(in: 1...4, using: &random)
         limit = Int.random(in: 1...4, using: &random)
         hostLimit = Int.random(in: limit...8, using: &random)
@@ -40,5 +49,9 @@ struct SimulationPlan {
         // Without syncs, a power cut may damage even finished files.
         let crashes = durability == .full ? Crash.allCases : [.kill]
         ends = Bool.random(using: &random) ? [.shutdown] : [.shutdown] + crashes.map(End.crash)
+        hasChecksums = Int.random(in: 0..<3, using: &extra) == 0
+        hasMirrors = Int.random(in: 0..<3, using: &extra) == 0
+        losesNetwork = Int.random(in: 0..<3, using: &extra) == 0
+        hasFreshLinks = Int.random(in: 0..<3, using: &extra) == 0
     }
 }
