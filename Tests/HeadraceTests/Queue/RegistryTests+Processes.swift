@@ -170,7 +170,7 @@ extension RegistryTests {
             let added = try await withThrowingTaskGroup(of: DownloadID?.self, returning: DownloadID?.self) { group in
                 defer { group.cancelAll() }
                 group.addTask { try await registry.add([request]).ids[0] }
-                group.addTask {
+                group.addTask { @Sendable in
                     while try !CommandSpool(in: registry.directory.filePath).hasCommands {
                         try Task.checkCancellation()
                         await Task.yield()
