@@ -92,6 +92,13 @@ private func open<Value: Sendable>(
 }
 
 extension OpenFile {
+    /// Computes the checksum of the whole file; throws if the file changes meanwhile.
+    func checksum(_ algorithm: Checksum.Algorithm) async throws -> Checksum {
+        let found = try await checksum(algorithm, of: 0..<status.size) { _ in }
+        try checkUnchanged()
+        return found
+    }
+
     /// Computes the checksum of a range of the file, and reports the number of bytes read.
     func checksum(
         _ algorithm: Checksum.Algorithm,

@@ -17,7 +17,8 @@ enum FileChunks {
             guard !bytes.isEmpty else { throw failure() }
             try bytes.withUnsafeBytes(take)
             offset += Int64(bytes.count)
-            await Task.yield()
+            // Lets other jobs of this executor run; `Task.yield()` would leave it for Swift's cooperative pool.
+            await withDiscardingTaskGroup { $0.addTask {} }
         }
     }
 }

@@ -10,7 +10,8 @@ struct OpenFile: ~Copyable {
     /// Opens a file; throws `permission` or `fileSystem` if that fails or it is not a regular file.
     init(_ path: String, followingLinks: Bool, calls: FileSystem = .system) throws(DownloadError) {
         let descriptor = try DownloadError.storage("\(path) could not be opened") { () throws(SystemError) in
-            try SystemFileCalls.openToRead(path, followingLinks: followingLinks)
+            try followingLinks
+                ? SystemFileCalls.openToRead(path, followingLinks: true) : calls.openForReading(path)
         }
         let status: FileStatus
         do throws(DownloadError) {

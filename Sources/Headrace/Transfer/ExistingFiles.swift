@@ -159,20 +159,23 @@ struct ExistingFiles {
     ///
     /// Returns `false` for a file that cannot be read, so that it is downloaded.
     private func isVerified(_ path: String, _ status: FileStatus, _ state: inout TransferState) async throws -> Bool? {
-        let (request, file, stamp) = (request, URL(filePath: path), FileStamp(status))
+        let (request, stamp) = (request, FileStamp(status))
         let expected = request.checksums.isEmpty ? nil : state.verification.expected
         guard expected != nil || request.pieceHashes != nil else { return nil }
         guard !state.mismatchedFiles.contains(stamp) else { return false }
         record.status.publish(.verifying)
         do {
+            let file = try OpenFile(path, followingLinks: status.kind == .link, calls: environment.files)
             if let expected {
-                let found = try await Checksum.compute(expected.algorithm, ofFileAt: file)
+                let found = try await file.checksum(expected.algorithm)
                 guard found != expected else {
                     record.status.publish(.verified(found))
                     return true
                 }
             } else if let pieces = request.pieceHashes, pieces.fit(fileSize: status.size) {
-                guard try await !pieces.wrongRanges(ofFileAt: file).isEmpty else {
+                let isWrong = try await !pieces.wrongRanges(of: file) { _, _ in }.isEmpty
+                try file.checkUnchanged()
+                guard isWrong else {
                     record.status.publish(.piecesVerified(count: pieces.count))
                     return true
                 }

@@ -61,9 +61,9 @@ struct WrongFile {
         var names = MismatchNames(finalPath, partial.names)
         while let name = names.next(), let status = try? partial.environment.files.status(name) {
             guard status.kind == .regular, status.size == partial.heldBytes else { continue }
-            let file = URL(filePath: name, directoryHint: .notDirectory)
             do {
-                if try await Checksum.compute(checksum.algorithm, ofFileAt: file) == checksum { return name }
+                let file = try OpenFile(name, followingLinks: false, calls: partial.environment.files)
+                if try await file.checksum(checksum.algorithm) == checksum { return name }
             } catch is DownloadError {
                 // A file that cannot be read counts as different.
             }
