@@ -168,7 +168,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
     ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
-    ///   manager adds the downloads later; an identity changes only if the same file is added or resumed first.
+    ///   manager adds the downloads later; an identity changes only if the same file is added or resumed first,
+    ///   or if its download ends first without the expected size or checksums of the request.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
@@ -186,45 +187,60 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// Leaves a command to add the downloads for the manager that uses the registry, and waits as ``perform(_:)`` does.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
-        var active = try await active()
+        var active = try await known().compactMapValues { $0.first(where: \.isActive) }
         var (ids, entries): ([DownloadID], [RegistryEntry]) = ([], [])
         var random = simulated?.random ?? .system
         for request in requests {
             try request.body?.requireSavable()
             let path = DestinationPaths(request).partialPath
-            let existing = active[path]
-            let (id, known) = (existing?.id ?? .random(using: &random), existing?.expectations ?? FileExpectations())
-            active[path] = (id, try known.adding(request.expectations, of: request.url))
+            var known = active[path] ?? Known(id: .random(using: &random))
+            known.expectations = try known.expectations.adding(request.expectations, of: request.url)
+            active[path] = known
+            let id = known.id
             ids.append(id)
             // Also if the download is active on the disk: its manager may not have written its removal yet.
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
         for entry in entries { try RegistryEncoder.check(entry.request) }
         guard try await post(.add(entries)) else { return (ids, false) }
-        // Another process may have added the same file meanwhile.
-        active = try await self.active()
+        // Another process may have added the same file meanwhile, or the download may have ended without these expectations.
+        let present = try await known()
         for (index, request) in requests.enumerated() {
-            guard let existing = active[DestinationPaths(request).partialPath] else { continue }
-            _ = try existing.expectations.adding(request.expectations, of: request.url)
-            ids[index] = existing.id
+            let known = present[DestinationPaths(request).partialPath] ?? []
+            if let existing = known.first(where: \.isActive) {
+                _ = try existing.expectations.adding(request.expectations, of: request.url)
+                ids[index] = existing.id
+            } else if known.contains(where: { $0.id == ids[index] && !$0.includes(request) }) {
+                let verified = known.filter { $0.includes(request) }.max { $0.number < $1.number }
+                ids[index] = verified?.id ?? ids[index]
+            }
         }
         return (ids, true)
     }
 
-    private typealias Active = (id: DownloadID, expectations: FileExpectations)
+    private struct Known: Sendable {
+        let id: DownloadID
+        var number = 0
+        var expectations = FileExpectations()
+        var isActive = true
 
-    /// Returns each active download by the path of its partial file, which is unique.
-    private func active() async throws(DownloadError) -> [String: Active] {
+        func includes(_ request: DownloadRequest) -> Bool { !request.expectations.addInformation(than: expectations) }
+    }
+
+    /// Returns the downloads of the queue on the disk by the paths of their partial files; at most one of a path is active.
+    private func known() async throws(DownloadError) -> [String: [Known]] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
-            var active: [String: Active] = [:]
+            var known: [String: [Known]] = [:]
             for entry in try RegistryFile.read(directory.filePath, calls: calls).snapshot.entries {
-                guard let request = entry.request.downloadRequest(in: bases),
-                    !entry.state.restored(request.url, bases: bases).0.isEnded
-                else { continue }
-                active[DestinationPaths(request).partialPath] = (DownloadID(rawValue: entry.id), request.expectations)
+                guard let request = entry.request.downloadRequest(in: bases) else { continue }
+                let isActive = !entry.state.restored(request.url, bases: bases).0.isEnded
+                let id = DownloadID(rawValue: entry.id)
+                known[DestinationPaths(request).partialPath, default: []].append(
+                    Known(id: id, number: entry.number ?? 0, expectations: request.expectations, isActive: isActive)
+                )
             }
-            return active
+            return known
         }
     }
 
