@@ -34,7 +34,8 @@ struct SimulateOptions: VerbOptions {
 
         Runs whole download managers on simulated machines: the servers, the disk, the clock and the order of all tasks
         are simulated, and a seed determines each run. The servers change files, refuse, interrupt and misrepresent
-        them; the processes are killed, the power is cut, and other processes send commands. Checks that no finished
+        them; mirrors have other versions, and checksums are wrong; the network goes away, the processes are killed, the
+        power is cut, and other processes send commands. Checks that no finished
         file is wrong, that no limit is exceeded, that each command takes effect once, that no byte is received twice
         without a reason, and that all downloads finish once the faults have ended.
         """

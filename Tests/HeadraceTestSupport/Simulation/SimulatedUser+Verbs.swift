@@ -59,6 +59,8 @@ extension SimulatedUser {
                 // A command carried out before this one has added or resumed the file, whose download adopts the request.
                 let isAdopted = isLate && downloads.contains { $0.id != id && $0.request.isForFile(of: request) }
                 if states[id] == nil, isAdopted { continue }
+                // If the known download has ended without the checksum, another one was added.
+                if isLate, !request.checksums.isEmpty { model.uncertain.append(request) }
                 if let difference = model.added(id, request, states[id]) { machine.log.violation(difference) }
             }
             machine.log.note("added \(ids)")
