@@ -82,14 +82,3 @@ extension RequesterFingerprint {
 
     func matches(_ requester: Requester) -> Bool { hash == requester.hash(salt: salt) }
 }
-
-extension HeaderField {
-    /// The user of a Basic login (RFC 7617); `nil` for other schemes.
-    fileprivate var basicUser: String? {
-        let parts = value.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "basic", let login = Data(base64Encoded: String(parts[1])),
-            let colon = login.firstIndex(of: UInt8(ascii: ":"))
-        else { return nil }
-        return String(utf8OrLatin1: Array(login[..<colon]))
-    }
-}
