@@ -31,7 +31,8 @@ extension Download {
 /// memory. If bytes are missing, the iterator waits for them, even while the download is waiting or paused.
 ///
 /// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for
-/// ``Download/value`` instead.
+/// ``Download/value`` instead. The bytes of a file with ``DownloadRequest/decodesContent`` are delivered once the file is
+/// finished.
 ///
 /// The iterator throws:
 /// - the download's ``DownloadError`` when it fails or is cancelled;

@@ -31,7 +31,8 @@ extension DownloadManager {
     ///     let list = try await manager.data(from: url, maxBytes: 1 << 20)
     ///
     /// Redirects and retries are handled as for a download, within its ``DownloadConfiguration/timeLimit``; a retry
-    /// begins at zero. The limits of the queue and on rates do not apply, so request a few files at a time.
+    /// begins at zero. No content coding is requested. The limits of the queue and on rates do not apply, so request a
+    /// few files at a time.
     /// - Parameters:
     ///   - url: The URL; `http` or `https`, with a host.
     ///   - headers: The header fields to send.

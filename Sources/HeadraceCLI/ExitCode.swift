@@ -24,7 +24,7 @@ extension ExitCode {
         // A redirect that is not followed is a response without the file.
         (.refused, [.httpStatus, .credentialsMissing, .redirect, .resourceChanged, .unexpectedContent]),
         (.disk, [.busy, .diskFull, .permission, .fileExists, .fileSystem]),
-        (.checksum, [.checksum]), (.brokenProtocol, [.protocolViolation]),
+        (.checksum, [.checksum]), (.brokenProtocol, [.protocolViolation, .contentCoding]),
     ]
 
     init(_ code: DownloadError.Code) {

@@ -10,7 +10,8 @@ struct ExitCodeTests {
         (.invalidRequest, 2), (.unknownDownload, 2), (.transportUnavailable, 1), (.digestUnavailable, 1),
         (.nameResolution, 3), (.connection, 3), (.connectionLost, 3), (.stalled, 3), (.tls, 3), (.proxy, 3),
         (.addressRefused, 1), (.httpStatus, 4), (.credentialsMissing, 4), (.redirect, 4), (.resourceChanged, 4),
-        (.unexpectedContent, 4), (.protocolViolation, 7), (.checksum, 6), (.fileTooLarge, 1), (.timedOut, 1),
+        (.unexpectedContent, 4), (.protocolViolation, 7), (.contentCoding, 7), (.checksum, 6), (.fileTooLarge, 1),
+        (.timedOut, 1),
         (.busy, 5),
         (.diskFull, 5), (.permission, 5), (.fileExists, 5), (.fileSystem, 5), (.cancelled, 1), (.shutDown, 1),
     ]

@@ -63,6 +63,25 @@ struct InteropTests {
         }
     }
 
+    @Test(arguments: WebServer.allCases, WebServer.Wire.allCases)
+    func `a page is transferred compressed and saved as stored`(
+        _ kind: WebServer,
+        _ wire: WebServer.Wire
+    ) async throws {
+        let paths = ["page.html"] + (kind == .nginx ? ["included/page.html"] : [])
+        for path in paths {
+            let decode = { @Sendable (request: inout DownloadRequest) in request.decodesContent = true }
+            try await ServersTrait.server(kind).download(path, wire, change: decode) { download in
+                let file = try await download.value
+                #expect(RunningServer.page.difference(fromFileAt: file) == nil)
+                let fetched = await download.events.reduce(Int64.max) { fetched, event in
+                    if case .finished(let summary) = event { summary.bytesFetched } else { fetched }
+                }
+                #expect(fetched < RunningServer.page.count / 2)
+            }
+        }
+    }
+
     @Test(arguments: WebServer.Wire.allCases)
     func `a file of unknown length is verified on every wire`(
         _ wire: WebServer.Wire

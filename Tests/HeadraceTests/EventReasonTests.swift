@@ -27,6 +27,7 @@ struct EventReasonTests {
         (.missingContentRange, "The server sent a part of the file without a Content-Range."),
         (.invalidContentRange, "The server sent a part of the file with an invalid Content-Range."),
         (.multipart, "The server sent several parts although one was requested."),
+        (.changedContentCoding, "The server sends the file in another content coding than before."),
         (.contentCoding, "The server encodes the file, so its parts cannot be combined."),
         (.unverified, "The received bytes need a checksum to verify them, and the request no longer has one."),
         (.wrongSize(expected: 1), "The received bytes do not fit the expected size of 1 bytes."),

@@ -2,6 +2,7 @@
 
 #include "headrace_crypto.h"
 #include "headrace_curl.h"
+#include "headrace_decoder.h"
 #include "headrace_files.h"
 #include "headrace_locks.h"
 #include "headrace_netlink.h"

@@ -9,6 +9,9 @@ extension BackgroundTransfers {
         guard requested.method == "GET" else {
             throw DownloadError(.invalidRequest, "A background session sends only GET, not \(requested.method).")
         }
+        guard !request.decodesContent else {
+            throw DownloadError(.invalidRequest, "A background session does not support decodesContent.")
+        }
         if transfer.state.count == 0, record.backgroundNote == nil {
             for limitation in BackgroundLimits.limitations(request, configuration) {
                 transfer.publish(.notice(.unsupportedInBackground(limitation)))

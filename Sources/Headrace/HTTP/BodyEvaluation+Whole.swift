@@ -12,7 +12,7 @@ extension BodyEvaluation {
         guard let requested = rangeRequest.range, requested.start > 0 || rangeRequest.heldBytes > 0 else {
             return .accept(body)
         }
-        if new.contentCoding != nil, rangeRequest.known?.contentCoding == nil {
+        if new.hasUnrequestedCoding, rangeRequest.known?.contentCoding == nil {
             // The server may send the file unencoded, as before, if the whole file is requested.
             return .restart(.contentCoding)
         }

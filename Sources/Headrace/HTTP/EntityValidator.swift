@@ -7,17 +7,19 @@ enum EntityValidator: Sendable, Hashable {
     /// The minimum number of seconds by which `Last-Modified` must precede `Date` to be a strong validator.
     private static let dateMargin: Int64 = 60
 
-    /// Creates the validator of a representation; returns `nil` if it is encoded or has no strong validator.
+    /// Creates the validator of a representation; returns `nil` if it has an unrequested coding or no strong validator.
     ///
-    /// If the entity tag is weak or malformed, the date is not used either (section 13.1.5).
+    /// If the entity tag is weak or malformed, the date is not used either (section 13.1.5). A requested coding needs an
+    /// entity tag, because the same file can be encoded in different ways.
     init?(of representation: RepresentationMetadata) {
         // An encoded body may be encoded differently the next time.
-        guard representation.contentCoding == nil else { return nil }
+        guard !representation.hasUnrequestedCoding else { return nil }
         if let text = representation.entityTag {
             guard let tag = EntityTag(parsing: text), !tag.isWeak, !representation.hasSizeOnlyTag else { return nil }
             self = .strong(tag)
         } else {
-            guard let text = representation.lastModified, let changed = HTTPDate(parsing: text), changed.isKnownTime,
+            guard representation.contentCoding == nil, let text = representation.lastModified,
+                let changed = HTTPDate(parsing: text), changed.isKnownTime,
                 let responded = representation.date.flatMap(HTTPDate.init(parsing:)),
                 responded.seconds - changed.seconds >= Self.dateMargin
             else { return nil }

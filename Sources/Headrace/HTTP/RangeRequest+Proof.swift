@@ -18,9 +18,11 @@ extension RangeRequest {
         }
     }
 
-    /// Throws if either version has a content coding or the sizes differ, even if a checksum will verify the file.
+    /// Throws if either version has an unrequested content coding, or if the codings or the sizes differ, even if a
+    /// checksum will verify the file.
     func compareShape(of new: RepresentationMetadata, with known: RepresentationMetadata) throws(RestartReason) {
-        guard known.contentCoding == nil, new.contentCoding == nil else { throw .contentCoding }
+        guard !known.hasUnrequestedCoding, !new.hasUnrequestedCoding else { throw .contentCoding }
+        guard known.contentCoding == new.contentCoding else { throw .changedContentCoding }
         if let old = known.totalBytes, let new = new.totalBytes, old != new {
             throw .changedLength(from: old, to: new)
         }

@@ -51,7 +51,7 @@ extension RangeRequest {
         deferredVerification: DeferredVerification? = nil
     ) throws(RestartReason) {
         guard !known.refusesRanges else { throw .rangesRefused }
-        guard known.contentCoding == nil else { throw .contentCoding }
+        guard !known.hasUnrequestedCoding else { throw .contentCoding }
         let validator = EntityValidator(of: known)
         guard validator != nil || deferredVerification != nil else {
             throw known.entityTag == nil ? .noValidator : .weakValidator

@@ -17,6 +17,8 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var contentType: String?
     /// `Content-Encoding` in lower case; `nil` if the file is not encoded.
     var contentCoding: String?
+    /// `true` if the coding was requested, and is removed once the file is complete; else `nil`.
+    var isDecoded: Bool?
     /// Whether the server sent `Accept-Ranges: none`.
     var refusesRanges = false
     /// The server's checksum of the whole file, in the form of ``Checksum/description``, which later runs verify too;
@@ -30,7 +32,7 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var requesterFingerprint: String?
 
     private enum CodingKeys: String, CodingKey {
-        case entityTag, lastModified, date, totalBytes, contentType, contentCoding, refusesRanges, checksum
+        case entityTag, lastModified, date, totalBytes, contentType, contentCoding, isDecoded, refusesRanges, checksum
         case isUnverified, isFromMirror
         // The keys of these properties in resume records.
         case locationFingerprint = "place"
@@ -53,9 +55,13 @@ extension RepresentationMetadata {
             totalBytes: totalBytes,
             contentType: Self.field("content-type", of: head),
             contentCoding: codings.isEmpty ? nil : codings.joined(separator: ", "),
+            isDecoded: codings.isEmpty || head.decodable == nil ? nil : true,
             refusesRanges: head.acceptsRanges == false
         )
     }
+
+    /// Whether the file has a content coding that was not requested, so that its parts cannot be combined.
+    var hasUnrequestedCoding: Bool { contentCoding != nil && isDecoded != true }
 
     /// Returns a fingerprint of a URL without its query, as hexadecimal digits that do not reveal the URL.
     static func locationFingerprint(of url: URL) -> String { Fingerprint(locationOf: url).short }

@@ -22,6 +22,8 @@ package struct ResponseHead: Sendable, Hashable {
     var login: Credential?
     /// The checksum that the first redirect announced for the file; `nil` if there was none.
     var linkedDigest: Checksum?
+    /// The content codings that can be removed from the file once it is complete; `nil` if the request accepted none.
+    var decodable: Set<ContentCoding>?
     /// The time of receipt by the clock of this machine; `nil` if the transport did not record it.
     var receivedAt: HTTPDate?
     /// The round-trip time of the connection; `nil` if the transport does not know it.

@@ -16,6 +16,8 @@ enum ResponseRejection: Sendable, Hashable {
     case unexpectedContent(mediaType: String?)
     /// The size of the file, or a lower bound for it, contradicts the expected size.
     case wrongSize(Int64, expected: Int64)
+    /// The body has a content coding that cannot be removed; the text is a sentence that explains why.
+    case contentCoding(String)
     /// The response violates HTTP; the text is a sentence that explains how.
     case violation(String)
 
@@ -60,7 +62,7 @@ enum ResponseRejection: Sendable, Hashable {
         case .wrongSize(let size, let expected):
             "The server has \(size) bytes of the file, but \(expected) are expected. Compare the size with its publisher's, "
                 + "or download the file from another source."
-        case .violation(let sentence): sentence
+        case .contentCoding(let sentence), .violation(let sentence): sentence
         }
     }
 }

@@ -36,6 +36,11 @@ extension ResponseVerdict {
             // A part of a modified file can neither be combined with other bytes nor replace the whole file.
             return rangeRequest.range == nil ? .fail(.status(203)) : .restart(.noValidator)
         case 200, 203, 206:
+            if let decodable = head.decodable,
+                let problem = ContentCoding.problem(with: head.contentCodings, decodable: decodable)
+            {
+                return .fail(.contentCoding(problem))
+            }
             do {
                 let evaluate = BodyEvaluation(
                     head: head,

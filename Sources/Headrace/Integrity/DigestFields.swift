@@ -23,9 +23,11 @@ struct DigestFields: Sendable, Hashable {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }
-        let vendors =
-            (head.isStoredCoding ? read("x-goog-hash", Self.google) : [])
-            + read("x-checksum-sha256") { Self.hexadecimal($0[...]) } + (head.linkedDigest.map { [$0] } ?? [])
+        // These are of the file without a coding, which a proxy may have added.
+        let stored =
+            head.contentCodings.isEmpty
+            ? read("x-checksum-sha256") { Self.hexadecimal($0[...]) } + (head.linkedDigest.map { [$0] } ?? []) : []
+        let vendors = (head.isStoredCoding ? read("x-goog-hash", Self.google) : []) + stored
         representation = Self.unambiguous(
             read("repr-digest", Self.structured) + read("digest", Self.digest) + vendors
         )

@@ -17,9 +17,14 @@ struct Verification: Sendable {
     private var digestedBytes: Int64 = 0
 
     init(_ request: borrowing DownloadRequest, checksServer: Bool) {
-        expected = request.checksums.strongest
-        pieces = request.pieceHashes
-        isRequested = request.isVerifiedAtEnd
+        self.init(request.isVerifiedAtEnd ? request.expectations : FileExpectations(), checksServer: checksServer)
+    }
+
+    /// Creates the verification of a file with these expectations.
+    init(_ expectations: FileExpectations, checksServer: Bool = false) {
+        expected = expectations.checksums.strongest
+        pieces = expectations.pieces
+        isRequested = expected != nil || pieces != nil
         self.checksServer = checksServer
     }
 
@@ -32,8 +37,8 @@ struct Verification: Sendable {
     /// Adopts the request's current checksums; other requests for the same file may have added some.
     mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isVerifiedAtEnd
-        pieces = request.pieceHashes
-        if let checksum = request.checksums.strongest { expected = checksum }
+        pieces = isRequested ? request.pieceHashes : nil
+        if isRequested, let checksum = request.checksums.strongest { expected = checksum }
     }
 
     /// Restores the server's checksum from the resume record of an earlier run, unless a checksum is already known.
@@ -125,7 +130,15 @@ extension DigestFields {
 }
 
 extension DownloadRequest {
-    /// Whether the request has a checksum or piece hashes, which verify the complete file even if its bytes came from
+    /// Whether the request has a checksum or piece hashes.
+    var hasChecksums: Bool { !checksums.isEmpty || pieceHashes != nil }
+
+    /// Whether the request has a checksum or piece hashes that verify the received bytes, even if these came from
     /// several sources.
-    var isVerifiedAtEnd: Bool { !checksums.isEmpty || pieceHashes != nil }
+    ///
+    /// Those of a decoded file do not verify the bytes from which it is decoded.
+    var isVerifiedAtEnd: Bool { hasChecksums && !decodesContent }
+
+    /// The required number of received bytes; `nil` if unknown.
+    var receivedSize: Int64? { decodesContent ? nil : expectedSize }
 }

@@ -193,6 +193,7 @@ extension DownloadError {
             case fileTooLarge
             case checksum
             case digestUnavailable
+            case contentCoding
             case timedOut
             case busy
             case diskFull
@@ -248,12 +249,16 @@ extension DownloadError {
         public static let resourceChanged = Code(.resourceChanged)
         /// The server sent something other than the file, such as a login page.
         public static let unexpectedContent = Code(.unexpectedContent)
-        /// The file is larger than ``DownloadConfiguration/maxFileSize``.
+        /// The file is larger than ``DownloadConfiguration/maxFileSize``, or would be much larger when decoded; see
+        /// ``DownloadRequest/decodesContent``.
         public static let fileTooLarge = Code(.fileTooLarge)
         /// The checksum or size of the file is wrong; see ``DownloadRequest/mismatchPolicy-swift.property``.
         public static let checksum = Code(.checksum)
         /// The system's library of hash functions is missing, or lacks the required function.
         public static let digestUnavailable = Code(.digestUnavailable)
+        /// The content coding of the file could not be removed: the bytes are damaged or truncated, or the system cannot
+        /// decode them; see ``DownloadRequest/decodesContent``.
+        public static let contentCoding = Code(.contentCoding)
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code(.timedOut)
         /// Another download writes to the partial file, or another manager uses the registry or the background session.

@@ -37,16 +37,18 @@ extension DownloadRequest {
     /// Whether the library may send the request more than once on its own.
     var mayRepeat: Bool { method == "GET" || isRepeatable }
 
-    /// A text that distinguishes requests of the same URL with different methods or bodies; empty for GET.
+    /// A text that distinguishes requests of the same URL with different methods or bodies, and files that are decoded
+    /// from others; empty for a GET of a file that is not decoded.
     var operation: String {
-        guard method != "GET" else { return "" }
+        let coding = decodesContent ? "\ndecoded" : ""
+        guard method != "GET" else { return coding }
         let content: String =
             switch body {
             case .data(let data, _): Fingerprint(data.base64EncodedString()).description
             case .file(let file): file.filePath
             case nil: ""
             }
-        return "\n\(method)\n\(content)"
+        return "\n\(method)\n\(content)\(coding)"
     }
 
     /// Throws `invalidRequest` if a download cannot use the method or the body, or not together with mirrors or a link

@@ -15,6 +15,7 @@ extension DownloadRequest: CustomReflectable {
                 "headers": headers,
                 "method": method,
                 "isRepeatable": isRepeatable,
+                "decodesContent": decodesContent,
                 "resumePolicy": resumePolicy,
                 "expectedSize": expectedSize as Any,
                 "checksums": checksums,

@@ -59,6 +59,12 @@ public struct DownloadRequest: Sendable, Hashable {
     public var body: Body?
     /// Whether a request whose method is not GET, such as a search or a report, may be repeated after failures.
     public var isRepeatable = false
+    /// Whether the file may be transferred compressed, and is decompressed once it is complete.
+    ///
+    /// The request accepts the content codings that the system can decode: gzip, br and zstd (RFC 9110, section 8.4). The
+    /// partial file has the compressed bytes, so ranges, resuming and progress refer to these. ``checksums``,
+    /// ``pieceHashes`` and ``expectedSize`` refer to the decompressed file, and are verified at the end. See <doc:Networks>.
+    public var decodesContent = false
     /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.

@@ -43,6 +43,8 @@ public enum RestartReason: Error, Sendable, Hashable {
     case multipart
     /// The response or the received bytes are encoded, so byte positions do not match (RFC 9110, section 14.1.2).
     case contentCoding
+    /// The response has another content coding than the received bytes, and is therefore another representation.
+    case changedContentCoding
     /// The received bytes may be of several versions, and the request no longer has a checksum to verify them.
     case unverified
     /// The received bytes are of a file whose size differs from the expected one.
@@ -130,6 +132,7 @@ extension RestartReason: CustomStringConvertible {
         case .invalidContentRange: "The server sent a part of the file with an invalid Content-Range."
         case .multipart: "The server sent several parts although one was requested."
         case .contentCoding: "The server encodes the file, so its parts cannot be combined."
+        case .changedContentCoding: "The server sends the file in another content coding than before."
         case .unverified: "The received bytes need a checksum to verify them, and the request no longer has one."
         case .wrongSize(let expected): "The received bytes do not fit the expected size of \(expected) bytes."
         case .unverifiedEnd: "The server sent the file over HTTP/2 without its size, so it may be truncated."

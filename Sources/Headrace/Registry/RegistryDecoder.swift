@@ -79,6 +79,7 @@ struct RegistryDecoder {
             entry.request.body = .data(Array(data))
         case .bodyFile: entry.request.body = .file(try line.path())
         case .repeatable: entry.request.isRepeatable = try line.flag()
+        case .decode: entry.request.decodesContent = try line.flag()
         case .mirrors: entry.request.mirrors = try line.texts()
         // An unknown policy becomes `fail`, which overwrites no file.
         case .conflict: entry.request.conflictPolicy = try keyword("conflict policy", else: .fail)

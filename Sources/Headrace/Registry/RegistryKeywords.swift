@@ -43,6 +43,7 @@ enum RegistryOption: String {
     /// The path of the file with the body.
     case bodyFile
     case repeatable
+    case decode
     case mirrors
     case conflict
     case resume

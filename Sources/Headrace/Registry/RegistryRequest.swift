@@ -35,6 +35,7 @@ struct RegistryRequest: Sendable, Hashable {
     var method = "GET"
     var body: Body?
     var isRepeatable = false
+    var decodesContent = false
     /// The condition for resuming from a partial file.
     var resumePolicy: DownloadRequest.ResumePolicy
     /// The expected properties of the file; piece hashes are only written if an entry has room for them.
@@ -138,6 +139,7 @@ extension RegistryRequest {
         identity = request.identity
         method = request.method
         isRepeatable = request.isRepeatable
+        decodesContent = request.decodesContent
         switch request.body {
         case .file(let file): body = .file(RelocatablePath(file.filePath, bases: bases))
         case .data(let data, _): body = .data(Array(data))
@@ -179,6 +181,7 @@ extension RegistryRequest {
         request.identity = identity
         request.method = method
         request.isRepeatable = isRepeatable
+        request.decodesContent = decodesContent
         switch body {
         case .data(let bytes): request.body = .data(Data(bytes))
         case .file(let path):

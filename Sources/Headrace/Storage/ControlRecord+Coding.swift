@@ -101,7 +101,7 @@ extension ControlRecord {
             case .finalising(let finalName): [fileName, finalName]
             }
         return names.allSatisfy(SafeFileName.isComponent) && written.end <= totalBytes ?? .max && totalBytes ?? 0 >= 0
-            && durable.isSubset(of: written)
+            && durable.isSubset(of: written) && decoded?.size ?? 0 >= 0
     }
 }
 
@@ -118,6 +118,7 @@ private struct Fields: Codable {
     var inode: UInt64
     /// The final name; `nil` until the file is about to be renamed.
     var finalName: String?
+    var decoded: ControlRecord.DecodedFile?
     /// The digest of each piece of a file of `total` bytes; 0 stands for a piece without a digest.
     var pieces: [UInt64]?
 
@@ -132,6 +133,7 @@ private struct Fields: Codable {
         device = record.file.device
         inode = record.file.inode
         pieces = record.pieces?.digests
+        decoded = record.decoded
         if case .finalising(let name) = record.state { finalName = name }
     }
 
@@ -148,6 +150,7 @@ private struct Fields: Codable {
         )
         record.written = written
         record.durable = durable
+        record.decoded = decoded
         if let total, let pieces { record.pieces = ReceivedPieces(fileSize: total, digests: pieces) }
         record.state = finalName.map(ControlRecord.State.finalising) ?? .receiving
         return record

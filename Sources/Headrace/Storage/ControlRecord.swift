@@ -22,6 +22,8 @@ struct ControlRecord: Sendable, Equatable {
     /// The partial file that contains the ranges.
     var file: FileIdentity
     var state = State.receiving
+    /// The decoded file that gets the final name instead of ``file``; `nil` if there is none.
+    var decoded: DecodedFile?
     /// The digests of the received pieces; `nil` if no checksum of the complete file is expected.
     var pieces: ReceivedPieces?
 
@@ -69,6 +71,28 @@ extension ControlRecord {
     struct FileIdentity: Sendable, Hashable {
         var device: UInt64
         var inode: UInt64
+    }
+
+    /// A file that was decoded from the partial file.
+    struct DecodedFile: Sendable, Hashable, Codable {
+        var device: UInt64
+        var inode: UInt64
+        /// The size in bytes.
+        var size: Int64
+        /// Whether all bytes were synced.
+        var isDurable: Bool
+    }
+
+    /// The record as it describes the file that has, or is about to get, the final name.
+    var ofFinalFile: ControlRecord {
+        guard let decoded else { return self }
+        var record = self
+        record.file = FileIdentity(device: decoded.device, inode: decoded.inode)
+        record.totalBytes = decoded.size
+        record.written = ByteRangeSet(CollectionOfOne(0..<decoded.size))
+        record.durable = decoded.isDurable ? record.written : ByteRangeSet()
+        (record.decoded, record.pieces) = (nil, nil)
+        return record
     }
 
     enum State: Sendable, Hashable {

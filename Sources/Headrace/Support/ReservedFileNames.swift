@@ -14,8 +14,14 @@ enum ReservedFileNames {
     /// The suffixes of a partial file's resume record and of the record's next version while it is being written.
     static let recordSuffixes = [".record", ".record" + newSuffix]
 
+    /// The suffix of the file beside a partial file into which its content coding is removed.
+    static let decodedSuffix = ".decoded"
+
     /// The names of the files in a registry's directory.
     static let ofRegistry = [registry, registry + newSuffix, registry + unreadSuffix, registryLock, registryVersions]
 
-    static let all = ofRegistry + [partialSuffix] + recordSuffixes
+    /// The suffixes that are added to the name of a partial file.
+    static let besidePartial = recordSuffixes + [decodedSuffix]
+
+    static let all = ofRegistry + [partialSuffix] + besidePartial
 }

@@ -147,7 +147,7 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         let name = name.lowercased()
         guard !ReservedFileNames.ofRegistry.contains(name) else { return true }
         let partial =
-            ReservedFileNames.recordSuffixes.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
+            ReservedFileNames.besidePartial.first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
         return Fingerprint.isAtEnd(of: partial)
     }
 

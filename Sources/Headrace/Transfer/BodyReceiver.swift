@@ -78,7 +78,9 @@ struct BodyReceiver {
         let file = URL(filePath: path, directoryHint: .notDirectory)
         transfer.state.reportedFile = (path, file)
         transfer.publish(.responded(status: response.head.status, totalBytes: accepted.totalBytes, file: file))
-        if let coding = accepted.representation.contentCoding, !transfer.state.hasReportedCoding {
+        if accepted.representation.hasUnrequestedCoding, let coding = accepted.representation.contentCoding,
+            !transfer.state.hasReportedCoding
+        {
             transfer.state.hasReportedCoding = true
             transfer.publish(.notice(.encoded(coding: String(coding.prefix(100)).printable)))
         }
@@ -134,7 +136,9 @@ struct BodyReceiver {
         }
         // If the file size is unknown, only the next response reveals whether this part was the last.
         if accepted.totalBytes.map({ $0 == held }) ?? (accepted.length == nil) {
-            guard accepted.endsWithStream, size == nil, !transfer.state.verification.isNeeded else {
+            // A coded file marks its own end.
+            let isVerified = transfer.state.verification.isNeeded || accepted.representation.isDecoded == true
+            guard accepted.endsWithStream, size == nil, !isVerified else {
                 return try await transfer.complete(path, accepted.framing)
             }
             transfer.state.resume.mustVerifyEnd(announcesRanges: response.head.acceptsRanges == true)
@@ -215,7 +219,7 @@ struct BodyReceiver {
             transfer.state.verification.update(new, at: offset)
             try wrote(&transfer, new.count, isCheckpointDue)
             // A file that is already too long need not be received to its end.
-            if let size = record.requested({ $0.expectedSize }), offset + Int64(new.count) > size { return false }
+            if let size = record.requested({ $0.receivedSize }), offset + Int64(new.count) > size { return false }
             guard mayStop, isWriting, SegmentedFetch.isServing(transfer.partial.ledger) else { return true }
             end = .readerDemand
             return false

@@ -37,6 +37,7 @@ extension ResponseRejection {
             case .status, .loginRefused, .unsupportedLogin, .notModified: .httpStatus
             case .unexpectedContent: .unexpectedContent
             case .wrongSize: .checksum
+            case .contentCoding: .contentCoding
             case .unrequestedRange, .lengthMismatch, .violation: .protocolViolation
             }
         var error = DownloadError(code, sentence, statusCode: statusCode)

@@ -233,7 +233,7 @@ extension DownloadRecord {
     var isResumable: Bool? {
         let (request, version) = state.withLock { ($0.request, $0.held?.contents.representation) }
         guard let version else { return nil }
-        guard version.contentCoding == nil, !version.refusesRanges else { return false }
+        guard !version.hasUnrequestedCoding, !version.refusesRanges else { return false }
         return EntityValidator(of: version) != nil || request.isVerifiedAtEnd || request.resumePolicy == .overlap
     }
 
@@ -248,7 +248,7 @@ extension DownloadRecord {
     func ledger() -> FileLedger {
         let (existing, held) = state.withLock { ($0.ledger, $0.held) }
         if let existing { return existing }
-        let new = FileLedger(of: names.partialPath, held)
+        let new = FileLedger(of: names.partialPath, held, isDecoded: requested { $0.decodesContent })
         return state.withLock { state in
             if let ledger = state.ledger { return ledger }
             state.ledger = new

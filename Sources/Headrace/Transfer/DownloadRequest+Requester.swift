@@ -9,7 +9,7 @@ extension DownloadRequest {
         switch refetchPolicy {
         case .always: false
         case .ifChanged: !checksums.isEmpty
-        case .unlessCurrent: isVerifiedAtEnd
+        case .unlessCurrent: hasChecksums
         }
     }
 

@@ -52,8 +52,8 @@ struct DownloadTransfer: Sendable {
     }
 
     var request: DownloadRequest { record.request }
-    /// The request's expected size in bytes; another request for the same file may set it at any time.
-    var expectedSize: Int64? { record.requested { $0.expectedSize } }
+    /// The expected number of received bytes; another request for the same file may set it at any time.
+    var expectedSize: Int64? { record.requested { $0.receivedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
     var existingFiles: ExistingFiles { ExistingFiles(record, environment) }
     private var retries: RetryCoordinator { RetryCoordinator(record: record, stop: stop, environment: environment) }
@@ -318,7 +318,7 @@ struct DownloadTransfer: Sendable {
         // Without a cryptographic hash, a mirror could send any file: a file with a given check value is easy to make.
         guard verification.expected?.algorithm.isHash == true else { return state.sources.forgetAdvertised() }
         let mirrors = MirrorLink.urls(of: head, allowsInsecure: environment.configuration.allowsInsecureRedirects)
-        guard !mirrors.isEmpty, record.requested({ $0.method == "GET" }) else { return }
+        guard !mirrors.isEmpty, record.requested({ $0.method == "GET" && !$0.decodesContent }) else { return }
         state.originPath = path
         state.verification.bind()
         state.sources.join(mirrors)
@@ -365,13 +365,13 @@ struct DownloadTransfer: Sendable {
     }
 
     /// Finishes with the unchanged existing file, and removes the partial file of an earlier run.
-    func unchanged(_ path: String) -> Step {
+    mutating func unchanged(_ path: String) -> Step {
         partial.remove()
         return .finished(existingFiles.present(path, as: DownloadEvent.unchanged))
     }
 
     /// Finishes with the existing file, and removes the partial file.
-    func skipped(_ path: String) -> Step {
+    mutating func skipped(_ path: String) -> Step {
         partial.remove()
         return .finished(existingFiles.skip(path))
     }

@@ -127,7 +127,8 @@ struct ExistingFiles {
         into partial: inout PartialDownload,
         _ progress: DownloadProgress
     ) async throws -> Bool {
-        guard record.requested({ $0.refetchPolicy == .ifChanged }), let pieces = request.pieceHashes,
+        guard record.requested({ $0.refetchPolicy == .ifChanged && !$0.decodesContent }),
+            let pieces = request.pieceHashes,
             let file = try? OpenFile(path, followingLinks: false, calls: environment.files)
         else { return false }
         let size = min(file.status.size, pieces.maxBytes)
@@ -160,7 +161,7 @@ struct ExistingFiles {
     /// Returns `false` for a file that cannot be read, so that it is downloaded.
     private func isVerified(_ path: String, _ status: FileStatus, _ state: inout TransferState) async throws -> Bool? {
         let (request, stamp) = (request, FileStamp(status))
-        let expected = request.checksums.isEmpty ? nil : state.verification.expected
+        let expected = request.checksums.strongest
         guard expected != nil || request.pieceHashes != nil else { return nil }
         guard !state.mismatchedFiles.contains(stamp) else { return false }
         record.status.publish(.verifying)
@@ -188,7 +189,7 @@ struct ExistingFiles {
     /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since.
     func all(named path: String, from source: URL) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
-        guard record.requested({ $0.refetchPolicy != .always && !$0.isVerifiedAtEnd }) else { return [] }
+        guard record.requested({ $0.refetchPolicy != .always && !$0.hasChecksums }) else { return [] }
         let existing = filesOnDisk(named: path)
         // Most downloads have no existing file, and skip the rest.
         guard !existing.isEmpty else { return [] }

@@ -9,19 +9,45 @@ struct FileCompletion {
     /// The framing of the last body; `nil` if the bytes were received earlier.
     let framing: BodyFraming?
 
-    /// Verifies the complete file and renames it to its final name.
+    /// Verifies the complete file, removes a requested content coding, and renames the file to its final name.
     ///
-    /// Throws `checksum` if the file is wrong and the current source is not used again.
+    /// Throws `checksum` or `contentCoding` if the file is wrong and the current source is not used again.
     func complete(_ transfer: inout DownloadTransfer) async throws -> Step {
         guard try isIntact(&transfer) else { return .again }
+        guard transfer.record.requested(\.decodesContent) else { return try await completeDecoded(&transfer) }
+        // The request's own checksums and size are those of the decoded file.
+        if let mismatch = try await mismatch(nil, &transfer) {
+            try await prepareRepair(mismatch, &transfer)
+            return .again
+        }
+        if let coding = transfer.partial.coding {
+            let maxBytes = transfer.environment.configuration.maxFileSize
+            let limit = SizeLimit(decoding: transfer.partial.heldBytes, maxBytes: maxBytes)
+            if let damage = try await transfer.partial.decode(coding, upTo: limit) {
+                try await prepareRepair(Mismatch(error: damage, isWhole: false), &transfer)
+                return .again
+            }
+        }
+        do {
+            return try await completeDecoded(&transfer)
+        } catch {
+            transfer.partial.discardDecoded()
+            throw error
+        }
+    }
+
+    /// Compares the complete file, which has no content coding to remove, with the request, and renames it to its final
+    /// name.
+    private func completeDecoded(_ transfer: inout DownloadTransfer) async throws -> Step {
+        let isDecoded = transfer.partial.coded != nil
         var expected: FileExpectations
         repeat {
             expected = transfer.record.requested { request in
                 transfer.state.verification.takeOver(request)
                 return request.expectations
             }
-            if let mismatch = try await mismatch(expected.size, &transfer) {
-                if framing == .stream, expected.size == nil {
+            if let mismatch = try await mismatch(expected, &transfer) {
+                if framing == .stream, expected.size == nil, !isDecoded {
                     // The bytes so far may be correct, and the file merely incomplete.
                     transfer.state.resume.mustVerifyEnd(announcesRanges: false)
                 } else {
@@ -34,12 +60,24 @@ struct FileCompletion {
     }
 
     /// Compares the file with what is expected; returns the mismatch, or `nil` if there is none.
-    private func mismatch(_ expectedSize: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
+    ///
+    /// Without `expected`, compares the received bytes only with the server's checksum.
+    private func mismatch(
+        _ expected: FileExpectations?,
+        _ transfer: inout DownloadTransfer
+    ) async throws -> Mismatch? {
+        let decoded = expected.flatMap { transfer.record.requested(\.decodesContent) ? Verification($0) : nil }
         // Most files have neither a size nor a checksum to compare with.
-        guard expectedSize != nil || transfer.state.verification.isNeeded else { return nil }
+        guard expected?.size != nil || (decoded ?? transfer.state.verification).isNeeded else { return nil }
         let clock = transfer.environment.clock
         var verifier = FileVerifier(transfer.record, clock, transfer.state.meter.progress(at: clock.now()))
-        return try await verifier.mismatch(of: transfer.partial, path, expectedSize, &transfer.state.verification)
+        let (partial, size) = (transfer.partial, expected?.size)
+        guard var decoded else {
+            return try await verifier.mismatch(of: partial, path, size, &transfer.state.verification)
+        }
+        let mismatch = try await verifier.mismatch(of: partial, path, size, &decoded)
+        // The encoded bytes from which wrong ones were decoded are unknown.
+        return partial.coded == nil ? mismatch : mismatch.map { Mismatch(error: $0.error, found: $0.found) }
     }
 
     /// Returns whether the file on the disk still has all bytes that were written to it.
@@ -74,7 +112,8 @@ struct FileCompletion {
             keepsBytes: mismatch.bad != nil,
             isDiskFailure: mismatch.isDiskFailure
         )
-        let wasted = mismatch.bad?.ranges.count ?? transfer.partial.held.count
+        let received = transfer.partial.coded?.contents.policy.written ?? transfer.partial.held
+        let wasted = mismatch.bad?.ranges.count ?? received.count
         if let bad = mismatch.bad {
             try transfer.partial.release(bad.ranges)
             transfer.correctMeter()
@@ -94,7 +133,7 @@ struct FileCompletion {
 
     /// Gives the complete file its final name.
     private func finish(_ transfer: inout DownloadTransfer) async throws(DownloadError) -> Step {
-        let size = transfer.partial.heldBytes
+        let (size, isDecoded) = (transfer.partial.heldBytes, transfer.partial.coded != nil)
         try transfer.reserve(path)
         let final: (path: String, stamp: FileStamp)
         var present: String?
@@ -124,23 +163,30 @@ struct FileCompletion {
             guard try transfer.destination.isSatisfied(by: path) else { throw error }
             return transfer.skipped(path)
         }
-        return .finished(FinishedFile(url: report(final.path, size, &transfer), stamp: final.stamp))
+        return .finished(FinishedFile(url: report(final.path, size, isDecoded, &transfer), stamp: final.stamp))
     }
 
     /// Reports that the download has finished; returns the URL of the file.
-    private func report(_ finalPath: String, _ size: Int64, _ transfer: inout DownloadTransfer) -> URL {
+    private func report(
+        _ finalPath: String,
+        _ size: Int64,
+        _ isDecoded: Bool,
+        _ transfer: inout DownloadTransfer
+    ) -> URL {
         // Compared as bytes, since equal strings may name different files.
         let reported = transfer.state.reportedFile.flatMap { $0.path.utf8.elementsEqual(finalPath.utf8) ? $0.url : nil }
         let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
-        let (now, hasExpectedSize) = (transfer.environment.clock.now(), transfer.expectedSize != nil)
-        transfer.state.meter.totalBytes = size
+        let now = transfer.environment.clock.now()
+        let hasExpectedSize = transfer.record.requested { $0.expectedSize != nil }
+        // The progress counts the received bytes.
+        if !isDecoded { transfer.state.meter.totalBytes = size }
         transfer.publish(transfer.state.meter.progress(at: now))
         let summary = DownloadSummary(
             file: file,
             fileSize: size,
             bytesFetched: transfer.state.fetchedBytes,
             duration: now - transfer.state.start,
-            isLengthVerified: framing != .unverified || hasExpectedSize
+            isLengthVerified: framing != .unverified || hasExpectedSize || isDecoded
         )
         transfer.publish(.finished(summary))
         return file

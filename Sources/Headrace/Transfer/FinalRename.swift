@@ -66,6 +66,7 @@ struct FinalRename {
         let hasRecord = partial.ledger.read { $0.policy.hasRecord }
         do throws(SystemError) {
             try partial.syncFolder()
+            partial.removeCoded()
             if hasRecord { partial.recordFile.remove() }
         } catch {
             // With the record, the next run recognizes the file, under this name or, after a power cut, under the old

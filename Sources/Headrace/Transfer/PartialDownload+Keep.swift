@@ -48,11 +48,14 @@ extension PartialDownload {
     }
 
     /// Removes the partial file and the resume record.
-    func remove() {
+    mutating func remove() {
+        discardDecoded()
         ledger.end()
         guard let file, !file.isUnnamed, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()
         file.remove()
+        // A process that was killed may have left it.
+        if record.requested(\.decodesContent) { removeDecoded() }
     }
 
     /// Removes the files of an earlier run, unless another process is writing them or a later release wrote them.

@@ -6,7 +6,7 @@ extension PartialDownload {
     /// name.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
         let size = representation?.totalBytes
-        if size == Int64(count), !hasStaleRecord {
+        if size == Int64(count), !hasStaleRecord, representation?.isDecoded != true {
             file = PartialFile.createUnnamed(path, in: names.directory, calls: environment.sharedFiles)
         }
         let created = if let file { file } else { try opened().file }

@@ -35,6 +35,8 @@ struct PartialDownload {
     private(set) var composition = Composition.oneResponse
     /// Computes the digests of pieces from the appended bytes.
     private var pieceDigester: PieceDigester?
+    /// The complete partial file while ``file`` is the file decoded from it; `nil` at any other time.
+    var coded: CodedFile?
     /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked.
     var hasStaleRecord = false
 
@@ -63,7 +65,9 @@ struct PartialDownload {
     var pieces: ReceivedPieces? { ledger.read { $0.pieces } }
     /// The open file as the ledger needs it; `nil` if no file is open.
     var target: FileLedger.Target? {
-        file.map { FileLedger.Target(file: $0, url: url, names: names, environment: environment) }
+        file.map {
+            FileLedger.Target(file: $0, url: url, names: names, environment: environment, coded: coded?.record)
+        }
     }
 
     /// Whether received bytes follow a gap, which is a range of missing bytes.
@@ -86,6 +90,7 @@ struct PartialDownload {
 
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
     mutating func discard() throws(DownloadError) {
+        discardDecoded()
         ledger.change { $1.lost() }
         ledger.end()
         // A file without a name has no record: one at its path belongs to another process.
@@ -110,6 +115,7 @@ struct PartialDownload {
     /// Closes the file, which has got another name: it belongs to the user now.
     mutating func detachFile() {
         file.take()?.close()
+        coded.take()?.file.close()
         resetBytes()
     }
 

@@ -23,6 +23,7 @@ struct PartialRecovery {
             if let path = try finishedFile(partial) { return .complete(path) }
             return lostPartial(partial)
         }
+        if let path = try decodedFile(of: file, &partial) { return .complete(path) }
         partial.recordFile.removeUnfinished()
         let status = try file.status()
         let mayRepeat = partial.record.requested { $0.mayRepeat }
@@ -123,12 +124,29 @@ struct PartialRecovery {
         return count == 0 ? .nothing : .discarded(reason, bytes: count)
     }
 
+    // MARK: A decoded file
+
+    /// Removes the partial file if the file decoded from it already has its final name, and returns that path;
+    /// otherwise removes what is left of an unfinished decoded file, and returns `nil`.
+    private func decodedFile(of file: PartialFile, _ partial: inout PartialDownload) throws(DownloadError) -> String? {
+        guard case .record(let record) = contents, record.representation.isDecoded == true else { return nil }
+        guard record.decoded != nil, let path = try finishedFile(partial) else {
+            partial.removeDecoded()
+            return nil
+        }
+        file.remove()
+        partial.detachFile()
+        partial.hasStaleRecord = true
+        return path
+    }
+
     // MARK: A missing partial file
 
     /// Returns the final path if the resume record shows that the file already has that name, else `nil`.
     private func finishedFile(_ partial: PartialDownload) throws(DownloadError) -> String? {
         let requester = partial.requesterFingerprint
-        guard case .record(let record) = contents, case .finalising(let name) = record.state,
+        guard case .record(let written) = contents, case let record = written.ofFinalFile,
+            case .finalising(let name) = record.state,
             record.url == partial.url.identity, record.representation.requesterFingerprint ?? requester == requester
         else { return nil }
         let (files, final) = (partial.environment.files, partial.names.directory + "/" + name)

@@ -117,7 +117,7 @@ struct ProbeRun: Sendable {
     /// Returns the size of the file, if the server sent it; throws if a download could not use the response.
     private func size(from head: ResponseHead) throws(DownloadError) -> Int64? {
         var whole = RangeRequest.whole
-        whole.expectedSize = request.expectedSize
+        whole.expectedSize = request.receivedSize
         switch ResponseVerdict.evaluate(head, for: whole) {
         case .accept(let body), .restartFromThisBody(_, let body):
             try SizeLimit(maxBytes: environment.configuration.maxFileSize).check(body.minFileSize)

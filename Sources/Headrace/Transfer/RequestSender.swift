@@ -62,6 +62,8 @@ struct RequestSender: Sendable {
             if environment.configuration.collectsMetrics {
                 sent.metrics = MetricsReceiver { [weak record] in record?.status.publish(.requestEnded($0)) }
             }
+            let decodable = record.requested(\.decodesContent) ? ContentCoding.decodable : nil
+            sent.acceptEncoding = decodable.map { ContentCoding.accepted(decodable: $0) }
             if chain.sendsBody { sent.body = try body() }
             sent.avoidsHTTP2 = avoidsHTTP2
             sent.prefersHTTP1 = prefersHTTP1
@@ -86,6 +88,7 @@ struct RequestSender: Sendable {
                 let latency = clock.now() - start
                 var head = head
                 head.linkedDigest = linkedDigest
+                head.decodable = decodable
                 let response = Response(head: head, request: request, chain: chain, latency: latency)
                 return .done(try await receive(response, &body))
             }

@@ -99,12 +99,12 @@ struct ResponseHandler {
             !isPlanned || response.request.condition != nil || !transfer.state.resume.sendsCondition
         {
             var representation = accepted.representation
-            representation.totalBytes = accepted.totalBytes
+            representation.totalBytes = representation.isDecoded == true ? nil : accepted.totalBytes
             let requester = existingFiles.requester(head, at: source)
             let kept = existingFiles.current(path, representation, from: source, for: requester)
             if let kept { return kept.path }
         }
-        guard !isPlanned, let size = accepted.totalBytes else { return nil }
+        guard !isPlanned, accepted.representation.isDecoded != true, let size = accepted.totalBytes else { return nil }
         return try await existingFiles.verified(named: path, size: size, &transfer.state)
     }
 

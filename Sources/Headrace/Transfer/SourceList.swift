@@ -137,7 +137,7 @@ extension DownloadError {
     fileprivate var isSourceFailure: Bool {
         let codes: Set<Code> = [
             .nameResolution, .addressRefused, .connection, .tls, .stalled, .connectionLost, .httpStatus, .redirect,
-            .protocolViolation, .resourceChanged, .unexpectedContent, .checksum,
+            .protocolViolation, .resourceChanged, .unexpectedContent, .checksum, .contentCoding,
         ]
         return codes.contains(code)
     }

@@ -86,7 +86,7 @@ extension TransferState {
         switch decision {
         case .fail: return .fail(error)
         // The same file would only be wrong again.
-        case .retry(let wanted) where error.code != .checksum:
+        case .retry(let wanted) where error.code != .checksum && error.code != .contentCoding:
             failedIgnoringBudgets()
             delay = max(.zero, wanted)
         case .retry, .standard: delay = failed(error, holdingBytes: facts.holdsBytes, using: &random)

@@ -35,7 +35,8 @@ struct WrongFile {
         let isKept = partial.record.requested { $0.mismatchPolicy == .keep }
         guard isKept, mismatch.isWhole, partial.heldBytes > 0 else {
             try partial.discard()
-            return mismatch.error.followed(by: "It was deleted. \(Self.advice)")
+            let advice = mismatch.error.code == .checksum ? " \(Self.advice)" : ""
+            return mismatch.error.followed(by: "It was deleted.\(advice)")
         }
         let same = try await savedFile(partial)
         do throws(DownloadError) {
@@ -110,6 +111,7 @@ struct WrongFile {
         partial.ledger.change { $1.lost() }
         // If the directory cannot be synced, a power cut may restore the old name.
         try? partial.syncFolder()
+        partial.removeCoded()
         partial.recordFile.remove()
         partial.detachFile()
         return saved

@@ -29,6 +29,8 @@ package struct TransportRequest: Sendable, Hashable {
     package var url: URL
     /// The header fields, in order.
     package var fields: [HeaderField]
+    /// The content codings that the response may have; `nil` for none, as with `identity`.
+    package var acceptEncoding: String?
     /// The method, such as `GET`.
     package var method = "GET"
     /// The content; `nil` for none.

@@ -61,7 +61,6 @@ enum Habit: Sendable, Equatable {
         -t: write --retries N (wget) or --timeout SECONDS (aria2)
         --tries --max-tries: write --retries N, which does not count the first attempt
         -F --form --upload-file --data-urlencode: files and forms cannot be uploaded; --data TEXT sends a body
-        --compressed: leave it out; files are saved as the server has them
         -b --cookie: write --cookies FILE or -H 'Cookie: NAME=VALUE', or use headrace queue run --background
         -nv: write --quiet
         -nc --no-clobber: write --if-exists skip

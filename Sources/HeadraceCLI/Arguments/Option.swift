@@ -6,8 +6,8 @@ enum Option: CaseIterable, Sendable {
         connectTimeout,
         minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
         sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key, proxy, netrc, netrcFile, cookies,
-        hsts, ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade, config,
-        noConfig,
+        hsts, compressed, ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade,
+        config, noConfig,
         json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
         network, background, ignoreMissing, strict, followMetalink
 
@@ -176,6 +176,7 @@ private let tableText = """
         --method NAME            request the file with this method (default: GET, or POST with a body)
         --data TEXT              send this body; only once, unless --retries says that it may be repeated
         --data-file FILE         send the bytes of this file as the body
+        --compressed             request the file compressed (gzip, br, zstd), and save it decompressed
         --proxy URL              http, https, socks5 or socks5h proxy; '' for none (default: from the environment)
         --cookies FILE           send the cookies of this cookies.txt file, and those that servers set
         --hsts FILE              keep the hosts that require https in FILE, and use https for them

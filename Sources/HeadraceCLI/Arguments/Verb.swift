@@ -47,7 +47,7 @@ struct Verb: Sendable {
                 options: .entries(
                     of: downloadOptions.subtracting([
                         .output, .tee, .directory, .inputFile, .jobs, .mirror, .method, .data, .dataFile, .ifExists,
-                        .ifChanged, .noResume, .dryRun, .followMetalink, .version,
+                        .ifChanged, .noResume, .compressed, .dryRun, .followMetalink, .version,
                     ])
                 ),
                 notes: [

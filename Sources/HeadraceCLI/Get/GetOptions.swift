@@ -239,6 +239,7 @@ extension GetOptions {
                 request.headers["Content-Type"] = "application/x-www-form-urlencoded"
             }
         }
+        request.decodesContent = given.contains(.compressed)
         if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
         if configuration.linkProvider != nil {
             // The signature of a link differs in each run, but each run must find the partial file of the last one.

@@ -25,6 +25,12 @@ struct GetOptionsTests {
     }
 
     @Test
+    func `compressed is off by default and decodes the file`() throws {
+        #expect(try options("http://h/a").requests().map(\.decodesContent) == [false])
+        #expect(try options("--compressed", "http://h/a").requests().map(\.decodesContent) == [true])
+    }
+
+    @Test
     func `options reach the configuration`() throws {
         let options = try options(
             "-j8",

@@ -8,6 +8,12 @@ struct ControlRecordTests {
     @Test func `a record is read back as it was written`() throws {
         var record = try ControlRecord.sample()
         #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
+        record.representation.isDecoded = true
+        record.decoded = ControlRecord.DecodedFile(device: 2049, inode: 7, size: 5000, isDurable: true)
+        #expect(try ControlRecord(decoding: try #require(record.encoded())) == record)
+        #expect(record.ofFinalFile.matches(.init(device: 1, inode: 7)) && record.ofFinalFile.durable.count == 5000)
+        record.decoded = nil
+        #expect(record.ofFinalFile == record)
         record.representation = RepresentationMetadata()
         record.totalBytes = nil
         record.written = ByteRangeSet([0..<Int64.max])

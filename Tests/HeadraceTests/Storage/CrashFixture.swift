@@ -10,6 +10,8 @@ struct CrashFixture {
     static let destination = DownloadRequest.Destination.file(URL(filePath: final))
 
     let expected: [UInt8]
+    /// The bytes of the partial file, if the download decodes them at the end; else `nil`.
+    private let encoded: [UInt8]?
     private let chunkBytes: Int
     private let connections: Int
     /// Returns the reply to a request, given its number.
@@ -19,17 +21,23 @@ struct CrashFixture {
         size: Int,
         chunkBytes: Int,
         connections: Int,
+        encoded: [UInt8]? = nil,
         response: @escaping @Sendable (Int, TransportRequest) throws -> FakeTransport.Reply
     ) {
         expected = Array(DiskFixture.bytes.prefix(size))
         self.chunkBytes = chunkBytes
         self.connections = connections
+        self.encoded = encoded
         self.response = response
     }
 
-    private func partialPath() throws -> String {
-        DestinationPaths(try DiskFixture.request(to: Self.destination)).partialPath
+    private func request() throws -> DownloadRequest {
+        var request = try DiskFixture.request(to: Self.destination, .overwrite)
+        request.decodesContent = encoded != nil
+        return request
     }
+
+    private func partialPath() throws -> String { DestinationPaths(try request()).partialPath }
 
     /// Runs the download from its first request to its end.
     func run(
@@ -52,7 +60,7 @@ struct CrashFixture {
         // No manager, because its threads would slow down the hundreds of runs of a crash test.
         let record = DownloadRecord(
             id: Download.ID(rawValue: 1),
-            request: try DiskFixture.request(to: Self.destination, .overwrite)
+            request: try request()
         )
         var attempts: TransferState?
         var outcome: TransferOutcome
@@ -125,7 +133,7 @@ struct CrashFixture {
             let claims = try claims(on: disk, bootID: bootID)
             for range in claims.ranges {
                 let range = Int(range.lowerBound)..<Int(range.upperBound)
-                let isTrue = held.count >= range.upperBound && Self.isEqual(held, expected, range)
+                let isTrue = held.count >= range.upperBound && Self.isEqual(held, encoded ?? expected, range)
                 #expect(isTrue, "\(crash) after \(count) changes: \(range) is claimed and wrong")
             }
             // At the last change or just before it, the file may already have been reported as complete.

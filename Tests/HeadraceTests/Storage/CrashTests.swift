@@ -19,6 +19,12 @@ struct CrashTests {
         return DiskFixture.response(request, sending: 300_000, of: 2_200_000)
     }
 
+    /// The same for a file that is decoded.
+    private let decoded = CrashFixture(size: size, chunkBytes: 1000, connections: 1, encoded: encoded) { _, request in
+        FaultScenario.serve(encoded, to: request, sending: 3000, coding: "gzip")
+    }
+    private static let encoded = EncodedFile.gzip(Array(DiskFixture.bytes.prefix(size)))
+
     @Test(arguments: Crash.allCases)
     func `X02 X03 X04 after a crash at any change a second run has the exact file`(_ crash: Crash) async throws {
         try await stream.crashEverywhere(crash, .full)
@@ -26,6 +32,17 @@ struct CrashTests {
 
     @Test func `X01 without syncs, a kill at any change loses no recorded bytes`() async throws {
         try await stream.crashEverywhere(.kill, .none)
+    }
+
+    @Test(
+        .enabled(if: ContentCoding.decodable.contains(.gzip), "zlib is missing"),
+        arguments: Crash.allCases
+    )
+    func `X02 X03 X04 after a crash of a decoding download a second run has the exact file`(
+        _ crash: Crash
+    ) async throws {
+        try await decoded.crashEverywhere(crash, .full)
+        if crash == .kill { try await decoded.crashEverywhere(.kill, .none) }
     }
 
     @Test(arguments: Crash.allCases)

@@ -29,6 +29,8 @@ final class FileLedger: Sendable {
         let url: URL
         let names: DestinationPaths
         let environment: TransferEnvironment
+        /// The record of the partial file, if ``file`` is the file decoded from it; else `nil`.
+        var coded: ControlRecord?
 
         var syncsData: Bool { environment.configuration.durability == .full }
     }
@@ -57,8 +59,10 @@ final class FileLedger: Sendable {
     /// - Parameters:
     ///   - path: The path of the partial file.
     ///   - kept: The state of the partial file after an earlier transfer, if known.
-    init(of path: String, _ kept: SuspendedPartial?) {
+    ///   - isDecoded: Whether the file is decoded once it is complete, and can be read only then.
+    init(of path: String, _ kept: SuspendedPartial?, isDecoded: Bool = false) {
         var state = State()
+        state.readable.isReadAtEnd = isDecoded
         if let kept {
             let totalBytes = kept.contents.representation?.totalBytes
             state.readable.opened(path, kept.contents.policy.written, totalBytes: totalBytes, isSame: false)
@@ -180,7 +184,8 @@ final class FileLedger: Sendable {
                 state.recordFailure = error
                 return state.syncFailure != nil
             }
-            if hasSyncFailed { target.recordFile.remove(unlessWithin: contents.policy.durable) }
+            // The record of a decoded file claims bytes of another file, whose syncs succeeded.
+            if hasSyncFailed, target.coded == nil { target.recordFile.remove(unlessWithin: contents.policy.durable) }
             return
         }
         state.withLock { $0.recordFailure = nil }
@@ -258,6 +263,16 @@ extension FileLedger.State {
 
 extension FileLedger.Contents {
     func record(of target: FileLedger.Target, bootID: String) -> ControlRecord {
+        if var coded = target.coded {
+            coded.state = state
+            coded.decoded = ControlRecord.DecodedFile(
+                device: target.file.identity.device,
+                inode: target.file.identity.inode,
+                size: policy.written.count,
+                isDurable: policy.durable == policy.written
+            )
+            return coded
+        }
         var record = ControlRecord(
             url: target.url,
             fileName: target.names.name(of: finalPath ?? target.names.plannedPath),

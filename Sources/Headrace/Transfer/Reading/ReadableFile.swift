@@ -55,6 +55,8 @@ struct ReadableFile: Sendable {
     /// The maximum number of bytes per read.
     static let maxReadBytes: Int64 = 256 << 10
 
+    /// Whether only the finished file can be read, because the partial file has a content coding.
+    var isReadAtEnd = false
     private(set) var held = ByteRangeSet()
     private var generation = 0
     /// The path of the file; `nil` while there is no file that can be read.
@@ -71,11 +73,12 @@ struct ReadableFile: Sendable {
 
     // MARK: Readers
 
-    var isRead: Bool { !readers.isEmpty }
+    var isRead: Bool { !readers.isEmpty && !isReadAtEnd }
 
     /// The ranges still to be delivered to readers, the newest reader's first.
     var demands: [Range<Int64>] {
-        readers.filter { $1.failure == nil }.sorted { $0.key > $1.key }.map { _, reader in
+        guard !isReadAtEnd else { return [] }
+        return readers.filter { $1.failure == nil }.sorted { $0.key > $1.key }.map { _, reader in
             let end = end(of: reader)
             return min(reader.position, end)..<end
         }
@@ -95,7 +98,7 @@ struct ReadableFile: Sendable {
         let end = end(of: reader)
         guard reader.position < end else { return .end }
         if let failure = reader.failure { return .fail(failure) }
-        guard let path, !reader.isFileMissing else { return .wait }
+        guard let path, !reader.isFileMissing, isFinished || !isReadAtEnd else { return .wait }
         let missing = isFinished ? nil : held.firstGap(from: reader.position, before: end)
         let limit = reader.position + min(Self.maxReadBytes, end - reader.position)
         let available = reader.position..<min(missing?.lowerBound ?? end, limit)
@@ -124,7 +127,9 @@ struct ReadableFile: Sendable {
         readers[id]?.isFileMissing = true
     }
 
-    private func end(of reader: Reader) -> Int64 { min(reader.range.upperBound, totalBytes ?? .max) }
+    private func end(of reader: Reader) -> Int64 {
+        min(reader.range.upperBound, isReadAtEnd && !isFinished ? .max : totalBytes ?? .max)
+    }
 
     // MARK: The download
 
@@ -182,7 +187,7 @@ struct ReadableFile: Sendable {
             if isFinished { lost() }
         case .finished(let file):
             // If another download produced the file, nothing else is known about it.
-            if path != file.filePath || proof != .final {
+            if path != file.filePath || proof != .final || isReadAtEnd && !isFinished {
                 lost()
                 place(at: file.filePath, .final)
             }

@@ -27,7 +27,8 @@ struct CurlOptions {
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
         try setProxy(configuration)
-        let fields = request.fields + [HeaderField(name: "Accept-Encoding", value: "identity")]
+        let fields =
+            request.fields + [HeaderField(name: "Accept-Encoding", value: request.acceptEncoding ?? "identity")]
         try setMethod()
         var lines = CurlHeaderList.lines(of: fields)
         if hasContent {

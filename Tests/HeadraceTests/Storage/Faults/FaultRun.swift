@@ -57,7 +57,9 @@ struct FaultRun {
         var wrong = try complaints(about: first, after: hit, before: before)
         if hit.call == .sync, hit.path == record.names.partialPath { try lose(hit.unsynced) }
         let between = try files()
-        let isKept = FileProbe.size(of: URL(filePath: record.names.partialPath)) != nil
+        // If the file has its name already, the next run only asks whether it is current.
+        let isKept =
+            FileProbe.size(of: URL(filePath: record.names.partialPath)) != nil && !between.values.contains(file)
         // The same process and another one continue a download differently.
         let next = number.isMultiple(of: 2) ? record : try Self.record(scenario, directory)
         let second = try await run(next, .unsynced, scenario.later ?? scenario.response)

@@ -52,10 +52,12 @@ struct FaultScenario: Sendable, CustomTestStringConvertible {
         to request: TransportRequest,
         tag: String? = "\"v1\"",
         sending most: Int = .max,
-        hasLength: Bool = true
+        hasLength: Bool = true,
+        coding: String? = nil
     ) -> FakeTransport.Reply {
         func field(_ name: String) -> String? { request.fields.first { $0.name == name }?.value }
         var fields = tag.map { [("ETag", $0), ("Accept-Ranges", "bytes")] } ?? []
+        if let coding { fields.append(("Content-Encoding", coding)) }
         if let tag, field("If-None-Match") == tag { return FakeTransport.Reply(304, fields: fields) }
         let isPart = tag != nil && field("Range") != nil && field("If-Range") ?? tag == tag
         let start = isPart ? DiskFixture.start(of: request) : 0
@@ -89,6 +91,8 @@ struct FaultScenario: Sendable, CustomTestStringConvertible {
         }
         request.pieceHashes = PieceHashes(length: Int64(pieceBytes), checksums: checksums)
     }
+
+    private static let encoded = EncodedFile.gzip(version(1))
 
     static let all = [
         FaultScenario(name: "one connection"),
@@ -197,6 +201,18 @@ struct FaultScenario: Sendable, CustomTestStringConvertible {
         FaultScenario(
             name: "a version to store without syncs",
             request: { $0.refetchPolicy = .ifChanged },
+            configuration: { $0.durability = .none }
+        ),
+        FaultScenario(
+            name: "a file to decode",
+            response: { serve(encoded, to: $1, coding: "gzip") },
+            request: { $0.decodesContent = true }
+        ),
+        FaultScenario(
+            name: "a partial file to decode without syncs",
+            response: { serve(encoded, to: $1, coding: "gzip") },
+            earlier: { serve(encoded, to: $1, sending: 6000, coding: "gzip") },
+            request: { $0.decodesContent = true },
             configuration: { $0.durability = .none }
         ),
         FaultScenario(name: "the current version", earlier: { serve(version(1), to: $1) }),
