@@ -47,7 +47,7 @@ struct UserDataTests {
     func `more than 64 KiB of user data are rejected`(_ count: Int, _ isValid: Bool) throws {
         let url = try #require(URL(string: "https://a.example/"))
         var request = DownloadRequest(url, to: .directory(URL(filePath: "/a/")))
-        request.userData = Data(count: count)
+        request.userData = Data(repeating: 0, count: count)
         let error = isValid ? nil : #expect(throws: DownloadError.self) { try request.validate() }
         if isValid { try request.validate() }
         #expect(isValid || error?.message.contains("65537 bytes; the maximum is 65536") == true)
