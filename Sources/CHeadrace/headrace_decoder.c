@@ -147,6 +147,7 @@ static hr_decoding inflate_bytes(
     if (decoder->is_finished && *input_count > 0) {
         // A gzip file may consist of several members (RFC 1952, section 2.2).
         if (decoder->coding != HR_CODING_GZIP || zlib.Reset(stream) != ZLIB_OK) {
+            *output_count = 0;
             return HR_DECODING_DAMAGED;
         }
         decoder->is_finished = 0;
@@ -173,6 +174,7 @@ static hr_decoding inflate_bytes(
 static hr_decoding decode_brotli(
     hr_decoder decoder, const void *input, size_t *input_count, void *output, size_t *output_count) {
     if (decoder->is_finished && *input_count > 0) {
+        *output_count = 0;
         return HR_DECODING_DAMAGED;
     }
     const uint8_t *next_in = input;

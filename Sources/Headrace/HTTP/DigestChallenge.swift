@@ -16,7 +16,7 @@ struct DigestChallenge: Sendable, Hashable {
     /// Whether the server reads user and password as UTF-8, and knows `username*`.
     private let isUTF8: Bool
     /// Whether the server rejected only the age of the nonce, and not the login.
-    let isStale: Bool
+    private(set) var isStale: Bool
 
     /// Reads a challenge; `nil` if it is not Digest, is incomplete, or requires another hash function or `auth-int`.
     init?(_ challenge: Challenge) {
@@ -40,6 +40,13 @@ struct DigestChallenge: Sendable, Hashable {
         opaque = parameters["opaque"]
         isUTF8 = parameters["charset"]?.lowercased() == "utf-8"
         isStale = parameters["stale"]?.lowercased() == "true"
+    }
+
+    /// The challenge itself, with which later requests are compared.
+    var withoutStaleness: DigestChallenge {
+        var copy = self
+        copy.isStale = false
+        return copy
     }
 
     /// Returns the challenge with the strongest hash function, the first of several; `nil` if there is none.

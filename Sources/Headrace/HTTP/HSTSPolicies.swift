@@ -20,20 +20,31 @@ struct HSTSPolicies: Sendable, Hashable {
 
     /// The policies by host, in lower case and without a dot at the end.
     private var policies: [String: Policy] = [:]
-    /// The hosts whose policies responses have changed.
+    /// The hosts whose policies responses have changed since the last time that they were saved.
     private var changed: Set<String> = []
 
     init() {}
 
     var count: Int { policies.count }
 
-    /// Whether a response has changed a policy.
+    /// Whether a response has changed a policy that is not saved yet.
     var hasChanges: Bool { !changed.isEmpty }
 
     /// Adopts the policies that responses have changed in another value; expired ones are dropped.
     mutating func adoptChanges(of other: HSTSPolicies, at now: Int64) {
-        for host in other.changed { policies[host] = other.policies[host] }
+        for host in other.changed {
+            if let policy = other.policies[host] {
+                insert(policy, of: host, at: now)
+            } else {
+                policies[host] = nil
+            }
+        }
         policies = policies.filter { $0.value.end > now }
+    }
+
+    /// Records that an earlier value was saved; changes since then remain to be saved.
+    mutating func saved(_ earlier: HSTSPolicies) {
+        changed = changed.filter { !earlier.changed.contains($0) || policies[$0] != earlier.policies[$0] }
     }
 
     /// Applies the first `Strict-Transport-Security` field of a response (RFC 6797, section 8.1); ignores it if it is
@@ -78,6 +89,8 @@ struct HSTSPolicies: Sendable, Hashable {
             return
         }
         policies[first.key] = nil
+        // To be dropped here is no reason to remove it from the file.
+        changed.remove(first.key)
     }
 
     /// Returns the canonical host of a URL (RFC 6797, section 8.2); `nil` if there is none, or if it is an IP address.

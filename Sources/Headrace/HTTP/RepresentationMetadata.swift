@@ -43,7 +43,7 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
 extension RepresentationMetadata {
     /// Reads the metadata from a response; the caller supplies the size, which depends on the status.
     init(of head: borrowing ResponseHead, totalBytes: Int64?) {
-        let (codings, decodes) = (head.contentCodings, head.decodable != nil)
+        let (codings, decodes) = (head.contentCodings, head.decodable != nil && !head.isCompressedFile)
         // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the validators do not apply.
         let isTransformed = head.status == 203
         let entityTag = isTransformed ? nil : Self.field("etag", of: head)
@@ -105,6 +105,14 @@ extension RepresentationMetadata {
 }
 
 extension ResponseHead {
+    /// Whether the file itself is compressed, so that the coding that some servers announce for it is not removed.
+    fileprivate var isCompressedFile: Bool {
+        let types = values("content-type").map { $0.prefix { $0 != ";" }.lowercased() }
+        if types.contains("application/gzip") || types.contains("application/x-gzip") { return true }
+        let name = url.path(percentEncoded: false).lowercased()
+        return [".gz", ".tgz", ".svgz", ".br", ".zst"].contains { name.hasSuffix($0) }
+    }
+
     /// The content codings of the body in lower case, without `identity` and the `none` that some servers send.
     var contentCodings: [String] { members("content-encoding").filter { $0 != "identity" && $0 != "none" } }
 

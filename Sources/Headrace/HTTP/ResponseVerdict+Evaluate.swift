@@ -77,7 +77,10 @@ extension ResponseVerdict {
             }
             return .restart(.unsatisfiable(length: nil))
         }
-        if rangeRequest.verifiesEnd(RepresentationMetadata(of: head, totalBytes: total)) {
+        var found = RepresentationMetadata(of: head, totalBytes: total)
+        // The coding of the error message is not that of the file.
+        (found.contentCoding, found.isDecoded) = (rangeRequest.known?.contentCoding, rangeRequest.known?.isDecoded)
+        if rangeRequest.verifiesEnd(found) {
             return .complete(totalBytes: total)
         }
         guard let known = rangeRequest.known, total > 0, total == rangeRequest.heldBytes else {
@@ -86,7 +89,7 @@ extension ResponseVerdict {
         if known.totalBytes == total { return .complete(totalBytes: total) }
         // The size was unknown before, and applies to the received bytes only if this response is for the same version.
         do throws(RestartReason) {
-            let proof = try rangeRequest.prove(RepresentationMetadata(of: head, totalBytes: total))
+            let proof = try rangeRequest.prove(found)
             // A 416 has no bytes of the file to compare with the received ones.
             return proof == .overlap ? .restart(.unsatisfiable(length: total)) : .complete(totalBytes: total)
         } catch .validatorMissing where rangeRequest.isForOneTag {

@@ -23,16 +23,17 @@ struct DigestFields: Sendable, Hashable {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }
-        // These are of the file without a coding, which a proxy may have added.
+        // Of the stored file, to which the server or a proxy may have applied a requested coding.
+        let isStored = head.decodable == nil ? true : head.contentCodings.isEmpty
         let stored =
-            head.contentCodings.isEmpty
+            isStored
             ? read("x-checksum-sha256") { Self.hexadecimal($0[...]) } + (head.linkedDigest.map { [$0] } ?? []) : []
         let vendors = (head.isStoredCoding ? read("x-goog-hash", Self.google) : []) + stored
         representation = Self.unambiguous(
             read("repr-digest", Self.structured) + read("digest", Self.digest) + vendors
         )
         var whole: [Checksum] = []
-        if !head.isPartial {
+        if !head.isPartial, isStored {
             whole = read("content-md5") { Self.checksum(.md5, base64: $0[...]) }
             if !head.members("x-amz-checksum-type").contains("composite") {
                 for algorithm in [Checksum.Algorithm.crc32, .crc32c, .crc64nvme, .sha1, .sha256] {
@@ -121,7 +122,7 @@ extension DigestFields {
 extension ResponseHead {
     /// Whether the body has the content coding in which Google Cloud Storage stores the file and computes its hashes.
     fileprivate var isStoredCoding: Bool {
-        let stored = members("x-goog-stored-content-encoding").filter { $0 != "identity" }
-        return stored.isEmpty || stored == contentCodings
+        let stored = members("x-goog-stored-content-encoding")
+        return stored.isEmpty || stored.filter { $0 != "identity" } == contentCodings
     }
 }

@@ -13,6 +13,8 @@ final class ContentDecoder {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferBytes, alignment: 16)
     /// Whether the bytes so far are a complete file.
     private(set) var isFinished = false
+    /// The number of gzip members or zstd frames that have ended, or 1 at the end of a file in another coding.
+    private(set) var endCount = 0
 
     #if os(Linux)
     private let decoder: hr_decoder
@@ -45,7 +47,9 @@ final class ContentDecoder {
             switch result {
             case HR_DECODING_DAMAGED: return false
             case HR_DECODING_OUT_OF_MEMORY: throw DownloadError.undecodable(coding)
-            default: isFinished = result == HR_DECODING_FINISHED
+            default:
+                isFinished = result == HR_DECODING_FINISHED
+                if isFinished { endCount += 1 }
             }
             // A full buffer may not have been the last one.
             if rest == 0, isFinished || count < buffer.count { return true }

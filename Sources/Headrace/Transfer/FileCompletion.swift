@@ -16,24 +16,49 @@ struct FileCompletion {
         guard try isIntact(&transfer) else { return .again }
         guard transfer.record.requested(\.decodesContent) else { return try await completeDecoded(&transfer) }
         // The request's own checksums and size are those of the decoded file.
-        if let mismatch = try await mismatch(nil, &transfer) {
+        let coding = transfer.partial.coding
+        if var mismatch = try await mismatch(nil, &transfer) {
+            guard framing != .stream else { return verifyEnd(&transfer) }
+            // Encoded bytes are not saved, because they are not the file.
+            if coding != nil { mismatch.isWhole = false }
             try await prepareRepair(mismatch, &transfer)
             return .again
         }
-        if let coding = transfer.partial.coding {
-            let maxBytes = transfer.environment.configuration.maxFileSize
-            let limit = SizeLimit(decoding: transfer.partial.heldBytes, maxBytes: maxBytes)
-            if let damage = try await transfer.partial.decode(coding, upTo: limit) {
-                try await prepareRepair(Mismatch(error: damage, isWhole: false), &transfer)
-                return .again
-            }
-        }
+        if let coding, let step = try await decode(coding, &transfer) { return step }
         do {
             return try await completeDecoded(&transfer)
         } catch {
             transfer.partial.discardDecoded()
             throw error
         }
+    }
+
+    /// Removes the content coding; returns the next step if the encoded bytes are wrong or may be incomplete.
+    private func decode(_ coding: ContentCoding, _ transfer: inout DownloadTransfer) async throws -> Step? {
+        let size = transfer.partial.heldBytes
+        // A run that continues after a crash or at the limit then knows that the file is complete.
+        if framing == .delimited {
+            transfer.partial.ledger.change { contents, _ in contents.representation?.totalBytes = size }
+        }
+        let maxBytes = transfer.environment.configuration.maxFileSize
+        switch try await transfer.partial.decode(coding, upTo: SizeLimit(decoding: size, maxBytes: maxBytes)) {
+        case .maybeMore where framing == .stream:
+            transfer.partial.discardDecoded()
+            return verifyEnd(&transfer)
+        case .complete, .maybeMore: return nil
+        case .truncated where framing == .stream: return verifyEnd(&transfer)
+        case .truncated(let error) where framing == .unverified:
+            throw DownloadError(.connectionLost, error.message)
+        case .truncated(let error), .damaged(let error):
+            try await prepareRepair(Mismatch(error: error, isWhole: false), &transfer)
+            return .again
+        }
+    }
+
+    /// Requests the end of the file again: the bytes so far may be correct, and the file merely incomplete.
+    private func verifyEnd(_ transfer: inout DownloadTransfer) -> Step {
+        transfer.state.resume.mustVerifyEnd(announcesRanges: false)
+        return .again
     }
 
     /// Compares the complete file, which has no content coding to remove, with the request, and renames it to its final
@@ -47,12 +72,8 @@ struct FileCompletion {
                 return request.expectations
             }
             if let mismatch = try await mismatch(expected, &transfer) {
-                if framing == .stream, expected.size == nil, !isDecoded {
-                    // The bytes so far may be correct, and the file merely incomplete.
-                    transfer.state.resume.mustVerifyEnd(announcesRanges: false)
-                } else {
-                    try await prepareRepair(mismatch, &transfer)
-                }
+                if framing == .stream, expected.size == nil, !isDecoded { return verifyEnd(&transfer) }
+                try await prepareRepair(mismatch, &transfer)
                 return .again
             }
         } while !transfer.record.seal(after: expected)

@@ -10,6 +10,16 @@ final class CodedFile: Sendable {
     }
 }
 
+/// What the encoded bytes of a file show about their own end.
+enum EncodedEnd {
+    /// They are a complete file.
+    case complete
+    /// They are a complete file, but further gzip members or zstd frames may be missing.
+    case maybeMore
+    case truncated(DownloadError)
+    case damaged(DownloadError)
+}
+
 /// Decodes the complete partial file into a second file, which then takes its place.
 ///
 /// The partial file and its record stay until the decoded file has its final name. Thus a run after a crash decodes the
@@ -27,9 +37,9 @@ extension PartialDownload {
 
     /// Decodes the complete file, which is synced before if the configuration requires it.
     ///
-    /// Returns the error for bytes that are damaged. Throws `contentCoding` if the system cannot decode the coding,
-    /// `fileTooLarge` at the limit, and `CancellationError`. Then the partial file stays as it is.
-    mutating func decode(_ coding: ContentCoding, upTo limit: SizeLimit) async throws -> DownloadError? {
+    /// Throws `contentCoding` if the system cannot decode the coding, `fileTooLarge` at the limit, and
+    /// `CancellationError`. Then, and if the bytes are truncated or damaged, the partial file stays as it is.
+    mutating func decode(_ coding: ContentCoding, upTo limit: SizeLimit) async throws -> EncodedEnd {
         let target = try opened()
         try ledger.stop(.keeping, on: target)
         let size = heldBytes
@@ -60,7 +70,8 @@ extension PartialDownload {
         guard isIntact, decoder.isFinished else {
             let how = isIntact ? "truncated" : "damaged, or followed by other bytes"
             let what = "The \(coding.rawValue) data of the file in \(path) is \(how)."
-            return DownloadError(.contentCoding, what)
+            let error = DownloadError(.contentCoding, what)
+            return isIntact ? .truncated(error) : .damaged(error)
         }
         isKept = true
         let contents = ledger.contents
@@ -78,7 +89,7 @@ extension PartialDownload {
             contents.representation?.contentCoding = nil
             contents.representation?.isDecoded = nil
         }
-        return nil
+        return decoder.endCount > 1 ? .maybeMore : .complete
     }
 
     /// Returns to the partial file, and removes the file that was decoded from it; does nothing if there is none.

@@ -91,7 +91,7 @@ struct ProbeRun: Sendable {
     /// Decides what follows a failed request, as for a download that holds no bytes.
     private func reaction(to error: DownloadError, _ state: inout TransferState) async -> TransferState.FailureReaction
     {
-        let facts = TransferState.FailureFacts(hasHostResponded: environment.hosts.hasResponded(state.sources.current))
+        let facts = TransferState.FailureFacts(hasHostResponded: environment.hasResponded(state.sources.current))
         let reaction = state.failed(error, facts)
         guard case .decide(let error) = reaction else { return reaction }
         let decision = await environment.configuration.retryPolicy.decide?(error, state.count + 1) ?? .standard

@@ -49,7 +49,7 @@ struct ResumeStrategy: Sendable {
         let start = gap.lowerBound
         // With at most `overlapBytes` received, a comparison would download all of them again.
         let isCompared =
-            policy == .overlap && !isVerifiedAtEnd && EntityValidator(of: known) == nil
+            policy == .overlap && !isVerifiedAtEnd && EntityValidator(of: known) == nil && known.contentCoding == nil
             && start > RangeRequest.overlapBytes
         let end = inParts && gap.upperBound < held.end ? gap.upperBound : nil
         guard let range = ByteRange(from: isCompared ? start - RangeRequest.overlapBytes : start, to: end) else {
@@ -79,7 +79,7 @@ struct ResumeStrategy: Sendable {
     private func requestEnd(_ heldBytes: Int64, of known: RepresentationMetadata) -> RangeRequest {
         var rangeRequest = RangeRequest(known: known, heldBytes: heldBytes)
         rangeRequest.verifiesEnd = true
-        if pendingRestart == nil, !known.refusesRanges, known.contentCoding == nil {
+        if pendingRestart == nil, !known.refusesRanges, !known.hasUnrequestedCoding {
             rangeRequest.range = ByteRange(from: heldBytes)
             rangeRequest.ifRange = EntityValidator(of: known)
             rangeRequest.deferredVerification = isVerifiedAtEnd ? .checksum : nil

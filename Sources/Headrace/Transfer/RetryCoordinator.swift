@@ -96,7 +96,7 @@ struct RetryCoordinator: Sendable {
             lacksDescriptors: environment.lacksDescriptors(after: error),
             isNetworkUnsettled: error.isNetworkFailure && environment.isNetworkUnsettled(for: record.request),
             hasLinkProvider: linkProvider != nil,
-            hasHostResponded: environment.hosts.hasResponded(state.sources.current)
+            hasHostResponded: environment.hasResponded(state.sources.current)
         )
         var reaction = state.failed(error, facts)
         while true {

@@ -26,8 +26,7 @@ struct SizeLimit: Sendable, Hashable {
         guard !isRatio else {
             throw DownloadError(
                 .fileTooLarge,
-                "The decoded file would be larger than \(maxBytes) bytes, \(Self.maxRatio) times its encoded size, and is "
-                    + "therefore suspicious. Set a maximum size that allows it, or download it without decoding."
+                "The decoded file would be larger than \(maxBytes) bytes, which is suspicious for its encoded size. Set a maximum size that allows it, or download it without decoding."
             )
         }
         throw DownloadError(

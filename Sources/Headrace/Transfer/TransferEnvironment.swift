@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// The services that all transfers of a manager share; a class, so that passing it copies only one reference.
 final class TransferEnvironment: Sendable {
     let configuration: DownloadConfiguration
@@ -114,6 +116,9 @@ final class TransferEnvironment: Sendable {
         let settled = pathChange.withLock { $0.map { $0 + NetworkAdmission.settlingTime } }
         return settled.map { clock.now() < $0 } ?? false
     }
+
+    /// Whether the server of a URL, which HSTS may replace, has responded before.
+    func hasResponded(_ url: URL) -> Bool { hosts.hasResponded(hsts.upgraded(url) ?? url) }
 
     /// Whether the error is a lack of file descriptors, and other transfers will release theirs.
     func lacksDescriptors(after error: DownloadError) -> Bool { error.isOutOfDescriptors && descriptors.ranOut() }

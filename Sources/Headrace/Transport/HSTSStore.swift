@@ -43,6 +43,7 @@ final class HSTSStore: Sendable {
         var saved = try Self.read(path, files) ?? HSTSPolicies()
         saved.adoptChanges(of: policies, at: now())
         try Self.write(saved, to: path, files)
+        self.policies.withLock { $0.saved(policies) }
     }
 
     /// The path of the file itself, if the given one is that of a link, which remains.

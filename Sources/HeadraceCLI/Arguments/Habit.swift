@@ -33,7 +33,7 @@ enum Habit: Sendable, Equatable {
     private static let text = """
         -L --location -f --fail -J --remote-header-name --content-disposition --trust-server-names: default
         -R --remote-time -S --show-error -c --continue --create-dirs -Z --parallel --remote-name --remote-name-all: default
-        --digest --anyauth: default
+        --digest --anyauth: leave it out; Digest is used if the server requests it, but before, -u sends the password by Basic
         -C --continue-at: default -
         -N --timestamping --conditional-get: --if-changed
         -P --directory-prefix --output-dir --dir: --directory

@@ -59,9 +59,14 @@ extension GetOptions {
 
     /// Supplies the logins of the configuration file to downloads of a queue, which does not store them; `nil` if there
     /// are none.
+    ///
+    /// A queued URL may redirect to any host, so only the host of the heading itself receives its login.
     var hostCredentials: (@Sendable (CredentialRequest) async throws -> Credential?)? {
         let hosts = hosts.filter { $0.login != nil }
         guard !hosts.isEmpty else { return nil }
-        return { request in request.refused == nil ? hosts.last { $0.isFor(request.url) }?.login : nil }
+        return { request in
+            guard request.refused == nil, request.schemes != [.bearer] else { return nil }
+            return hosts.last { $0.host == request.url.host()?.lowercased() }?.login
+        }
     }
 }

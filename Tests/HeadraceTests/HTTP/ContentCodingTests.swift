@@ -54,6 +54,9 @@ struct ContentCodingTests {
         #expect(plain.contentCoding == nil && plain.isDecoded == nil)
         let unrequested = try #require(verdict("gzip", decodable: nil).body?.representation)
         #expect(unrequested.hasUnrequestedCoding && EntityValidator(of: unrequested) == nil)
+        // Some servers announce a coding for a file that is itself compressed.
+        let archive = try #require(verdict("gzip", ["Content-Type": "application/gzip"]).body?.representation)
+        #expect(archive.hasUnrequestedCoding)
         guard case .fail(let rejection) = verdict("gzip, gzip") else {
             Issue.record("Two codings were accepted.")
             return
@@ -102,7 +105,10 @@ struct ContentCodingTests {
             #expect(DigestFields(of: HeadFixture.whole(fields)).representation.count == count)
         }
         let coded = ["Content-Encoding": "gzip", "X-Checksum-SHA256": digits]
-        #expect(DigestFields(of: HeadFixture.whole(coded)).representation.isEmpty)
+        var head = HeadFixture.whole(coded)
+        #expect(DigestFields(of: head).representation.count == 1)
+        head.decodable = Self.all
+        #expect(DigestFields(of: head).representation.isEmpty)
         // This one is of the encoded bytes (RFC 9530, section 3).
         let digest = ["Content-Encoding": "gzip", "Repr-Digest": "sha-256=:\(Self.base64):"]
         #expect(DigestFields(of: HeadFixture.whole(digest)).representation.count == 1)
@@ -122,7 +128,7 @@ struct ContentCodingTests {
             guard bytes < .max else { continue }
             let error = #expect(throws: DownloadError.self) { try limit.check(bytes + 1) }
             #expect(error?.code == .fileTooLarge)
-            #expect(error?.message.contains("100 times") == (maxBytes == nil))
+            #expect(error?.message.contains("suspicious") == (maxBytes == nil))
         }
     }
 

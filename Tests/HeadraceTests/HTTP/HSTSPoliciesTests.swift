@@ -76,6 +76,21 @@ struct HSTSPoliciesTests {
         #expect(policies.count == HSTSPolicies.maxCount)
         #expect(policies.upgraded(try url("http://h0.example/"), at: 0) == nil)
         #expect(policies.upgraded(try url("http://h1.example/"), at: 0) != nil)
+        // The file may still have the dropped one.
+        var saved = try HSTSPolicies(parsing: "h0.example \"unlimited\"\n".utf8)
+        saved.adoptChanges(of: policies, at: 0)
+        #expect(saved.count == HSTSPolicies.maxCount)
+        #expect(saved.upgraded(try url("http://h0.example/"), at: 0) != nil)
+    }
+
+    @Test func `only changes since the last save remain to be saved`() throws {
+        var policies = try policies("max-age=10")
+        let earlier = policies
+        policies.store("max-age=20", from: try url("https://b.example/"), at: 0)
+        policies.saved(earlier)
+        #expect(policies.hasChanges)
+        policies.saved(policies)
+        #expect(!policies.hasChanges && policies.count == 2)
     }
 
     // MARK: The file

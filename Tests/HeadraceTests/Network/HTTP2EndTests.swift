@@ -168,4 +168,27 @@ struct HTTP2EndTests {
             #expect(!outcome.names.contains("file.bin"))
         }
     }
+
+    /// Cut within a gzip member, and after the second one of three.
+    @Test(.enabled(if: ContentCoding.decodable.contains(.gzip), "zlib is missing"), arguments: [false, true])
+    func `an encoded file that a stream may have cut is downloaded again over HTTP 1`(_ isBetween: Bool) async throws {
+        let size = Fixture.size
+        let plain = Pattern(seed: 1).bytes(in: 0..<size)
+        let members = stride(from: 0, to: plain.count, by: 1 << 20).map {
+            EncodedFile.gzip(Array(plain[$0..<min($0 + 1 << 20, plain.count)]))
+        }
+        let whole = isBetween ? members.flatMap(\.self) : EncodedFile.gzip(plain)
+        let cut = isBetween ? members[0] + members[1] : Array(whole.prefix(1 << 20))
+        let file = Response.file(Resource(.bytes(whole), etag: "W/\"v1\"")).header("Content-Encoding", "gzip")
+        let head = HTTP2Step.head(200, [("etag", "W/\"v1\""), ("content-encoding", "gzip")])
+        let outcome = try await Fixture.run(
+            fallback: file,
+            change: { $0.decodesContent = true },
+            script: { _ in [head, .data(.bytes(cut), endsStream: true)] }
+        )
+        #expect(outcome.isExact, "\(outcome)")
+        #expect(outcome.requests.count == 1, "\(outcome.ranges)")
+        // The bytes after the received ones cannot be proved to be of the same version.
+        #expect(outcome.fallbackRequests.map { $0["Range"] } == ["bytes=\(cut.count)-", nil])
+    }
 }

@@ -14,11 +14,16 @@ struct DigestSessions: Sendable {
     /// Whether an origin has sent a challenge, so that its logins are sent by Digest alone from then on.
     func isKnown(_ origin: Origin) -> Bool { answers[origin] != nil }
 
-    /// Records a challenge, unless it repeats the nonce of the present one; later requests answer it.
-    mutating func challenged(_ origin: Origin, by challenge: DigestChallenge, clientNonce: String) {
-        let present = answers[origin]?.challenge
-        guard present?.nonce != challenge.nonce || present?.algorithm != challenge.algorithm else { return }
-        answers[origin] = Answer(challenge: challenge, count: 0, clientNonce: clientNonce)
+    /// Records a challenge, unless it repeats the present one, so that later requests answer it too.
+    ///
+    /// Returns what the repeated request answers.
+    mutating func challenged(_ origin: Origin, by challenge: DigestChallenge, clientNonce: String) -> Answer {
+        let challenge = challenge.withoutStaleness
+        var answer = Answer(challenge: challenge, count: 0, clientNonce: clientNonce)
+        if let present = answers[origin], present.challenge == challenge { answer = present }
+        answer.count &+= 1
+        answers[origin] = answer
+        return answer
     }
 
     /// Counts a request to an origin, and returns what it answers; `nil` if the origin has sent no challenge.

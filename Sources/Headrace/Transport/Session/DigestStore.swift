@@ -7,18 +7,25 @@ final class DigestStore: Sendable {
     /// Whether the origin of a URL has sent a Digest challenge.
     func isKnown(_ url: URL) -> Bool { sessions.withLock { $0.isKnown(Origin(url)) } }
 
-    /// Makes the next requests to a URL's origin answer this challenge.
-    func challenged(_ url: URL, by challenge: DigestChallenge) {
+    /// Makes the next requests to a URL's origin answer this challenge; returns what the repeated request answers.
+    func challenged(_ url: URL, by challenge: DigestChallenge) -> DigestSessions.Answer {
         let clientNonce = RandomSource.system.next().hexadecimal
-        sessions.withLock { $0.challenged(Origin(url), by: challenge, clientNonce: clientNonce) }
+        return sessions.withLock { $0.challenged(Origin(url), by: challenge, clientNonce: clientNonce) }
     }
 
     /// Returns the field that logs a request in; `nil` if the credential has no password, or the origin has sent no challenge.
     ///
+    /// A repeated request answers the challenge that it received, `answer`, because another request to the origin may
+    /// have received another one meanwhile.
+    ///
     /// Throws `invalidRequest` if the user name cannot be sent, and `digestUnavailable` without the hash function.
-    func field(of credential: Credential, for request: TransportRequest) throws(DownloadError) -> HeaderField? {
+    func field(
+        of credential: Credential,
+        for request: TransportRequest,
+        answering answer: DigestSessions.Answer?
+    ) throws(DownloadError) -> HeaderField? {
         guard credential.isLogin, let login = credential.field.basicLogin else { return nil }
-        guard let answer = sessions.withLock({ $0.next(for: Origin(request.url)) }) else { return nil }
+        guard let answer = answer ?? sessions.withLock({ $0.next(for: Origin(request.url)) }) else { return nil }
         let answered = DigestChallenge.Request(
             method: request.method,
             target: request.url.target,

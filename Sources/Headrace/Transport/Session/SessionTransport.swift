@@ -40,11 +40,11 @@ struct SessionTransport: Transport {
         let store = own == nil ? credentials : nil
         var login = own.map { Credential($0) } ?? store?.known(for: request.url)
         var refused: Set<Credential> = []
-        // Whether this login has answered a Digest challenge to this request.
-        var hasAnswered = false
+        // What the repeated request answers; `nil` if no Digest challenge to this request has been answered.
+        var answer: DigestSessions.Answer?
         var attempts = 0
         while true {
-            let requested = try prepared(request, login)
+            let requested = try prepared(request, login, answer)
             let step: Step<Result> = try await base.perform(requested) { head, body in
                 cookies?.store(head)
                 var head = head
@@ -56,7 +56,7 @@ struct SessionTransport: Transport {
                     let digest = DigestChallenge.strongest(of: challenges)
                     var next: Credential?
                     // A rejected answer to an earlier challenge rejects only its nonce.
-                    if let login, login.isLogin, let digest, digest.isStale || !hasAnswered {
+                    if let login, login.isLogin, let digest, digest.isStale || answer == nil {
                         next = login
                     } else if let store {
                         if let login { refused.insert(login) }
@@ -65,10 +65,7 @@ struct SessionTransport: Transport {
                     // Whoever intercepts connections could otherwise obtain the password by offering Basic.
                     if next?.isLogin == true, digest == nil, digests.isKnown(head.url) { next = nil }
                     if let next {
-                        if next.isLogin, let digest {
-                            digests.challenged(head.url, by: digest)
-                            hasAnswered = true
-                        }
+                        if next.isLogin, let digest { answer = digests.challenged(head.url, by: digest) }
                         await body.drain(of: head)
                         return .again(next)
                     }
@@ -91,11 +88,12 @@ struct SessionTransport: Transport {
 
     private func prepared(
         _ request: TransportRequest,
-        _ login: Credential?
+        _ login: Credential?,
+        _ answer: DigestSessions.Answer?
     ) throws(DownloadError) -> TransportRequest {
         var request = request
         if let login {
-            if let digest = try digests.field(of: login, for: request) {
+            if let digest = try digests.field(of: login, for: request, answering: answer) {
                 request.fields.removeAll(where: \.isAuthorization)
                 request.fields.append(digest)
             } else if !request.fields.contains(where: \.isAuthorization) {
