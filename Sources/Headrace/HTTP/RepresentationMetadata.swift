@@ -43,7 +43,8 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
 extension RepresentationMetadata {
     /// Reads the metadata from a response; the caller supplies the size, which depends on the status.
     init(of head: borrowing ResponseHead, totalBytes: Int64?) {
-        let (codings, decodes) = (head.contentCodings, head.decodable != nil && !head.isCompressedFile)
+        let (codings, isCompressed) = (head.contentCodings, head.isCompressedFile)
+        let isDecoded = head.decodable != nil && !isCompressed && !codings.isEmpty
         // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the validators do not apply.
         let isTransformed = head.status == 203
         let entityTag = isTransformed ? nil : Self.field("etag", of: head)
@@ -55,7 +56,7 @@ extension RepresentationMetadata {
             totalBytes: totalBytes,
             contentType: Self.field("content-type", of: head),
             contentCoding: codings.isEmpty ? nil : codings.joined(separator: ", "),
-            isDecoded: codings.isEmpty || !decodes ? nil : true,
+            isDecoded: isDecoded ? true : nil,
             refusesRanges: head.acceptsRanges == false
         )
     }
