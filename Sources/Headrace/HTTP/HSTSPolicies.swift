@@ -62,8 +62,8 @@ struct HSTSPolicies: Sendable, Hashable {
 
     /// Returns the https URL that replaces an http URL of a known host (RFC 6797, section 8.3); otherwise `nil`.
     func upgraded(_ url: URL, at now: Int64) -> URL? {
-        guard !policies.isEmpty, url.scheme?.lowercased() == "http", let host = Self.host(of: url),
-            isKnown(host, at: now), var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
+        guard url.scheme?.lowercased() == "http", let host = Self.host(of: url), isKnown(host, at: now),
+            var parts = URLComponents(url: url, resolvingAgainstBaseURL: true)
         else { return nil }
         parts.scheme = "https"
         // Other ports remain, even if the server does not use TLS there.
@@ -185,11 +185,10 @@ extension HSTSPolicies {
         var seconds = time_t(end)
         var parts = tm()
         gmtime_r(&seconds, &parts)
-        func digits(_ number: Int32, _ count: Int) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
-        }
-        let date = digits(parts.tm_year + 1900, 4) + digits(parts.tm_mon + 1, 2) + digits(parts.tm_mday, 2)
-        return date + " " + [parts.tm_hour, parts.tm_min, parts.tm_sec].map { digits($0, 2) }.joined(separator: ":")
+        let date = [
+            (parts.tm_year + 1900).padded(to: 4), (parts.tm_mon + 1).padded(to: 2), parts.tm_mday.padded(to: 2),
+        ]
+        let time = [parts.tm_hour, parts.tm_min, parts.tm_sec].map { $0.padded(to: 2) }
+        return "\(date.joined()) \(time.joined(separator: ":"))"
     }
 }

@@ -43,8 +43,8 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
 extension RepresentationMetadata {
     /// Reads the metadata from a response; the caller supplies the size, which depends on the status.
     init(of head: borrowing ResponseHead, totalBytes: Int64?) {
-        let (codings, isCompressed) = (head.contentCodings, head.isCompressedFile)
-        let isDecoded = head.decodable != nil && !isCompressed && !codings.isEmpty
+        let codings = head.contentCodings
+        let isDecoded = head.decodable == nil || codings.isEmpty ? false : !head.isCompressedFile
         // Status 203 means that a proxy modified the file (RFC 9110, section 15.3.4), so the validators do not apply.
         let isTransformed = head.status == 203
         let entityTag = isTransformed ? nil : Self.field("etag", of: head)

@@ -52,7 +52,7 @@ package enum URLPattern {
         let width = ends[0].hasPrefix("0") ? ends[0].count : 0
         return stride(from: values[0], through: values[1], by: step).map { value in
             guard isNumber else { return String(UnicodeScalar(UInt8(value))) }
-            return String(repeating: "0", count: max(0, width - "\(value)".count)) + "\(value)"
+            return value.padded(to: width)
         }
     }
 

@@ -20,8 +20,8 @@ final class HSTSStore: Sendable {
     /// Returns the https URL that replaces an http URL of a known host; otherwise `nil`.
     func upgraded(_ url: URL) -> URL? {
         guard !url.isHTTPS else { return nil }
-        let now = now()
-        return policies.withLock { $0.upgraded(url, at: now) }
+        // Called for each request: without a policy, no clock is read and no URL is parsed.
+        return policies.withLock { $0.count == 0 ? nil : $0.upgraded(url, at: now()) }
     }
 
     /// Reads the file, or creates an empty one, which shows that it can be created.
