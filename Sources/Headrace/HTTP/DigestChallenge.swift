@@ -55,7 +55,7 @@ struct DigestChallenge: Sendable, Hashable {
         return found.first { $0.algorithm == .sha256 } ?? found.first
     }
 
-    /// What identifies a request in its response to a challenge.
+    /// The values of a request that its response to a challenge covers.
     struct Request: Sendable, Hashable {
         /// The method, such as `GET`.
         var method: String

@@ -141,10 +141,10 @@ struct DigestChallengeTests {
         #expect(repeated == .init(challenge: first, count: 2, clientNonce: "a"))
         #expect(sessions.next(for: origin)?.count == 3)
         let stale = try challenge("Digest realm=x, nonce=2, qop=auth, stale=true")
-        let second = DigestSessions.Answer(challenge: stale.withoutStaleness, count: 1, clientNonce: "c")
+        let second = DigestSessions.Session(challenge: stale.withoutStaleness, count: 1, clientNonce: "c")
         #expect(sessions.challenged(origin, by: stale, clientNonce: "c") == second)
         let realm = try challenge("Digest realm=y, nonce=2, qop=auth")
-        let third = DigestSessions.Answer(challenge: realm, count: 1, clientNonce: "d")
+        let third = DigestSessions.Session(challenge: realm, count: 1, clientNonce: "d")
         #expect(sessions.challenged(origin, by: realm, clientNonce: "d") == third)
         #expect(sessions.isKnown(origin) && !sessions.isKnown(other))
     }

@@ -1,35 +1,36 @@
-/// The Digest challenges of origins, and how many requests have answered each; performs no I/O.
+/// The Digest sessions of origins (RFC 7616, section 3.3); performs no I/O.
 ///
-/// Later requests answer the same challenge with a higher count, so that they need no 401 of their own (RFC 7616, section 3.3).
+/// Later requests use the challenge of the first with a higher count, so that they need no 401 of their own.
 struct DigestSessions: Sendable {
-    /// What the next request to an origin answers.
-    struct Answer: Sendable, Hashable {
+    /// A challenge with the values that distinguish the next request from the others.
+    struct Session: Sendable, Hashable {
         let challenge: DigestChallenge
+        /// The number of requests that have used the challenge, with the next one.
         var count: UInt32
         let clientNonce: String
     }
 
-    private var answers: [Origin: Answer] = [:]
+    private var sessions: [Origin: Session] = [:]
 
     /// Whether an origin has sent a challenge, so that its logins are sent by Digest alone from then on.
-    func isKnown(_ origin: Origin) -> Bool { answers[origin] != nil }
+    func isKnown(_ origin: Origin) -> Bool { sessions[origin] != nil }
 
-    /// Records a challenge, unless it repeats the present one, so that later requests answer it too.
+    /// Records a challenge, unless it repeats the present one, so that later requests use it too.
     ///
-    /// Returns what the repeated request answers.
-    mutating func challenged(_ origin: Origin, by challenge: DigestChallenge, clientNonce: String) -> Answer {
+    /// Returns the session for the repeated request.
+    mutating func challenged(_ origin: Origin, by challenge: DigestChallenge, clientNonce: String) -> Session {
         let challenge = challenge.withoutStaleness
-        var answer = Answer(challenge: challenge, count: 0, clientNonce: clientNonce)
-        if let present = answers[origin], present.challenge == challenge { answer = present }
-        answer.count &+= 1
-        answers[origin] = answer
-        return answer
+        var session = Session(challenge: challenge, count: 0, clientNonce: clientNonce)
+        if let present = sessions[origin], present.challenge == challenge { session = present }
+        session.count &+= 1
+        sessions[origin] = session
+        return session
     }
 
-    /// Counts a request to an origin, and returns what it answers; `nil` if the origin has sent no challenge.
-    mutating func next(for origin: Origin) -> Answer? {
+    /// Counts a request to an origin, and returns its session; `nil` if the origin has sent no challenge.
+    mutating func next(for origin: Origin) -> Session? {
         // The server decides whether a count of zero, after four billion requests, is acceptable.
-        answers[origin]?.count &+= 1
-        return answers[origin]
+        sessions[origin]?.count &+= 1
+        return sessions[origin]
     }
 }

@@ -1,41 +1,42 @@
 import HeadracePlatform
 
-/// Answers the Digest challenges of origins for all transfers of a manager.
+/// Logs all transfers of a manager in to origins that have sent Digest challenges.
 final class DigestStore: Sendable {
     private let sessions = Locked(DigestSessions())
 
     /// Whether the origin of a URL has sent a Digest challenge.
     func isKnown(_ url: URL) -> Bool { sessions.withLock { $0.isKnown(Origin(url)) } }
 
-    /// Makes the next requests to a URL's origin answer this challenge; returns what the repeated request answers.
-    func challenged(_ url: URL, by challenge: DigestChallenge) -> DigestSessions.Answer {
+    /// Makes the next requests to a URL's origin use this challenge; returns the session for the repeated request.
+    func challenged(_ url: URL, by challenge: DigestChallenge) -> DigestSessions.Session {
         let clientNonce = RandomSource.system.next().hexadecimal
         return sessions.withLock { $0.challenged(Origin(url), by: challenge, clientNonce: clientNonce) }
     }
 
     /// Returns the field that logs a request in; `nil` if the credential has no password, or the origin has sent no challenge.
     ///
-    /// A repeated request answers the challenge that it received, `answer`, because another request to the origin may
+    /// A repeated request uses the challenge that it received, in `session`, because another request to the origin may
     /// have received another one meanwhile.
     ///
     /// Throws `invalidRequest` if the user name cannot be sent, and `digestUnavailable` without the hash function.
     func field(
         of credential: Credential,
         for request: TransportRequest,
-        answering answer: DigestSessions.Answer?
+        in session: DigestSessions.Session?
     ) throws(DownloadError) -> HeaderField? {
-        guard credential.isLogin, let login = credential.field.basicLogin else { return nil }
-        guard let answer = answer ?? sessions.withLock({ $0.next(for: Origin(request.url)) }) else { return nil }
-        let answered = DigestChallenge.Request(
-            method: request.method,
-            target: request.url.target,
-            count: answer.count,
-            clientNonce: answer.clientNonce
-        )
-        let field = try answer.challenge.field(
+        // Decoded last: most origins never send a challenge.
+        guard credential.isLogin, let session = session ?? sessions.withLock({ $0.next(for: Origin(request.url)) }),
+            let login = credential.field.basicLogin
+        else { return nil }
+        let field = try session.challenge.field(
             user: login.user,
             password: login.password,
-            for: answered,
+            for: DigestChallenge.Request(
+                method: request.method,
+                target: request.url.target,
+                count: session.count,
+                clientNonce: session.clientNonce
+            ),
             hash: Digester.hexadecimal(_:of:)
         )
         try field.validate()

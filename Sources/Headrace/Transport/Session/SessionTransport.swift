@@ -40,11 +40,11 @@ struct SessionTransport: Transport {
         let store = own == nil ? credentials : nil
         var login = own.map { Credential($0) } ?? store?.known(for: request.url)
         var refused: Set<Credential> = []
-        // What the repeated request answers; `nil` if no Digest challenge to this request has been answered.
-        var answer: DigestSessions.Answer?
+        // The session for the repeated request; `nil` if this request has not been repeated for a Digest challenge.
+        var session: DigestSessions.Session?
         var attempts = 0
         while true {
-            let requested = try prepared(request, login, answer)
+            let requested = try prepared(request, login, session)
             let step: Step<Result> = try await base.perform(requested) { head, body in
                 cookies?.store(head)
                 var head = head
@@ -55,8 +55,8 @@ struct SessionTransport: Transport {
                     let challenges = Challenge.all(of: head)
                     let digest = DigestChallenge.strongest(of: challenges)
                     var next: Credential?
-                    // A rejected answer to an earlier challenge rejects only its nonce.
-                    if let login, login.isLogin, let digest, digest.isStale || answer == nil {
+                    // If the request used an earlier challenge, only its nonce is rejected.
+                    if let login, login.isLogin, let digest, digest.isStale || session == nil {
                         next = login
                     } else if let store {
                         if let login { refused.insert(login) }
@@ -65,7 +65,7 @@ struct SessionTransport: Transport {
                     // Whoever intercepts connections could otherwise obtain the password by offering Basic.
                     if next?.isLogin == true, digest == nil, digests.isKnown(head.url) { next = nil }
                     if let next {
-                        if next.isLogin, let digest { answer = digests.challenged(head.url, by: digest) }
+                        if next.isLogin, let digest { session = digests.challenged(head.url, by: digest) }
                         await body.drain(of: head)
                         return .again(next)
                     }
@@ -89,11 +89,11 @@ struct SessionTransport: Transport {
     private func prepared(
         _ request: TransportRequest,
         _ login: Credential?,
-        _ answer: DigestSessions.Answer?
+        _ session: DigestSessions.Session?
     ) throws(DownloadError) -> TransportRequest {
         var request = request
         if let login {
-            if let digest = try digests.field(of: login, for: request, answering: answer) {
+            if let digest = try digests.field(of: login, for: request, in: session) {
                 request.fields.removeAll(where: \.isAuthorization)
                 request.fields.append(digest)
             } else if !request.fields.contains(where: \.isAuthorization) {
