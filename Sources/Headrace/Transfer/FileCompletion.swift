@@ -17,7 +17,7 @@ struct FileCompletion {
         guard transfer.record.requested(\.decodesContent) else { return try await completeDecoded(&transfer) }
         // The request's own checksums and size are those of the decoded file.
         let coding = transfer.partial.coding
-        if var mismatch = try await mismatch(nil, &transfer) {
+        if var mismatch = try await mismatch(ofReceived: nil, &transfer) {
             guard framing != .stream else { return verifyEnd(&transfer) }
             // Encoded bytes are not saved, because they are not the file.
             if coding != nil { mismatch.isWhole = false }
@@ -64,14 +64,17 @@ struct FileCompletion {
     /// Compares the complete file, which has no content coding to remove, with the request, and renames it to its final
     /// name.
     private func completeDecoded(_ transfer: inout DownloadTransfer) async throws -> Step {
-        let isDecoded = transfer.partial.coded != nil
+        let (decodes, isDecoded) = (transfer.record.requested(\.decodesContent), transfer.partial.coded != nil)
         var expected: FileExpectations
         repeat {
             expected = transfer.record.requested { request in
                 transfer.state.verification.takeOver(request)
                 return request.expectations
             }
-            if let mismatch = try await mismatch(expected, &transfer) {
+            let mismatch =
+                try await decodes
+                ? mismatch(ofDecoded: expected, &transfer) : mismatch(ofReceived: expected.size, &transfer)
+            if let mismatch {
                 if framing == .stream, expected.size == nil, !isDecoded { return verifyEnd(&transfer) }
                 try await prepareRepair(mismatch, &transfer)
                 return .again
@@ -80,25 +83,31 @@ struct FileCompletion {
         return try await finish(&transfer)
     }
 
-    /// Compares the file with what is expected; returns the mismatch, or `nil` if there is none.
-    ///
-    /// Without `expected`, compares the received bytes only with the server's checksum.
+    /// Compares the received bytes with the expected size, and with the checksum that the verification of the transfer
+    /// expects; returns the mismatch, or `nil` if there is none.
+    private func mismatch(ofReceived size: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
+        // Most files have neither a size nor a checksum to compare with.
+        guard size != nil || transfer.state.verification.isNeeded else { return nil }
+        var verifier = verifier(for: &transfer)
+        return try await verifier.mismatch(of: transfer.partial, path, size, &transfer.state.verification)
+    }
+
+    /// Compares the file of a request that decodes it with the request; returns the mismatch, or `nil` if there is none.
     private func mismatch(
-        _ expected: FileExpectations?,
+        ofDecoded expected: FileExpectations,
         _ transfer: inout DownloadTransfer
     ) async throws -> Mismatch? {
-        let decoded = expected.flatMap { transfer.record.requested(\.decodesContent) ? Verification($0) : nil }
-        // Most files have neither a size nor a checksum to compare with.
-        guard expected?.size != nil || (decoded ?? transfer.state.verification).isNeeded else { return nil }
-        let clock = transfer.environment.clock
-        var verifier = FileVerifier(transfer.record, clock, transfer.state.meter.progress(at: clock.now()))
-        let (partial, size) = (transfer.partial, expected?.size)
-        guard var decoded else {
-            return try await verifier.mismatch(of: partial, path, size, &transfer.state.verification)
-        }
-        let mismatch = try await verifier.mismatch(of: partial, path, size, &decoded)
+        var verification = Verification(expected)
+        guard expected.size != nil || verification.isNeeded else { return nil }
+        var verifier = verifier(for: &transfer)
+        let mismatch = try await verifier.mismatch(of: transfer.partial, path, expected.size, &verification)
         // The encoded bytes from which wrong ones were decoded are unknown.
-        return partial.coded == nil ? mismatch : mismatch.map { Mismatch(error: $0.error, found: $0.found) }
+        return transfer.partial.coded == nil ? mismatch : mismatch.map { Mismatch(error: $0.error, found: $0.found) }
+    }
+
+    private func verifier(for transfer: inout DownloadTransfer) -> FileVerifier {
+        let clock = transfer.environment.clock
+        return FileVerifier(transfer.record, clock, transfer.state.meter.progress(at: clock.now()))
     }
 
     /// Returns whether the file on the disk still has all bytes that were written to it.

@@ -10,7 +10,7 @@ final class CodedFile: Sendable {
     }
 }
 
-/// What the encoded bytes of a file show about their own end.
+/// The end of a file, as its encoded bytes show it.
 enum EncodedEnd {
     /// They are a complete file.
     case complete
@@ -92,8 +92,18 @@ extension PartialDownload {
         return decoder.endCount > 1 ? .maybeMore : .complete
     }
 
-    /// Returns to the partial file, and removes the file that was decoded from it; does nothing if there is none.
+    /// Returns to the partial file and its record, and removes the file that was decoded from it; does nothing if there
+    /// is none.
     mutating func discardDecoded() {
+        guard coded != nil else { return }
+        returnToCoded()
+        if let target { ledger.writeRecord(to: target) }
+    }
+
+    /// Returns to the partial file, and removes the file that was decoded from it; does nothing if there is none.
+    ///
+    /// The record still describes the decoded file.
+    mutating func returnToCoded() {
         guard let coded = coded.take() else { return }
         file?.remove()
         file?.close()
@@ -102,7 +112,6 @@ extension PartialDownload {
         ledger.change { contents, _ in contents = coded.contents }
         let policy = newPolicy(of: written, durable: durable)
         ledger.change { contents, _ in contents.policy = policy }
-        if let target { ledger.writeRecord(to: target) }
     }
 
     /// Removes the partial file, because the file decoded from it has its final name; does nothing if there is none.

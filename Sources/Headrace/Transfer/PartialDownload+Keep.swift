@@ -49,7 +49,7 @@ extension PartialDownload {
 
     /// Removes the partial file and the resume record.
     mutating func remove() {
-        discardDecoded()
+        returnToCoded()
         ledger.end()
         guard let file, !file.isUnnamed, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()

@@ -90,7 +90,7 @@ struct PartialDownload {
 
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
     mutating func discard() throws(DownloadError) {
-        discardDecoded()
+        returnToCoded()
         ledger.change { $1.lost() }
         ledger.end()
         // A file without a name has no record: one at its path belongs to another process.
