@@ -13,6 +13,11 @@ final class QueueObservers: Sendable {
         var isEnded = false
         var events = Subscribers<QueueEvent>()
         var changes = Subscribers<Void>()
+
+        func yield(_ event: QueueEvent) {
+            events.yield(event)
+            changes.yield(())
+        }
     }
 
     private let state: Locked<State>
@@ -28,8 +33,7 @@ final class QueueObservers: Sendable {
         let event = QueueEvent.registryDamaged(finding)
         state.withLock { state in
             if state.findings.count < Self.maxFindings { state.findings.append(event) }
-            state.events.yield(event)
-            state.changes.yield(())
+            state.yield(event)
         }
     }
 
@@ -41,10 +45,7 @@ final class QueueObservers: Sendable {
     /// Publishes an event to the observers of events, and a change to the observers of changes.
     func publish(_ event: QueueEvent) {
         guard isWatched.load(ordering: .acquiring) else { return }
-        state.withLock { state in
-            state.events.yield(event)
-            state.changes.yield(())
-        }
+        state.withLock { $0.yield(event) }
     }
 
     /// Notifies the observers of changes, without publishing an event.
