@@ -7,8 +7,8 @@
 extension DownloadManager {
     /// Changes how many downloads may run in parallel.
     ///
-    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue,
-    /// where they retain their positions and their bytes. With an automatic limit, the manager begins again with a few
+    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue;
+    /// they retain their positions and their bytes. With an automatic limit, the manager begins again with a few
     /// downloads.
     /// - Parameter limit: A number of at least 1, or ``ConcurrencyLimit/automatic``.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.

@@ -23,7 +23,7 @@ struct DigestFields: Sendable, Hashable {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }
-        // Of the stored file, to which the server or a proxy may have applied a requested coding.
+        // Some fields are of the stored file, to which the server or a proxy may have applied a requested coding.
         let isStored = head.decodable == nil ? true : head.contentCodings.isEmpty
         let stored =
             isStored

@@ -136,7 +136,7 @@ extension DownloadRequest {
     /// Whether the request has a checksum or piece hashes that verify the received bytes, even if these came from
     /// several sources.
     ///
-    /// Those of a decoded file do not verify the bytes from which it is decoded.
+    /// `false` if the file is decoded, because its checksums do not verify the bytes from which it is decoded.
     var isVerifiedAtEnd: Bool { hasChecksums && !decodesContent }
 
     /// The required number of received bytes; `nil` if unknown.

@@ -12,7 +12,7 @@ struct SimulatedSite {
         case none
     }
 
-    /// What a second server has under the name of a file.
+    /// The file that a second server has under the same name.
     enum Mirror: CaseIterable {
         case same
         /// The same bytes with other entity tags.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Headrace
 
-/// What an article on `AFHTTPRequestOperation` in an `NSOperationQueue` observed, and what happens here instead.
+/// The observations of an article on `AFHTTPRequestOperation` in an `NSOperationQueue`, and what happens here instead.
 ///
 /// Three downloads, one at a time. `F1` to `F7` are the facts that surprised its author, `Q01` to `Q14` the situations
 /// of its table, in its order; `Q15` ends it.

@@ -30,15 +30,9 @@ struct DecodedDownloadTests {
         change: (inout DownloadRequest) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
         try await withTemporaryDirectory { folder in
-            try await withFaultServer(response) { server in
-                try await run(
-                    from: server,
-                    in: folder,
-                    expecting: expected,
-                    retries: retries,
-                    configure: configure,
-                    change: change
-                )
+            try await Fixture.run(response, in: folder, expecting: expected, retries: retries, configure: configure) {
+                $0.decodesContent = true
+                change(&$0)
             }
         }
     }
@@ -51,17 +45,10 @@ struct DecodedDownloadTests {
         configure: (inout DownloadConfiguration) -> Void = { _ in },
         change: (inout DownloadRequest) -> Void = { _ in }
     ) async throws -> ResumeOutcome {
-        try await Fixture.run(
-            from: server,
-            in: folder,
-            expecting: expected,
-            retries: retries,
-            configure: configure,
-            change: {
-                $0.decodesContent = true
-                change(&$0)
-            }
-        )
+        try await Fixture.run(from: server, in: folder, expecting: expected, retries: retries, configure: configure) {
+            $0.decodesContent = true
+            change(&$0)
+        }
     }
 
     /// Passes a server, and a folder for several runs, to `body`.
