@@ -33,12 +33,11 @@ package struct URLList: Sendable, Equatable {
         for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             number += 1
             do throws(DownloadError) {
-                guard let text = String(validating: line, as: UTF8.self) else {
+                guard let text = String(validating: Self.trimmed(line), as: UTF8.self) else {
                     throw Self.error("it is not UTF-8 text.")
                 }
-                let trimmed = Self.trimmed(text)
-                guard !trimmed.isEmpty, !trimmed.hasPrefix("#") else { continue }
-                try read(trimmed, isIndented: line.first?.isBlank == true, Entry(url: "", list: name, line: number))
+                guard let first = text.utf8.first, first != UInt8(ascii: "#") else { continue }
+                try read(text, isIndented: line.first?.isBlank == true, Entry(url: "", list: name, line: number))
             } catch {
                 throw Self.error("Line \(number): \(error.message)")
             }
@@ -46,12 +45,12 @@ package struct URLList: Sendable, Equatable {
     }
 
     private mutating func read(_ text: String, isIndented: Bool, _ place: Entry) throws(DownloadError) {
-        if text.hasPrefix("{") {
+        if text.utf8.first == UInt8(ascii: "{") {
             entries.append(try Entry(json: text, at: place))
         } else if isIndented, let last = entries.indices.last, let option = Self.option(text) {
             try entries[last].apply(option.name, String(option.value))
         } else {
-            let urls = text.split(separator: "\t").map { Self.trimmed(String($0)) }
+            let urls = text.utf8.split(separator: UInt8(ascii: "\t")).map { String(Substring($0.trimmed)) }
             var entry = Entry(url: urls[0], list: place.list, line: place.line)
             entry.mirrors = Array(urls.dropFirst())
             entries.append(entry)
@@ -67,11 +66,11 @@ package struct URLList: Sendable, Equatable {
     }
 
     /// Returns the line without surrounding blanks, CR and byte order mark.
-    private static func trimmed(_ text: String) -> String {
-        let isOuter: (Unicode.Scalar) -> Bool = { " \t\r\u{FEFF}".unicodeScalars.contains($0) }
-        var scalars = text.unicodeScalars[...].drop(while: isOuter)
-        while scalars.last.map(isOuter) == true { scalars.removeLast() }
-        return String(scalars)
+    private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let mark = "\u{FEFF}".utf8
+        var bytes = line.starts(with: mark) ? line.dropFirst(mark.count) : line
+        if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+        return bytes.trimmed
     }
 
     fileprivate static func error(_ message: String) -> DownloadError { DownloadError(.invalidRequest, message) }

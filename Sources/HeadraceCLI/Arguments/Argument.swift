@@ -73,13 +73,12 @@ enum Argument {
 
     /// Whether the text is a URL without its scheme: a name with a dot or a port, or `localhost`.
     static func beginsWithHost(_ text: String) -> Bool {
-        let authority = text.prefix { !"/?#".contains($0) }
-        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let host = parts.first, let first = host.utf8.first, first.isLetterOrDigit,
-            host.utf8.allSatisfy({ $0.isLetterOrDigit || "-.".utf8.contains($0) }),
-            parts.count == 1 || parts[1].isDigits
-        else { return false }
-        return parts.count == 2 || host.contains(".") || host == "localhost"
+        let authority = text.utf8.prefix { !"/?#".utf8.contains($0) }
+        let host = authority.prefix { $0.isLetterOrDigit || "-.".utf8.contains($0) }
+        guard host.first?.isLetterOrDigit == true else { return false }
+        let port = authority[host.endIndex...]
+        guard !port.isEmpty else { return host.contains(UInt8(ascii: ".")) || host.elementsEqual("localhost".utf8) }
+        return port.first == UInt8(ascii: ":") && Substring(port.dropFirst()).isDigits
     }
 
     /// Parses a checksum such as `sha256=HEX`, or only the digits, whose number determines the hash function.

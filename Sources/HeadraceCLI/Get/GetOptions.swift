@@ -189,9 +189,10 @@ extension GetOptions {
         guard isOneURL || integrity.checksums.isEmpty else {
             throw UsageError("--checksum: it applies to one file, but \(count) were given; use --checksum-file instead")
         }
+        let folder = URL(givenPath: directory, .isDirectory)
         let requests = try all.map { entry in
             let url = try Argument.url(entry.url, at: entry.origin)
-            var request = DownloadRequest(url, to: try destination(of: entry))
+            var request = DownloadRequest(url, to: try destination(of: entry, in: folder))
             request.mirrors = try mirrors + entry.mirrors.map { try Argument.url($0, at: entry.origin) }
             request.headers = entry.headers
             // A URL without a scheme is tried as https first, then as http if that is allowed.
@@ -271,10 +272,9 @@ extension GetOptions {
         return try completed(request, at: "--metalink: \(file.name): ")
     }
 
-    /// Returns the destination according to `--output` or the list; its path is relative to `--directory`.
-    private func destination(of entry: URLList.Entry) throws -> DownloadRequest.Destination {
-        var folder = URL(givenPath: directory, .isDirectory)
-        if let directory = entry.directory { folder = URL(givenPath: directory, .isDirectory, from: folder) }
+    /// Returns the destination according to `--output` or the list; its path is relative to `--directory`, the folder.
+    private func destination(of entry: URLList.Entry, in folder: URL) throws -> DownloadRequest.Destination {
+        let folder = entry.directory.map { URL(givenPath: $0, .isDirectory, from: folder) } ?? folder
         guard let output = entry.output ?? output else { return .directory(folder) }
         // A list may come from elsewhere; unlike the options, it must not name files outside the directory.
         guard entry.output == nil || Self.isInside(output) else {
