@@ -4,6 +4,8 @@
 struct DigestFields: Sendable, Hashable {
     /// The maximum size of a field in bytes; a longer field is ignored.
     static let maxBytes = 4096
+    private static let amazonFields = [Checksum.Algorithm.crc32, .crc32c, .crc64nvme, .sha1, .sha256]
+        .map { (name: "x-amz-checksum-\($0)", algorithm: $0) }
 
     /// Checksums of the whole representation, even for a partial response; one per hash function, the strongest first.
     ///
@@ -36,9 +38,9 @@ struct DigestFields: Sendable, Hashable {
         if !head.isPartial, isStored {
             whole = read("content-md5") { Self.checksum(.md5, base64: $0[...]) }
             if !head.members("x-amz-checksum-type").contains("composite") {
-                for algorithm in [Checksum.Algorithm.crc32, .crc32c, .crc64nvme, .sha1, .sha256] {
+                for (name, algorithm) in Self.amazonFields {
                     // The checksum of a list of checksums ends with a hyphen and their number, which is not base64.
-                    whole += read("x-amz-checksum-\(algorithm)") { Self.checksum(algorithm, base64: $0[...]) }
+                    whole += read(name) { Self.checksum(algorithm, base64: $0[...]) }
                 }
             }
         }
