@@ -130,7 +130,7 @@ struct ChildTasks: Sendable {
                         guard run.removal == nil || run.stop.reason == nil else {
                             return (.stopped(keptBytes: true), nil)
                         }
-                        var transfer = DownloadTransfer(run.record, run.stop, after: run.attempts, in: environment)
+                        var transfer = DownloadTransfer(run.record, run.stop, after: run.earlier.state, in: environment)
                         transfer.mayShareConnection = run.mayShareConnection
                         if run.reportsHead { transfer.onHead = reportHead }
                         return (await transfer.runWithinTimeLimit(), transfer.measurement)

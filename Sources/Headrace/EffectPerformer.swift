@@ -61,7 +61,7 @@ struct EffectPerformer: Sendable {
     /// Publishes that a run of a download begins.
     mutating func begin(_ run: DownloadRun) {
         // A retry is not reported as another start.
-        publish(run.record, DownloadStateChange(.running, run.attempts == nil ? .started : nil))
+        publish(run.record, DownloadStateChange(.running, run.earlier.state == nil ? .started : nil))
     }
 
     /// Publishes the new state of a download whose files have been removed.

@@ -23,12 +23,21 @@ extension [QueueEffect] {
     }
 }
 
+/// The attempts of a download before the one that starts.
+///
+/// The state is stored indirectly, because it is large and most downloads have none.
+enum EarlierAttempts: Sendable {
+    case none
+    indirect case some(TransferState)
+
+    var state: TransferState? { if case .some(let state) = self { state } else { nil } }
+}
+
 /// A started download and the signal that stops its transfer.
 struct DownloadRun: Sendable {
     let record: DownloadRecord
     let stop: StopSignal
-    /// The state carried over from earlier attempts; `nil` for the first attempt.
-    let attempts: TransferState?
+    let earlier: EarlierAttempts
     /// A latch that opens when earlier downloads of the same file no longer use the partial file; `nil` if the transfer
     /// need not wait.
     let removal: Latch?

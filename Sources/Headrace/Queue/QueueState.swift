@@ -147,7 +147,7 @@ struct QueueState: Sendable {
         return DownloadRun(
             record: record,
             stop: signal,
-            attempts: attempts.removeValue(forKey: record.id),
+            earlier: attempts.removeValue(forKey: record.id).map { .some($0) } ?? .none,
             removal: partialFiles.follow(record),
             reportsHead: scheduler.limits.concurrency?.needsHeads ?? false,
             mayShareConnection: scheduler.mayShareConnection(record.id)

@@ -210,7 +210,8 @@ struct FileCompletion {
         let hasExpectedSize = transfer.record.requested { $0.expectedSize != nil }
         // The progress counts the received bytes.
         if !isDecoded { transfer.state.meter.totalBytes = size }
-        transfer.publish(transfer.state.meter.progress(at: now))
+        let progress = transfer.state.meter.progress(at: now)
+        transfer.publish(progress)
         let summary = DownloadSummary(
             file: file,
             fileSize: size,

@@ -4,8 +4,8 @@ import HeadracePlatform
 ///
 /// Used by the download's first connection and by each further one.
 struct RequestSender: Sendable {
-    /// A response head and how it was obtained.
-    struct Response: Sendable {
+    /// A response head and how it was obtained; a class, because all steps of the transfer pass it on.
+    final class Response: Sendable {
         let head: ResponseHead
         /// The range request that the server responded to.
         let request: RangeRequest
@@ -13,6 +13,11 @@ struct RequestSender: Sendable {
         let chain: RedirectChain
         /// The time from sending the request to receiving the head.
         let latency: Duration
+
+        fileprivate init(_ head: ResponseHead, to request: RangeRequest, along chain: RedirectChain, latency: Duration)
+        {
+            (self.head, self.request, self.chain, self.latency) = (head, request, chain, latency)
+        }
     }
 
     private enum Step<Result: Sendable>: Sendable {
@@ -89,7 +94,7 @@ struct RequestSender: Sendable {
                 var head = head
                 head.linkedDigest = linkedDigest
                 head.decodable = decodable
-                let response = Response(head: head, request: request, chain: chain, latency: latency)
+                let response = Response(head, to: request, along: chain, latency: latency)
                 return .done(try await receive(response, &body))
             }
             switch step {

@@ -17,7 +17,7 @@ enum TransferOutcome: Sendable {
     /// file, remains.
     case stopped(keptBytes: Bool)
     /// The download must run again with this state, at the given time or later.
-    case retry(TransferState, at: Duration)
+    indirect case retry(TransferState, at: Duration)
 }
 
 extension DownloadTransfer {
