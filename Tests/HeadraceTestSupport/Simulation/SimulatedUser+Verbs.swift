@@ -169,7 +169,9 @@ extension SimulatedUser {
         machine.log.note("failed: \(code.map { "\($0)" } ?? "\(error)")")
         guard !machine.isDown else { return }
         // A command may have removed the download, although the removal of the command's file failed.
-        let expected: [DownloadError.Code] = plan.diskFailures > 0 ? [.fileSystem, .diskFull, .unknownDownload] : []
+        var expected: [DownloadError.Code] = plan.diskFailures > 0 ? [.fileSystem, .diskFull, .unknownDownload] : []
+        // A download of the same file that is just completing cannot adopt another checksum.
+        if plan.hasChecksums { expected.append(.invalidRequest) }
         guard !expected.contains(where: { $0 == code }) else { return }
         machine.log.violation("a verb failed: \(error)")
     }

@@ -116,7 +116,7 @@ struct MetalinkTests {
 
     /// Without limits, each of these would take unbounded memory or time.
     @Test func `documents built to exhaust resources are rejected or read within limits`() throws {
-        let deep = String(repeating: "<a>", count: 100_000)
+        let deep = String(repeating: "<a>", count: 10_000)
         #expect(reason(deep)?.contains("deep") == true)
         let attributes = (0..<1000).map { "a\($0)='' " }.joined()
         #expect(reason("<a \(attributes)/>")?.contains("too many attributes") == true)
@@ -125,7 +125,7 @@ struct MetalinkTests {
         let hash = "<hash>\(Self.md5)</hash>"
         let pieces = "<pieces length='1' type='md5'>\(String(repeating: hash, count: Metalink.maxPieces + 1))</pieces>"
         #expect(reason("<file name='a'>\(pieces)</file>")?.contains("too many pieces") == true)
-        let urls = (0..<20_000).map { "<url>http://h\($0)/</url>" }.joined()
+        let urls = (0..<2000).map { "<url>http://h\($0)/</url>" }.joined()
         #expect(try file(urls).urls.count == 65)
         let long = [UInt8](repeating: 0x20, count: Metalink.maxBytes + 1)
         #expect(throws: DownloadError.self) { try Metalink(parsing: long) }

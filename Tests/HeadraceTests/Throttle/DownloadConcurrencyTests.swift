@@ -134,7 +134,7 @@ struct DownloadConcurrencyTests {
         #expect(mean <= 1.05 && near >= 96, "mean \(mean), \(near) of 100 within 15 %")
     }
 
-    @Test(arguments: 0..<25)
+    @Test(arguments: 0..<12)
     func `random measurements never exceed a limit or stop the queue`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let maximum = Int.random(in: 1...80, using: &random)

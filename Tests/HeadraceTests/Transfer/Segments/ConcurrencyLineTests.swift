@@ -33,7 +33,7 @@ struct ConcurrencyLineTests {
         #expect(ratios.reduce(0, +) / Double(ratios.count) <= 1.04)
     }
 
-    @Test(arguments: 0..<25)
+    @Test(arguments: 0..<12)
     func `on lines that change, limits are kept and the number converges`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var line = SegmentLine(using: &random)
