@@ -235,7 +235,7 @@ extension FileRemoval {
     /// Whether the files to delete are on the same file system as the journal; blocks.
     fileprivate func sharesDisk(_ environment: TransferEnvironment) -> Bool {
         guard let directory = environment.configuration.registryDirectory else { return false }
-        let path = file?.url.filePath ?? record.partialPath
+        let path = file?.url.filePath ?? record.names.partialPath(in: environment.configuration.partialsDirectory)
         let journal = "\(directory.filePath)/\(RegistryStore.fileName)"
         let files = environment.files
         return (try? files.status(path))?.device == (try? files.status(journal))?.device

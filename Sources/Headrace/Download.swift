@@ -50,7 +50,9 @@ public struct Download: Sendable, Identifiable {
     ///
     /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination
     /// resumes it.
-    public var partialFile: URL { URL(filePath: record.partialPath) }
+    public var partialFile: URL {
+        URL(filePath: record.names.partialPath(in: manager.environment.configuration.partialsDirectory))
+    }
 
     /// Whether a stopped or failed download can be resumed, according to the server's responses; `nil` if this manager
     /// has saved no bytes of the file.

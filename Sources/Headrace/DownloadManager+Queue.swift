@@ -176,7 +176,12 @@ extension DownloadManager {
         }
     }
 
-    func currentSnapshots(group: String? = nil) -> [DownloadSnapshot] { queue.snapshots(group: group, at: clock.now()) }
+    func currentSnapshots(group: String? = nil) -> [DownloadSnapshot] {
+        var snapshots = queue.snapshots(group: group, at: clock.now())
+        guard let partials = environment.configuration.partialsDirectory else { return snapshots }
+        for index in snapshots.indices { snapshots[index].partialsDirectory = partials }
+        return snapshots
+    }
 
     /// Waits until no download, including those added meanwhile, is waiting or running; returns early if the calling
     /// task is cancelled.

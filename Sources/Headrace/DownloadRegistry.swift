@@ -112,6 +112,7 @@ public struct DownloadRegistry: Sendable, Hashable {
             let bases = RegistryBaseDirectories(of: directory)
             let (snapshot, found) = try RegistryFile.read(directory.filePath, calls: calls)
             let isRun = RegistryLock.holder(in: directory.filePath, calls: calls) != nil
+            let partials = RegistryPartials(in: directory.filePath, bases: bases, calls: calls).directory
             var reading = Reading(findings: found.ofReader.sentences, hasLoss: found.hasLoss, isRun: isRun)
             for entry in snapshot.ordered {
                 guard let request = entry.request.downloadRequest(in: bases) else {
@@ -119,6 +120,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     continue
                 }
                 let (state, file) = entry.state.restored(request.url, bases: bases)
+                let partialPath = DestinationPaths(request).partialPath(in: partials)
                 var snapshot =
                     DownloadSnapshot(
                         id: DownloadID(rawValue: entry.id),
@@ -126,9 +128,10 @@ public struct DownloadRegistry: Sendable, Hashable {
                         request: request,
                         state: isRun && entry.state.isRunning ? .running : state,
                         priority: request.priority,
-                        progress: entry.state.progress(file?.stamp, at: DestinationPaths(request).partialPath, calls)
+                        progress: entry.state.progress(file?.stamp, at: partialPath, calls)
                     )
                 snapshot.position = reading.downloads.count
+                snapshot.partialsDirectory = partials
                 snapshot.added = entry.added.map { WallTime.date(milliseconds: $0) }
                 reading.downloads.append(snapshot)
             }

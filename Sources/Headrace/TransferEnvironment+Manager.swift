@@ -37,7 +37,8 @@ extension TransferEnvironment {
         TransferEnvironment(
             self,
             background: system.map { BackgroundTransfers($0, configuration, files, clock) },
-            versions: registry.versions
+            versions: registry.versions,
+            partials: registry.partials
         ) { id, path, stamp throws(DownloadError) in
             // Without this entry in the journal, the next manager would not know that the download is finished.
             guard let manager = reference.manager else { throw .shutDown() }

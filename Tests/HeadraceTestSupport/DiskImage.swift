@@ -66,8 +66,13 @@ package struct UnsyncedDisk {
             for change in bytes where change.node == node { synced.apply(change) }
             bytes.removeAll { $0.node == node }
         case .syncDirectory(let path):
-            for change in names where change.directory == path[...] { synced.apply(change) }
-            names.removeAll { $0.directory == path[...] }
+            // A journal commits what happened to a file before it was renamed into the directory.
+            let renamed = names.filter { $0.directory == path[...] }.compactMap(\.oldPath)
+            func isCommitted(_ change: DiskChange) -> Bool {
+                change.directory == path[...] || renamed.contains { $0 == change.path }
+            }
+            for change in names where isCommitted(change) { synced.apply(change) }
+            names.removeAll(where: isCommitted)
         }
     }
 }
@@ -139,12 +144,17 @@ extension DiskChange {
         }
     }
 
-    /// The directory whose names are changed; nothing here moves a file to another directory.
-    fileprivate var directory: Substring? {
+    /// The path that is created, removed or, for a renamed file, its new one.
+    fileprivate var path: String? {
         switch self {
-        case .create(let path, _), .rename(let path, _), .remove(let path):
-            path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+        case .create(let path, _), .rename(_, let path), .remove(let path): path
         case .write, .truncate, .sync, .syncDirectory: nil
         }
     }
+
+    /// The directory whose names are changed; for a renamed file, the one that it is moved to.
+    fileprivate var directory: Substring? { path.map { $0[..<($0.lastIndex(of: "/") ?? $0.startIndex)] } }
+
+    /// The path that a renamed file had.
+    fileprivate var oldPath: String? { if case .rename(let path, _) = self { path } else { nil } }
 }

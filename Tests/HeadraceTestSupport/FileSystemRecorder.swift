@@ -270,6 +270,29 @@ extension FileSystem {
         return calls
     }
 
+    /// These calls with a directory on another volume: no file can be moved or linked into it or out of it.
+    package func divided(at directory: String) -> FileSystem {
+        @Sendable func check(_ path: String, _ newPath: String) throws(SystemError) {
+            let isInside = [path, newPath].map { $0.hasPrefix(directory + "/") }
+            guard isInside[0] == isInside[1] else { throw SystemError(errno: EXDEV) }
+        }
+        var calls = self
+        calls.move = { [move] path, newPath throws(SystemError) in
+            try check(path, newPath)
+            try move(path, newPath)
+        }
+        calls.replace = { [replace] path, newPath throws(SystemError) in
+            try check(path, newPath)
+            try replace(path, newPath)
+        }
+        calls.linkOpen = { [linkOpen] file, path throws(SystemError) in
+            // Files without names are created outside of the directory.
+            try check("", path)
+            try linkOpen(file, path)
+        }
+        return calls
+    }
+
     /// These calls on a file system in which each file has a name from the start.
     package var withoutUnnamedFiles: FileSystem {
         var calls = self

@@ -9,8 +9,6 @@ struct DeliveredFile: Sendable, Hashable {
 }
 
 extension DeliveredFile {
-    private static let copySuffix = ".copy"
-
     /// Checks a file that the system fetched, and moves it to the path of its download's partial file.
     ///
     /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written before the move and
@@ -40,15 +38,17 @@ extension DeliveredFile {
             throw ResponseRejection.wrongSize(size, expected: expected).error()
         }
         path = names.path(for: head)
-        try DownloadError.storage("\(file) could not be moved to \(names.partialPath)") { () throws(SystemError) in
+        let partialPath = names.partialPath(in: configuration.partialsDirectory)
+        try DownloadError.storage("\(file) could not be moved to \(partialPath)") { () throws(SystemError) in
             do throws(SystemError) {
                 // Checked first, because `adopt` replaces the record of an older partial file, and the copy may fail.
-                guard try calls.status(file)?.device == calls.status(names.directory + "/")?.device else {
+                guard try calls.status(file)?.device == calls.status(FileSystem.parent(of: partialPath) + "/")?.device
+                else {
                     throw SystemError(errno: EXDEV)
                 }
                 try adopt(file, for: record, configuration, calls)
             } catch  where error.errno == EXDEV {
-                let copy = names.partialPath + Self.copySuffix
+                let copy = partialPath + ReservedFileNames.copySuffix
                 do throws(SystemError) {
                     try calls.copy(file, to: copy)
                     try adopt(copy, for: record, configuration, calls)
@@ -79,12 +79,14 @@ extension DeliveredFile {
             file: status.identity
         )
         if status.size > 0 { record.written.insert(0..<status.size) }
-        let directory = configuration.durability == .full ? names.directory : nil
-        try RecordFile(of: names.partialPath, calls: SharedFileSystem(calls)).write(record, syncing: directory)
-        try calls.replace(file, names.partialPath)
+        let partialPath = names.partialPath(in: configuration.partialsDirectory)
+        let directory = configuration.durability == .full ? FileSystem.parent(of: partialPath) : nil
+        try RecordFile(of: partialPath, calls: SharedFileSystem(calls)).write(record, syncing: directory)
+        try calls.replace(file, partialPath)
         // This process can trust the bytes, whatever its settings are and even if the boot is unknown.
         download.keep(
             SuspendedPartial(
+                partialPath,
                 stamp: FileStamp(status),
                 contents: FileLedger.Contents(
                     policy: CheckpointPolicy(.none, written: record.written, at: .zero),

@@ -30,6 +30,14 @@ public struct DownloadConfiguration: Sendable {
     /// A missing directory is created, if its parent exists. Only one manager can use a directory at a time: a second
     /// manager fails with ``DownloadError/Code/busy``. Secrets of requests are not saved; see ``HeaderField/isSecret``.
     public var registryDirectory: URL?
+    /// The directory for partial files and their resume records, which is created if it is missing; `nil` to save them
+    /// beside their destinations.
+    ///
+    /// A complete file is renamed to its destination. If that is on another volume, the file is copied there first,
+    /// under the name of a partial file, so both volumes need space for it. A small file that arrives at once is written
+    /// to its destination only. Several managers and processes can share a directory. Partial files that are elsewhere
+    /// are not found: keep the setting while downloads are unfinished. A registry saves it for ``DownloadRegistry``.
+    public var partialsDirectory: URL?
     /// Whether downloads that were running when the last manager's process ended are restored as paused, not waiting.
     public var restoresPaused = false
     /// Whether finished downloads stay in the queue; otherwise they are removed as soon as they finish.
@@ -225,6 +233,9 @@ public struct DownloadConfiguration: Sendable {
         }
         if let directory = registryDirectory, !directory.isFileURL {
             throw DownloadError(.invalidRequest, "registryDirectory is not a file URL: \(directory.absoluteString).")
+        }
+        if let directory = partialsDirectory, !directory.isFileURL {
+            throw DownloadError(.invalidRequest, "partialsDirectory is not a file URL: \(directory.absoluteString).")
         }
         try retryPolicy.validate()
         guard connectTimeout > .zero, stallTimeout > .zero else {

@@ -34,6 +34,8 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var nextAttempt: Date?
     /// The last failure of a download that is waiting for a retry; otherwise `nil`.
     public var lastFailure: DownloadError?
+    /// The directory for partial files of the manager; `nil` if they are beside their destinations.
+    var partialsDirectory: URL?
 
     /// Creates a snapshot.
     /// - Parameters:

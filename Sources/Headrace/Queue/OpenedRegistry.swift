@@ -27,6 +27,8 @@ struct OpenedRegistry: Sendable {
     let journal: QueueJournal
     let queue: RestoredQueue
     let versions: RegistryVersions
+    /// The directory for partial files: the configuration's or, for a manager that runs nothing, the saved one.
+    let partials: URL?
 
     /// Opens and reads the registry; returns `nil` if the configuration has none.
     static func open(
@@ -53,12 +55,20 @@ struct OpenedRegistry: Sendable {
             .init(syncs: configuration.durability == .full, isRun: configuration.startsDownloads),
             calls: files
         )
+        let saved = RegistryPartials(in: directory.filePath, bases: bases, calls: files)
+        if configuration.startsDownloads {
+            saved.save(configuration.partialsDirectory)
+            partials = configuration.partialsDirectory
+        } else {
+            partials = configuration.partialsDirectory ?? saved.directory
+        }
         queue = RestoredQueue(
             snapshot,
             report,
             bases: bases,
             pausing: configuration.restoresPaused,
             isStarting: configuration.startsDownloads,
+            partials: partials,
             files: files
         )
         versions = RegistryVersions(in: directory.filePath, calls: files)

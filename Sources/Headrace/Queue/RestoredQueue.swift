@@ -31,13 +31,15 @@ struct RestoredQueue: Sendable {
 
     /// Restores the queue from a journal; blocks to inspect files.
     ///
-    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again.
+    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again. `partials` is the
+    /// directory for partial files.
     init(
         _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,
         bases: RegistryBaseDirectories,
         pausing: Bool,
         isStarting: Bool,
+        partials: URL?,
         files: FileSystem
     ) {
         findings = report.sentences
@@ -66,7 +68,7 @@ struct RestoredQueue: Sendable {
             if let change = entry.state.change(restoredAs: state, isStarting: isStarting) {
                 changes.append(.state(entry.id, change))
                 if case .finished = change {
-                    RecordFile(of: names.partialPath, calls: SharedFileSystem(files)).remove()
+                    Self.removeLeftovers(of: names.partialPath(in: partials), SharedFileSystem(files))
                 }
             }
             // A damaged queue, or one of an earlier release, may have two downloads of one file.
@@ -80,7 +82,7 @@ struct RestoredQueue: Sendable {
                     withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
                     state: state,
                     file: file,
-                    progress: entry.state.progress(file?.stamp, at: names.partialPath, files),
+                    progress: entry.state.progress(file?.stamp, at: names.partialPath(in: partials), files),
                     label: entry.label,
                     number: entry.number,
                     added: entry.added,
@@ -88,6 +90,19 @@ struct RestoredQueue: Sendable {
                 )
             )
         }
+    }
+
+    /// Removes the resume record of a file that has its final name, and the partial file that it was decoded or copied
+    /// from.
+    private static func removeLeftovers(of partialPath: String, _ files: SharedFileSystem) {
+        let recordFile = RecordFile(of: partialPath, calls: files)
+        if case .record(let record)? = try? recordFile.read(), record.decoded != nil,
+            let original = try? PartialFile.existing(partialPath, calls: files)
+        {
+            original.remove()
+            original.close()
+        }
+        recordFile.remove()
     }
 
     private mutating func leaveOut(_ entry: RegistryEntry) {

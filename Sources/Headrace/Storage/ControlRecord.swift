@@ -22,7 +22,7 @@ struct ControlRecord: Sendable, Equatable {
     /// The partial file that contains the ranges.
     var file: FileIdentity
     var state = State.receiving
-    /// The decoded file that gets the final name instead of ``file``; `nil` if there is none.
+    /// The file that was decoded or copied from ``file``, and gets the final name instead; `nil` if there is none.
     var decoded: DecodedFile?
     /// The digests of the received pieces; `nil` if no checksum of the complete file is expected.
     var pieces: ReceivedPieces?
@@ -73,7 +73,7 @@ extension ControlRecord {
         var inode: UInt64
     }
 
-    /// A file that was decoded from the partial file.
+    /// A file that was decoded or copied from the partial file.
     struct DecodedFile: Sendable, Hashable, Codable {
         var device: UInt64
         var inode: UInt64

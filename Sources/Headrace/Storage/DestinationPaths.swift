@@ -4,7 +4,9 @@ public import HeadracePlatform
 ///
 /// To save memory, it stores nothing that it can compute: each download in a queue has an instance.
 struct DestinationPaths: Sendable {
-    /// The path of the partial file; it depends on the request only, so that a later run finds it.
+    /// The path of the partial file beside the destination; it depends on the request only, so that a later run finds it.
+    ///
+    /// It identifies the download's file even if the configuration has a directory for partial files.
     let partialPath: String
     private let directoryLength: Int
     /// The length in bytes of the suffix that ``partialPath`` adds to ``plannedPath``.
@@ -41,6 +43,24 @@ struct DestinationPaths: Sendable {
         partialPath = path
     }
 
+    /// Returns the path of the partial file in a directory for the partial files of all destinations; `nil` stands for
+    /// the destination's own directory.
+    ///
+    /// Other than in ``partialPath``, the fingerprint in the name includes the destination's directory.
+    func partialPath(in partials: URL?) -> String {
+        guard let partials else { return partialPath }
+        var identity = partialPath
+        #if canImport(Darwin)
+        // The container of an app may move, and its home directory with it.
+        let home = URL.homeDirectory.filePath
+        if identity.hasPrefix(home) { identity.removeFirst(home.count) }
+        #endif
+        let suffix = Fingerprint(identity).suffix
+        let name = String(decoding: name(of: partialPath).utf8.dropLast(suffix.utf8.count), as: UTF8.self)
+        return Self.withoutTrailingSlashes(partials.filePath) + "/" + name + suffix
+    }
+
+    /// The directory of the destination.
     var directory: String { String(decoding: partialPath.utf8.prefix(directoryLength), as: UTF8.self) }
 
     /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
@@ -95,5 +115,5 @@ extension DownloadSnapshot {
     }
 
     /// The path of the partial file, whether it exists or not.
-    public var partialFile: URL { URL(filePath: DestinationPaths(request).partialPath) }
+    public var partialFile: URL { URL(filePath: DestinationPaths(request).partialPath(in: partialsDirectory)) }
 }

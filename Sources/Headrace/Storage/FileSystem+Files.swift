@@ -82,6 +82,18 @@ extension FileSystem {
         }
     }
 
+    /// Throws `diskFull` unless the file system of an open file or directory has space for `count` more bytes.
+    func requireSpace(for count: Int64, at path: String, _ file: Int32) throws(DownloadError) {
+        // If the file system does not report its free space, a later write fails instead.
+        guard let free = try? freeSpace(file), free < count,
+            let purged = try? spaceAfterPurging(file), purged < count
+        else { return }
+        throw DownloadError(
+            .diskFull,
+            "\(path) needs \(count.inBytes) more, but the disk has only \(max(free, purged).inBytes) left. Free some space and start again."
+        )
+    }
+
     /// Opens a file for reading and writing, and creates it if it does not exist.
     func openOrCreate(_ path: String) throws(SystemError) -> Int32 {
         do throws(SystemError) {

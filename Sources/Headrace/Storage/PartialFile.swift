@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The locked file beside the destination that receives a download's bytes.
+/// The locked file that receives a download's bytes.
 ///
 /// A file whose bytes arrive all at once may have no name until it is complete, which is faster and leaves nothing
 /// behind if the process is killed. Only ``move(to:)`` and ``replace(_:)`` give it its final name.
@@ -170,14 +170,7 @@ final class PartialFile: Sendable {
 
     /// Throws `diskFull` unless the file system has space for `count` more bytes.
     func requireSpace(for count: Int64) throws(DownloadError) {
-        // If the file system does not report its free space, a later write fails instead.
-        guard var free = try? shared.calls.freeSpace(file), free < count else { return }
-        guard let purged = try? shared.calls.spaceAfterPurging(file), purged < count else { return }
-        free = max(free, purged)
-        throw DownloadError(
-            .diskFull,
-            "\(path) needs \(count.inBytes) more, but the disk has only \(free.inBytes) left. Free some space and start again."
-        )
+        try shared.calls.requireSpace(for: count, at: path, file)
     }
 
     /// Writes all bytes at an offset.

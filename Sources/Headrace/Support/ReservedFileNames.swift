@@ -5,6 +5,7 @@ enum ReservedFileNames {
     static let registry = "registry.journal"
     static let registryLock = "registry.lock"
     static let registryVersions = "registry.versions"
+    static let registryPartials = "registry.partials"
     /// The suffix of a file's next version while it is being written; the complete version then replaces the file.
     static let newSuffix = ".new"
     /// The suffix of a file that could not be read and was renamed or copied for a later inspection.
@@ -14,14 +15,18 @@ enum ReservedFileNames {
     /// The suffixes of a partial file's resume record and of the record's next version while it is being written.
     static let recordSuffixes = [".record", ".record" + newSuffix]
 
-    /// The suffix of the file beside a partial file into which its content coding is removed.
+    /// The suffix of the file beside the destination into which a partial file is decoded.
     static let decodedSuffix = ".decoded"
+    /// The suffix of the file beside the destination into which a file of another volume is copied.
+    static let copySuffix = ".copy"
 
     /// The names of the files in a registry's directory.
-    static let ofRegistry = [registry, registry + newSuffix, registry + unreadSuffix, registryLock, registryVersions]
+    static let ofRegistry = [
+        registry, registry + newSuffix, registry + unreadSuffix, registryLock, registryVersions, registryPartials,
+    ]
 
     /// The suffixes that are added to the name of a partial file.
-    static let besidePartial = recordSuffixes + [decodedSuffix]
+    static let besidePartial = recordSuffixes + [decodedSuffix, copySuffix]
 
     static let all = ofRegistry + [partialSuffix] + besidePartial
 }

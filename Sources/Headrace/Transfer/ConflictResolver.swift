@@ -15,22 +15,27 @@ struct ConflictResolver: Sendable {
         self.environment = environment
     }
 
-    /// Checks that the directory accepts files, and creates it if it is missing; the file calls may block.
+    /// Checks that the directories of the final and the partial file accept files, and creates missing ones; the file
+    /// calls may block.
     ///
     /// A missing directory is not created if bytes were received before, since it may be on an unmounted disk.
     func prepareDirectory(for record: DownloadRecord) throws(DownloadError) {
+        try prepare(names.directory, for: record)
+        guard let partials = environment.configuration.partialsDirectory else { return }
+        try prepare(FileSystem.parent(of: names.partialPath(in: partials)), for: record)
+    }
+
+    private func prepare(_ directory: String, for record: DownloadRecord) throws(DownloadError) {
+        let files = environment.files
         do throws(SystemError) {
             do throws(SystemError) {
-                try environment.files.checkDirectory(names.directory)
+                try files.checkDirectory(directory)
             } catch  where error.errno == ENOENT && record.status.progress.bytesReceived == 0 {
-                try environment.files.makeDirectories(
-                    names.directory,
-                    syncs: environment.configuration.durability == .full
-                )
-                try environment.files.checkDirectory(names.directory)
+                try files.makeDirectories(directory, syncs: environment.configuration.durability == .full)
+                try files.checkDirectory(directory)
             }
         } catch {
-            throw .storage("The directory \(names.directory) cannot take the file", error)
+            throw .storage("The directory \(directory) cannot take the file", error)
         }
     }
 

@@ -51,7 +51,8 @@ final class DownloadRecord: Sendable {
     let number: Int
     /// The time at which the download was added, in milliseconds since 1970; `nil` if unknown.
     let added: Int64?
-    /// The path of the partial file, which no change of the request affects.
+    /// The path that identifies the file of the download, which no change of the request affects; see
+    /// ``DestinationPaths/partialPath``.
     let partialPath: String
     let status: DownloadStatus
     private let state: Locked<State>
@@ -248,7 +249,7 @@ extension DownloadRecord {
     func ledger() -> FileLedger {
         let (existing, held) = state.withLock { ($0.ledger, $0.held) }
         if let existing { return existing }
-        let new = FileLedger(of: names.partialPath, held, isDecoded: requested { $0.decodesContent })
+        let new = FileLedger(held, isDecoded: requested { $0.decodesContent })
         return state.withLock { state in
             if let ledger = state.ledger { return ledger }
             state.ledger = new
@@ -270,12 +271,15 @@ extension DownloadRecord {
 
 /// The state of a partial file that no transfer has open.
 final class SuspendedPartial: Sendable {
+    /// The path of the partial file.
+    let path: String
     /// The stamp of the partial file when the transfer closed it; if the file's present stamp differs, another process
     /// has written to the file.
     let stamp: FileStamp
     let contents: FileLedger.Contents
 
-    init(stamp: FileStamp, contents: FileLedger.Contents) {
+    init(_ path: String, stamp: FileStamp, contents: FileLedger.Contents) {
+        self.path = path
         self.stamp = stamp
         self.contents = contents
     }

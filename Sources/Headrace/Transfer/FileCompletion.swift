@@ -14,6 +14,15 @@ struct FileCompletion {
     /// Throws `checksum` or `contentCoding` if the file is wrong and the current source is not used again.
     func complete(_ transfer: inout DownloadTransfer) async throws -> Step {
         guard try isIntact(&transfer) else { return .again }
+        do {
+            return try await completeIntact(&transfer)
+        } catch {
+            transfer.partial.discardOutput()
+            throw error
+        }
+    }
+
+    private func completeIntact(_ transfer: inout DownloadTransfer) async throws -> Step {
         guard transfer.record.requested(\.decodesContent) else { return try await completeDecoded(&transfer) }
         // The request's own checksums and size are those of the decoded file.
         let coding = transfer.partial.coding
@@ -25,12 +34,7 @@ struct FileCompletion {
             return .again
         }
         if let coding, let step = try await decode(coding, &transfer) { return step }
-        do {
-            return try await completeDecoded(&transfer)
-        } catch {
-            transfer.partial.discardDecoded()
-            throw error
-        }
+        return try await completeDecoded(&transfer)
     }
 
     /// Removes the content coding; returns the next step if the encoded bytes are wrong or may be incomplete.
@@ -43,7 +47,7 @@ struct FileCompletion {
         let maxBytes = transfer.environment.configuration.maxFileSize
         switch try await transfer.partial.decode(coding, upTo: SizeLimit(decoding: size, maxBytes: maxBytes)) {
         case .maybeMore where framing == .stream:
-            transfer.partial.discardDecoded()
+            transfer.partial.discardOutput()
             return verifyEnd(&transfer)
         case .complete, .maybeMore: return nil
         case .truncated where framing == .stream: return verifyEnd(&transfer)
@@ -64,7 +68,7 @@ struct FileCompletion {
     /// Compares the complete file, which has no content coding to remove, with the request, and renames it to its final
     /// name.
     private func completeDecoded(_ transfer: inout DownloadTransfer) async throws -> Step {
-        let (decodes, isDecoded) = (transfer.record.requested(\.decodesContent), transfer.partial.coded != nil)
+        let (decodes, isDecoded) = (transfer.record.requested(\.decodesContent), transfer.partial.original != nil)
         var expected: FileExpectations
         repeat {
             expected = transfer.record.requested { request in
@@ -80,7 +84,7 @@ struct FileCompletion {
                 return .again
             }
         } while !transfer.record.seal(after: expected)
-        return try await finish(&transfer)
+        return try await finish(&transfer, isDecoded: isDecoded)
     }
 
     /// Compares the received bytes with the expected size, and with the checksum that the verification of the transfer
@@ -102,7 +106,7 @@ struct FileCompletion {
         var verifier = verifier(for: &transfer)
         let mismatch = try await verifier.mismatch(of: transfer.partial, path, expected.size, &verification)
         // The encoded bytes from which wrong ones were decoded are unknown.
-        return transfer.partial.coded == nil ? mismatch : mismatch.map { Mismatch(error: $0.error, found: $0.found) }
+        return transfer.partial.original == nil ? mismatch : mismatch.map { Mismatch(error: $0.error, found: $0.found) }
     }
 
     private func verifier(for transfer: inout DownloadTransfer) -> FileVerifier {
@@ -142,7 +146,7 @@ struct FileCompletion {
             keepsBytes: mismatch.bad != nil,
             isDiskFailure: mismatch.isDiskFailure
         )
-        let received = transfer.partial.coded?.contents.policy.written ?? transfer.partial.held
+        let received = transfer.partial.original?.contents.policy.written ?? transfer.partial.held
         let wasted = mismatch.bad?.ranges.count ?? received.count
         if let bad = mismatch.bad {
             try transfer.partial.release(bad.ranges)
@@ -162,12 +166,12 @@ struct FileCompletion {
     }
 
     /// Gives the complete file its final name.
-    private func finish(_ transfer: inout DownloadTransfer) async throws(DownloadError) -> Step {
-        let (size, isDecoded) = (transfer.partial.heldBytes, transfer.partial.coded != nil)
+    private func finish(_ transfer: inout DownloadTransfer, isDecoded: Bool) async throws -> Step {
+        let size = transfer.partial.heldBytes
         try transfer.reserve(path)
-        let final: (path: String, stamp: FileStamp)
+        let final: (path: String, stamp: FileStamp)?
         var present: String?
-        do {
+        do throws(DownloadError) {
             let (existing, environment, id, source) = (
                 transfer.existingFiles, transfer.environment, transfer.record.id, transfer.state.sources.current
             )
@@ -192,6 +196,10 @@ struct FileCompletion {
             // The file appeared during the download; it is treated as if it had existed before.
             guard try transfer.destination.isSatisfied(by: path) else { throw error }
             return transfer.skipped(path)
+        }
+        guard let final else {
+            try await transfer.partial.copyToDestination()
+            return try await finish(&transfer, isDecoded: isDecoded)
         }
         return .finished(FinishedFile(url: report(final.path, size, isDecoded, &transfer), stamp: final.stamp))
     }

@@ -9,18 +9,27 @@ struct FinalRename {
     /// The URL that the file came from.
     let source: URL
 
+    /// Whether a file was renamed, or what must be done before it can be renamed.
+    private enum Outcome {
+        case renamed
+        /// The file has no name yet.
+        case needsName
+        /// The file is on another volume than its destination.
+        case needsCopy
+    }
+
     /// Renames the file.
     ///
     /// - Parameters:
     ///   - partial: The partial file.
     ///   - willRename: Called before each attempted rename, with the path and the stamp of the file.
-    /// - Returns: The final path and the stamp of the file.
+    /// - Returns: The final path and the stamp of the file; `nil` if the file must be copied to another volume first.
     /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
     ///   final name and only the directory could not be synced.
     func perform(
         on partial: inout PartialDownload,
         willRename: (String, FileStamp) async throws(DownloadError) -> Void
-    ) async throws(DownloadError) -> (path: String, stamp: FileStamp) {
+    ) async throws(DownloadError) -> (path: String, stamp: FileStamp)? {
         let (names, ledger) = (partial.names, partial.ledger)
         // A last safeguard, wherever the name came from.
         guard names.contains(finalPath) else {
@@ -44,12 +53,15 @@ struct FinalRename {
             throw target.file.syncError
         }
         var name = finalPath
-        let isRenamed = try await rename(target, to: &name, &partial) { name throws(DownloadError) in
+        let outcome = try await rename(target, to: &name, &partial) { name throws(DownloadError) in
             try await willRename(name, stamp)
         }
-        guard isRenamed else {
+        switch outcome {
+        case .renamed: break
+        case .needsName:
             try partial.giveName()
             return try await perform(on: &partial, willRename: willRename)
+        case .needsCopy: return nil
         }
         if let version { partial.environment.versions?.keep(version, of: name, inode: stamp.inode) }
         ledger.change { $1.named(name) }
@@ -65,8 +77,8 @@ struct FinalRename {
     ) throws(DownloadError) {
         let hasRecord = partial.ledger.read { $0.policy.hasRecord }
         do throws(SystemError) {
-            try partial.syncFolder()
-            partial.removeCoded()
+            try partial.syncFolder(of: name)
+            partial.removeOriginal()
             if hasRecord { partial.recordFile.remove() }
         } catch {
             // With the record, the next run recognizes the file, under this name or, after a power cut, under the old
@@ -98,14 +110,12 @@ struct FinalRename {
     }
 
     /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name.
-    ///
-    /// Returns `false` if the file has no name yet and must get one before it can be renamed.
     private func rename(
         _ target: FileLedger.Target,
         to name: inout String,
         _ partial: inout PartialDownload,
         _ willRename: (String) async throws(DownloadError) -> Void
-    ) async throws(DownloadError) -> Bool {
+    ) async throws(DownloadError) -> Outcome {
         let policy = partial.record.requested { $0.replacement }
         var others = NumberedNames(name, partial.names, mayRename: policy == .rename)
         while true {
@@ -113,14 +123,16 @@ struct FinalRename {
             do throws(SystemError) {
                 if policy == .overwrite, !target.file.isUnnamed {
                     try target.file.replace(name)
-                    return true
+                    return .renamed
                 }
-                if try target.file.move(to: name) { return true }
-                guard policy != .overwrite else { return false }
+                if try target.file.move(to: name) { return .renamed }
+                guard policy != .overwrite else { return .needsName }
                 guard let next = others.next() else { throw SystemError(errno: EEXIST) }
                 name = next
             } catch  where target.file.isUnnamed && error.errno != EEXIST {
-                return false
+                return .needsName
+            } catch  where error.errno == EXDEV && partial.original == nil {
+                return .needsCopy
             } catch {
                 throw nameless("\(partial.path) could not be renamed to \(name)", error, taken: name, &partial)
             }

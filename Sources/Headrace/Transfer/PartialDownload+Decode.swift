@@ -1,7 +1,7 @@
-/// A complete partial file with a content coding, while the file decoded from it gets the final name.
-final class CodedFile: Sendable {
+/// A complete partial file, while the file decoded or copied from it gets the final name.
+final class OriginalFile: Sendable {
     let file: PartialFile
-    /// The resume record, with which a later run decodes the file again.
+    /// The resume record, with which a later run decodes or copies the file again.
     let record: ControlRecord
     let contents: FileLedger.Contents
 
@@ -20,10 +20,10 @@ enum EncodedEnd {
     case damaged(DownloadError)
 }
 
-/// Decodes the complete partial file into a second file, which then takes its place.
+/// Decodes or copies the complete partial file into a second file beside the destination, which then takes its place.
 ///
-/// The partial file and its record stay until the decoded file has its final name. Thus a run after a crash decodes the
-/// file again, or recognizes the decoded file by the identity in the record.
+/// The partial file and its record stay until the second file has its final name. Thus a run after a crash writes that
+/// file again, or recognizes it by the identity in the record.
 extension PartialDownload {
     /// The content coding to remove from the complete file; `nil` if there is none, or if it has been removed.
     var coding: ContentCoding? {
@@ -33,25 +33,14 @@ extension PartialDownload {
         }
     }
 
-    private var decodedPath: String { path + ReservedFileNames.decodedSuffix }
-
     /// Decodes the complete file, which is synced before if the configuration requires it.
     ///
     /// Throws `contentCoding` if the system cannot decode the coding, `fileTooLarge` at the limit, and
     /// `CancellationError`. Then, and if the bytes are truncated or damaged, the partial file stays as it is.
     mutating func decode(_ coding: ContentCoding, upTo limit: SizeLimit) async throws -> EncodedEnd {
-        let target = try opened()
-        try ledger.stop(.keeping, on: target)
-        let size = heldBytes
-        var policy = newPolicy()
-        ledger.change { [policy] contents, _ in contents.policy = policy }
-        ledger.end()
-        let bootID = try DownloadError.storage("\(path) could not be decoded: the boot is unknown") {
-            () throws(SystemError) in
-            try environment.files.bootID()
-        }
+        let encoded = try completed()
         let decoder = try ContentDecoder(coding)
-        let output = try PartialFile.create(decodedPath, calls: environment.sharedFiles)
+        let output = try createOutput(ReservedFileNames.decodedSuffix)
         var (written, isIntact, isKept) = (Int64(0), true, false)
         defer {
             if !isKept {
@@ -59,7 +48,7 @@ extension PartialDownload {
                 output.close()
             }
         }
-        try await read(0..<size) { bytes in
+        try await read(0..<heldBytes) { bytes in
             guard isIntact else { return }
             isIntact = try decoder.decode(bytes) { bytes in
                 try limit.check(written + Int64(bytes.count))
@@ -74,17 +63,8 @@ extension PartialDownload {
             return isIntact ? .truncated(error) : .damaged(error)
         }
         isKept = true
-        let contents = ledger.contents
-        coded = CodedFile(target.file, contents.record(of: target, bootID: bootID), contents)
-        file = output
-        let now = environment.clock.now()
-        policy = CheckpointPolicy(environment.configuration.durability, at: now)
-        _ = policy.wrote(0..<written, isLast: true, at: now)
-        // The record of the partial file.
-        policy.recordWritten()
-        ledger.change { [policy, written] contents, _ in
-            contents.policy = policy
-            contents.pieces = nil
+        replace(encoded, by: output, size: written)
+        ledger.change { contents, _ in
             contents.representation?.totalBytes = written
             contents.representation?.contentCoding = nil
             contents.representation?.isDecoded = nil
@@ -92,35 +72,115 @@ extension PartialDownload {
         return decoder.endCount > 1 ? .maybeMore : .complete
     }
 
-    /// Returns to the partial file and its record, and removes the file that was decoded from it; does nothing if there
-    /// is none.
-    mutating func discardDecoded() {
-        guard coded != nil else { return }
-        returnToCoded()
+    /// Copies the complete file to the destination's volume, on which it can be renamed to its final name.
+    ///
+    /// Throws `diskFull` and other errors of the disk, and `CancellationError`; the partial file stays as it is then.
+    mutating func copyToDestination() async throws {
+        let complete = try completed()
+        let copy = try createOutput(ReservedFileNames.copySuffix)
+        var (written, isKept) = (Int64(0), false)
+        defer {
+            if !isKept {
+                copy.remove()
+                copy.close()
+            }
+        }
+        try copy.requireSpace(for: heldBytes)
+        try await read(0..<heldBytes) { bytes in
+            try copy.write(bytes, at: written)
+            written += Int64(bytes.count)
+        }
+        isKept = true
+        replace(complete, by: copy, size: written)
+    }
+
+    /// Throws `diskFull` unless the destination's volume has space for a copy of a file of this size, if one is needed.
+    func requireSpaceForCopy(of size: Int64) throws(DownloadError) {
+        guard path != names.partialPath, let file else { return }
+        let (files, directory) = (environment.files, names.directory + "/")
+        guard let device = try? files.status(directory)?.device, device != file.identity.device,
+            let opened = try? files.openForReading(directory)
+        else { return }
+        defer { try? files.close(opened) }
+        try files.requireSpace(for: size, at: names.plannedPath, opened)
+    }
+
+    /// Ends the checkpoints of the complete file, which is synced if the configuration requires it and gets a record.
+    private mutating func completed() throws(DownloadError) -> OriginalFile {
+        let target = try opened()
+        try ledger.stop(.keeping, on: target)
+        // A file that arrived within half a second, and was about to be renamed, has none.
+        if !ledger.read({ $0.policy.hasRecord }) { ledger.writeRecord(to: target) }
+        let policy = newPolicy()
+        ledger.change { contents, _ in contents.policy = policy }
+        ledger.end()
+        let bootID = try DownloadError.storage("\(path) could not be completed: the boot is unknown") {
+            () throws(SystemError) in
+            try environment.files.bootID()
+        }
+        let contents = ledger.contents
+        return OriginalFile(target.file, contents.record(of: target, bootID: bootID), contents)
+    }
+
+    private func createOutput(_ suffix: String) throws(DownloadError) -> PartialFile {
+        try PartialFile.create(names.partialPath + suffix, calls: environment.sharedFiles)
+    }
+
+    /// Lets a file that was decoded or copied from the complete file take its place.
+    private mutating func replace(_ complete: OriginalFile, by output: PartialFile, size: Int64) {
+        (original, file) = (complete, output)
+        let now = environment.clock.now()
+        var policy = CheckpointPolicy(environment.configuration.durability, at: now)
+        _ = policy.wrote(0..<size, isLast: true, at: now)
+        // The record of the partial file.
+        policy.recordWritten()
+        ledger.change { [policy] contents, _ in
+            contents.policy = policy
+            contents.pieces = nil
+        }
+    }
+
+    /// Returns to the partial file and its record, and removes the file that was decoded or copied from it; does
+    /// nothing if there is none.
+    mutating func discardOutput() {
+        guard original != nil else { return }
+        returnToOriginal()
         if let target { ledger.writeRecord(to: target) }
     }
 
-    /// Returns to the partial file, and removes the file that was decoded from it; does nothing if there is none.
+    /// Returns to the partial file, and removes the file that was decoded or copied from it; does nothing if there is
+    /// none.
     ///
-    /// The record still describes the decoded file.
-    mutating func returnToCoded() {
-        guard let coded = coded.take() else { return }
+    /// The record still describes the removed file.
+    mutating func returnToOriginal() {
+        guard let original = original.take() else { return }
         file?.remove()
         file?.close()
-        file = coded.file
-        let (written, durable) = (coded.record.written, coded.record.durable)
-        ledger.change { contents, _ in contents = coded.contents }
+        file = original.file
+        let (written, durable) = (original.record.written, original.record.durable)
+        ledger.change { contents, _ in contents = original.contents }
         let policy = newPolicy(of: written, durable: durable)
         ledger.change { contents, _ in contents.policy = policy }
     }
 
-    /// Removes the partial file, because the file decoded from it has its final name; does nothing if there is none.
-    mutating func removeCoded() {
-        guard let coded = coded.take() else { return }
-        coded.file.remove()
-        coded.file.close()
+    /// Removes the partial file, because the file decoded or copied from it has its final name; does nothing if there
+    /// is none.
+    mutating func removeOriginal() {
+        guard let original = original.take() else { return }
+        original.file.remove()
+        original.file.close()
     }
 
-    /// Removes a decoded file that another process left; called while the partial file is locked.
-    func removeDecoded() { try? environment.files.remove(decodedPath) }
+    /// Removes decoded files and copies that a killed process left, unless another process is writing them; called
+    /// while the partial file is locked.
+    func removeOutputs() {
+        let suffixes =
+            (record.requested(\.decodesContent) ? [ReservedFileNames.decodedSuffix] : [])
+            + (path == names.partialPath ? [] : [ReservedFileNames.copySuffix])
+        for suffix in suffixes {
+            let left = try? PartialFile.existing(names.partialPath + suffix, calls: environment.sharedFiles)
+            left?.remove()
+            left?.close()
+        }
+    }
 }

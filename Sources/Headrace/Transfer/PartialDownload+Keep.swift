@@ -25,7 +25,7 @@ extension PartialDownload {
         let contents = ledger.contents
         guard let status = try? file?.status(), contents.representation != nil, !contents.policy.written.isEmpty
         else { return }
-        let suspended = SuspendedPartial(stamp: FileStamp(status), contents: contents)
+        let suspended = SuspendedPartial(path, stamp: FileStamp(status), contents: contents)
         record.keep(suspended)
         ledger.change { $1.kept(suspended.stamp) }
     }
@@ -49,13 +49,12 @@ extension PartialDownload {
 
     /// Removes the partial file and the resume record.
     mutating func remove() {
-        returnToCoded()
+        returnToOriginal()
         ledger.end()
         guard let file, !file.isUnnamed, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()
         file.remove()
-        // A process that was killed may have left it.
-        if record.requested(\.decodesContent) { removeDecoded() }
+        removeOutputs()
     }
 
     /// Removes the files of an earlier run, unless another process is writing them or a later release wrote them.

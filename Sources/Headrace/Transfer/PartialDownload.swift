@@ -20,6 +20,8 @@ struct PartialDownload {
     /// ``DownloadRequest/key``.
     let url: URL
     let names: DestinationPaths
+    /// The path of the partial file.
+    let path: String
     let environment: TransferEnvironment
     /// A fingerprint of the login and header fields of the requests; see ``DownloadRequest/requesterFingerprint(_:)``.
     let requesterFingerprint: String
@@ -35,8 +37,8 @@ struct PartialDownload {
     private(set) var composition = Composition.oneResponse
     /// Computes the digests of pieces from the appended bytes.
     private var pieceDigester: PieceDigester?
-    /// The complete partial file while ``file`` is the file decoded from it; `nil` at any other time.
-    var coded: CodedFile?
+    /// The complete partial file while ``file`` is the file decoded or copied from it; `nil` at any other time.
+    var original: OriginalFile?
     /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked.
     var hasStaleRecord = false
 
@@ -44,12 +46,12 @@ struct PartialDownload {
         self.record = record
         url = record.requested { $0.key }
         names = record.names
+        path = names.partialPath(in: environment.configuration.partialsDirectory)
         self.environment = environment
         requesterFingerprint = record.requested { $0.requesterFingerprint(environment.configuration) }
         ledger = record.ledger()
     }
 
-    var path: String { names.partialPath }
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     /// The ranges of the received bytes.
@@ -66,7 +68,14 @@ struct PartialDownload {
     /// The open file as the ledger needs it; `nil` if no file is open.
     var target: FileLedger.Target? {
         file.map {
-            FileLedger.Target(file: $0, url: url, names: names, environment: environment, coded: coded?.record)
+            FileLedger.Target(
+                file: $0,
+                path: path,
+                url: url,
+                names: names,
+                environment: environment,
+                original: original?.record
+            )
         }
     }
 
@@ -90,7 +99,7 @@ struct PartialDownload {
 
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
     mutating func discard() throws(DownloadError) {
-        returnToCoded()
+        returnToOriginal()
         ledger.change { $1.lost() }
         ledger.end()
         // A file without a name has no record: one at its path belongs to another process.
@@ -100,7 +109,7 @@ struct PartialDownload {
             } catch {
                 throw .storage("\(recordFile.path) could not be removed", error)
             }
-            try? syncFolder()
+            try? syncFolder(of: path)
         }
         try file?.truncate(to: 0)
         resetBytes()
@@ -115,12 +124,14 @@ struct PartialDownload {
     /// Closes the file, which has got another name: it belongs to the user now.
     mutating func detachFile() {
         file.take()?.close()
-        coded.take()?.file.close()
+        original.take()?.file.close()
         resetBytes()
     }
 
-    func syncFolder() throws(SystemError) {
-        if environment.configuration.durability == .full { try environment.files.syncNames(in: names.directory) }
+    /// Syncs the directory of a file if the configuration requires it.
+    func syncFolder(of path: String) throws(SystemError) {
+        guard environment.configuration.durability == .full else { return }
+        try environment.files.syncNames(in: FileSystem.parent(of: path))
     }
 
     /// Records that the bytes come from more than one response or source.
@@ -146,7 +157,10 @@ struct PartialDownload {
         if !isLater {
             let file = try opened().file
             let size = body.totalBytes ?? record.requested { $0.expectedSize }
-            if let size { try file.requireSpace(for: size - held.count) }
+            if let size {
+                try file.requireSpace(for: size - held.count)
+                try requireSpaceForCopy(of: size)
+            }
         }
         // Resuming does not postpone the next record; otherwise many short responses could postpone it forever.
         if !held.isEmpty { compose(of: .severalResponses) }
@@ -247,6 +261,6 @@ struct PartialDownload {
         let created = try PartialFile.create(path, calls: environment.sharedFiles)
         file = created
         if hasStaleRecord { recordFile.remove() }
-        return FileLedger.Target(file: created, url: url, names: names, environment: environment)
+        return FileLedger.Target(file: created, path: path, url: url, names: names, environment: environment)
     }
 }

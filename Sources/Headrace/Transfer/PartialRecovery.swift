@@ -23,7 +23,7 @@ struct PartialRecovery {
             if let path = try finishedFile(partial) { return .complete(path) }
             return lostPartial(partial)
         }
-        if let path = try decodedFile(of: file, &partial) { return .complete(path) }
+        if let path = try outputFile(of: file, &partial) { return .complete(path) }
         partial.recordFile.removeUnfinished()
         let status = try file.status()
         let mayRepeat = partial.record.requested { $0.mayRepeat }
@@ -124,14 +124,13 @@ struct PartialRecovery {
         return count == 0 ? .nothing : .discarded(reason, bytes: count)
     }
 
-    // MARK: A decoded file
+    // MARK: A decoded or copied file
 
-    /// Removes the partial file if the file decoded from it already has its final name, and returns that path;
-    /// otherwise removes what is left of an unfinished decoded file, and returns `nil`.
-    private func decodedFile(of file: PartialFile, _ partial: inout PartialDownload) throws(DownloadError) -> String? {
-        guard case .record(let record) = contents, record.representation.isDecoded == true else { return nil }
-        guard record.decoded != nil, let path = try finishedFile(partial) else {
-            partial.removeDecoded()
+    /// Removes the partial file if the file decoded or copied from it already has its final name, and returns that path;
+    /// otherwise removes what is left of such a file, and returns `nil`.
+    private func outputFile(of file: PartialFile, _ partial: inout PartialDownload) throws(DownloadError) -> String? {
+        guard case .record(let record) = contents, record.decoded != nil, let path = try finishedFile(partial) else {
+            partial.removeOutputs()
             return nil
         }
         file.remove()

@@ -31,11 +31,14 @@ final class TransferEnvironment: Sendable {
         _ other: TransferEnvironment,
         background: (any BackgroundFetcher)?,
         versions: RegistryVersions?,
+        partials: URL?,
         willRename: @escaping @Sendable (DownloadID, _ path: String, FileStamp) async throws(DownloadError) -> Void
     ) {
         self.background = background
         self.versions = versions
-        configuration = other.configuration
+        var configuration = other.configuration
+        configuration.partialsDirectory = partials
+        self.configuration = configuration
         transport = other.transport
         files = other.files
         sharedFiles = other.sharedFiles

@@ -39,16 +39,16 @@ struct WrongFile {
             return mismatch.error.followed(by: "It was deleted.\(advice)")
         }
         let same = try await savedFile(partial)
-        do throws(DownloadError) {
+        do {
             if same != nil { try partial.discard() }
-            let saved = if let same { same } else { try setAside(&partial) }
+            let saved = if let same { same } else { try await setAside(&partial) }
             var error = mismatch.error.followed(
                 by: "It was saved as \(saved). Compare the checksum with its publisher's: if that is the actual one, "
                     + "rename the file; otherwise delete it, and download the file from another source."
             )
             error.savedFile = URL(filePath: saved, directoryHint: .notDirectory)
             return error
-        } catch {
+        } catch let error as DownloadError {
             let reason = "It could not be saved under another name: \(error.message)"
             return mismatch.error.followed(by: "\(reason) \(Self.advice)")
         }
@@ -80,8 +80,9 @@ struct WrongFile {
     /// A process that is killed meanwhile leaves the partial file or the renamed one. The renamed file stays private to
     /// its owner and gets no validator attribute, so that a later download does not mistake it for the finished file.
     ///
-    /// If the file cannot be renamed, throws the error and keeps the partial file.
-    private func setAside(_ partial: inout PartialDownload) throws(DownloadError) -> String {
+    /// If the file cannot be renamed, throws the error and keeps the partial file. Throws `CancellationError` while the
+    /// file is copied from another volume.
+    private func setAside(_ partial: inout PartialDownload) async throws -> String {
         let file = try partial.opened().file
         let (environment, names, path) = (partial.environment, partial.names, partial.path)
         let comparison = environment.files.nameComparison(names.directory)
@@ -105,13 +106,16 @@ struct WrongFile {
                 saved = candidate
                 break
             }
+        } catch  where error.errno == EXDEV && partial.original == nil {
+            try await partial.copyToDestination()
+            return try await setAside(&partial)
         } catch {
-            throw .storage("\(path) could not be renamed", error, " The download is kept as \(path).")
+            throw DownloadError.storage("\(path) could not be renamed", error, " The download is kept as \(path).")
         }
         partial.ledger.change { $1.lost() }
         // If the directory cannot be synced, a power cut may restore the old name.
-        try? partial.syncFolder()
-        partial.removeCoded()
+        try? partial.syncFolder(of: saved)
+        partial.removeOriginal()
         partial.recordFile.remove()
         partial.detachFile()
         return saved

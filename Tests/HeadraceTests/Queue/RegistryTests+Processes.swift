@@ -263,4 +263,54 @@ extension RegistryTests {
             #expect(names == (downloads.isEmpty ? ["registry"] : ["a", "b", "registry"]), comment)
         }
     }
+
+    @Test func `other processes find the partial files of a manager with a directory for them`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (registry, partials) = (registry(folder), folder.appending(path: "partials"))
+            try await withManager(folder, configure: { $0.partialsDirectory = partials }) { manager in
+                let download = try await manager.download(request("silent", in: folder))
+                for await progress in download.progress where progress.bytesReceived == 60_000 { break }
+            }
+            let download = try #require(try await registry.downloads().first)
+            #expect(download.progress.bytesReceived == 60_000)
+            #expect(FileProbe.size(of: download.partialFile) == 60_000)
+            #expect(try FileProbe.names(in: partials).count == 2)
+            #expect(try await registry.perform(.remove([download.id], deletingFiles: true)))
+            #expect(try FileProbe.names(in: partials) == [])
+            try await withManager(folder) { _ in }
+            #expect(try !FileProbe.names(in: registry.directory).contains(RegistryPartials.fileName))
+        }
+    }
+
+    /// Regression: only the record was removed, and the partial file stayed.
+    @Test func `a process that was killed after it renamed a copy leaves no partial file`() async throws {
+        try await withTemporaryDirectory { folder in
+            let partials = folder.appending(path: "partials")
+            let journal = folder.appending(path: "registry/\(RegistryStore.fileName)")
+            let saved = Locked<[URL: Data]>([:])
+            let recorder = FileSystemRecorder(
+                to: .unsynced.divided(at: partials.path),
+                withPaths: { call, path throws(SystemError) in
+                    guard call == .remove, path.hasPrefix(partials.path), path.hasSuffix(".part") else { return }
+                    for file in [URL(filePath: path), URL(filePath: path + RecordFile.suffix), journal] {
+                        saved.withLock { $0[file] = try? Data(contentsOf: file) }
+                    }
+                }
+            )
+            try await withManager(
+                folder,
+                files: recorder.fileCalls,
+                configure: { $0.partialsDirectory = partials }
+            ) { manager in
+                _ = try await manager.download(request("a", in: folder)).value
+            }
+            let state = saved.withLock { $0 }
+            #expect(state.count == 3)
+            for (file, bytes) in state { try bytes.write(to: file) }
+            try await withManager(folder, configure: { $0.partialsDirectory = partials }) { manager in
+                #expect(await kinds(manager) == [.finished])
+            }
+            #expect(try FileProbe.names(in: partials) == [])
+        }
+    }
 }

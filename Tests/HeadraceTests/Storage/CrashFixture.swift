@@ -4,9 +4,17 @@ import Testing
 
 @testable import Headrace
 
+/// The volume of a directory for partial files.
+enum PartialsVolume: CaseIterable {
+    /// The volume of the destination.
+    case same
+    case other
+}
+
 /// A download on an in-memory disk that is stopped after each disk change and resumed.
 struct CrashFixture {
     static let final = "/folder/file.bin"
+    private static let partials = "/partials"
     static let destination = DownloadRequest.Destination.file(URL(filePath: final))
 
     let expected: [UInt8]
@@ -14,6 +22,8 @@ struct CrashFixture {
     private let encoded: [UInt8]?
     private let chunkBytes: Int
     private let connections: Int
+    /// The volume of a directory for partial files; `nil` if they are beside the destination.
+    private let partials: PartialsVolume?
     /// Returns the reply to a request, given its number.
     private let response: @Sendable (Int, TransportRequest) throws -> FakeTransport.Reply
 
@@ -22,12 +32,14 @@ struct CrashFixture {
         chunkBytes: Int,
         connections: Int,
         encoded: [UInt8]? = nil,
+        partials: PartialsVolume? = nil,
         response: @escaping @Sendable (Int, TransportRequest) throws -> FakeTransport.Reply
     ) {
         expected = Array(DiskFixture.bytes.prefix(size))
         self.chunkBytes = chunkBytes
         self.connections = connections
         self.encoded = encoded
+        self.partials = partials
         self.response = response
     }
 
@@ -37,7 +49,11 @@ struct CrashFixture {
         return request
     }
 
-    private func partialPath() throws -> String { DestinationPaths(try request()).partialPath }
+    private var partialsDirectory: URL? { partials.map { _ in URL(filePath: Self.partials) } }
+
+    private func partialPath() throws -> String {
+        DestinationPaths(try request()).partialPath(in: partialsDirectory)
+    }
 
     /// Runs the download from its first request to its end.
     func run(
@@ -52,9 +68,10 @@ struct CrashFixture {
                 $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                 $0.durability = durability
                 $0.maxConnectionsPerDownload = connections
+                $0.partialsDirectory = partialsDirectory
             },
             transport: transport,
-            files: disk.calls,
+            files: partials == .other ? disk.calls.divided(at: Self.partials) : disk.calls,
             clock: AnyClock(TestClock())
         )
         // No manager, because its threads would slow down the hundreds of runs of a crash test.

@@ -45,6 +45,32 @@ struct CrashTests {
         if crash == .kill { try await decoded.crashEverywhere(.kill, .none) }
     }
 
+    @Test(arguments: Crash.allCases, PartialsVolume.allCases)
+    func `X02 X03 X04 after a crash with a directory for partial files a second run has the exact file`(
+        _ crash: Crash,
+        _ volume: PartialsVolume
+    ) async throws {
+        let stream = CrashFixture(size: Self.size, chunkBytes: 1000, connections: 1, partials: volume) { _, request in
+            DiskFixture.response(request, sending: 3000, of: Self.size)
+        }
+        try await stream.crashEverywhere(crash, .full)
+        if crash == .kill { try await stream.crashEverywhere(.kill, .none) }
+    }
+
+    @Test(.enabled(if: ContentCoding.decodable.contains(.gzip), "zlib is missing"), arguments: Crash.allCases)
+    func `X02 X03 X04 a file of another volume is decoded into its destination`(_ crash: Crash) async throws {
+        let decoded = CrashFixture(
+            size: Self.size,
+            chunkBytes: 1000,
+            connections: 1,
+            encoded: Self.encoded,
+            partials: .other
+        ) { _, request in
+            FaultScenario.serve(Self.encoded, to: request, sending: 3000, coding: "gzip")
+        }
+        try await decoded.crashEverywhere(crash, .full)
+    }
+
     @Test(arguments: Crash.allCases)
     func `X01 X02 X03 X04 after a crash with several connections a second run has the exact file`(
         _ crash: Crash

@@ -26,11 +26,13 @@ final class FileLedger: Sendable {
     /// The open partial file, and the properties of the download that the resume record contains.
     struct Target: Sendable {
         let file: PartialFile
+        /// The path of the partial file.
+        let path: String
         let url: URL
         let names: DestinationPaths
         let environment: TransferEnvironment
-        /// The record of the partial file, if ``file`` is the file decoded from it; else `nil`.
-        var coded: ControlRecord?
+        /// The record of the partial file, if ``file`` is the file decoded or copied from it; else `nil`.
+        var original: ControlRecord?
 
         var syncsData: Bool { environment.configuration.durability == .full }
     }
@@ -57,15 +59,14 @@ final class FileLedger: Sendable {
 
     /// Creates a ledger without readers.
     /// - Parameters:
-    ///   - path: The path of the partial file.
     ///   - kept: The state of the partial file after an earlier transfer, if known.
     ///   - isDecoded: Whether the file is decoded once it is complete, and can be read only then.
-    init(of path: String, _ kept: SuspendedPartial?, isDecoded: Bool = false) {
+    init(_ kept: SuspendedPartial?, isDecoded: Bool = false) {
         var state = State()
         state.readable.isReadAtEnd = isDecoded
         if let kept {
             let totalBytes = kept.contents.representation?.totalBytes
-            state.readable.opened(path, kept.contents.policy.written, totalBytes: totalBytes, isSame: false)
+            state.readable.opened(kept.path, kept.contents.policy.written, totalBytes: totalBytes, isSame: false)
             state.readable.kept(kept.stamp)
         }
         self.state = Locked(state, rank: .ledgerState)
@@ -184,8 +185,8 @@ final class FileLedger: Sendable {
                 state.recordFailure = error
                 return state.syncFailure != nil
             }
-            // The record of a decoded file claims bytes of another file, whose syncs succeeded.
-            if hasSyncFailed, target.coded == nil { target.recordFile.remove(unlessWithin: contents.policy.durable) }
+            // The record of a decoded or copied file claims bytes of the original, whose syncs succeeded.
+            if hasSyncFailed, target.original == nil { target.recordFile.remove(unlessWithin: contents.policy.durable) }
             return
         }
         state.withLock { $0.recordFailure = nil }
@@ -263,15 +264,15 @@ extension FileLedger.State {
 
 extension FileLedger.Contents {
     func record(of target: FileLedger.Target, bootID: String) -> ControlRecord {
-        if var coded = target.coded {
-            coded.state = state
-            coded.decoded = ControlRecord.DecodedFile(
+        if var original = target.original {
+            original.state = state
+            original.decoded = ControlRecord.DecodedFile(
                 device: target.file.identity.device,
                 inode: target.file.identity.inode,
                 size: policy.written.count,
                 isDurable: policy.durable == policy.written
             )
-            return coded
+            return original
         }
         var record = ControlRecord(
             url: target.url,
@@ -290,10 +291,10 @@ extension FileLedger.Contents {
 }
 
 extension FileLedger.Target {
-    var recordFile: RecordFile { RecordFile(of: names.partialPath, calls: environment.sharedFiles) }
+    var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
-        let directory = syncing && syncsData ? names.directory : nil
+        let directory = syncing && syncsData ? FileSystem.parent(of: path) : nil
         try recordFile.write(record, syncing: directory)
     }
 }

@@ -19,6 +19,9 @@ struct FaultRun {
     let number: Int
     private let folder: URL
     private let directory: URL
+    /// The directory for partial files; `nil` if they are beside the destination.
+    private let partials: URL?
+    private let partialPath: String
     private let fault: NthFault
     private let clock = TestClock()
     private let record: DownloadRecord
@@ -33,8 +36,12 @@ struct FaultRun {
         directory = scenario.lacksDirectory ? folder.appending(path: "a/b", directoryHint: .isDirectory) : folder
         record = try Self.record(scenario, directory)
         file = Data(scenario.file)
-        fault = NthFault(kind, at: number, partialPath: record.names.partialPath, clock: clock)
+        partials = scenario.partials.map { _ in folder.appending(path: Self.partialsName) }
+        partialPath = record.names.partialPath(in: partials)
+        fault = NthFault(kind, at: number, partialPath: partialPath, clock: clock)
     }
+
+    private static let partialsName = "partials"
 
     private static func record(_ scenario: FaultScenario, _ directory: URL) throws -> DownloadRecord {
         let url = try #require(URL(string: "http://origin/\(FaultScenario.fileName)"))
@@ -55,11 +62,11 @@ struct FaultRun {
         let first = try await run(record, fault.files, scenario.response)
         guard let hit = fault.hit else { return nil }
         var wrong = try complaints(about: first, after: hit, before: before)
-        if hit.call == .sync, hit.path == record.names.partialPath { try lose(hit.unsynced) }
+        if hit.call == .sync, hit.path == partialPath { try lose(hit.unsynced) }
         let between = try files()
         // If the file has its name already, the next run only asks whether it is current.
         let isKept =
-            FileProbe.size(of: URL(filePath: record.names.partialPath)) != nil && !between.values.contains(file)
+            FileProbe.size(of: URL(filePath: partialPath)) != nil && !between.values.contains(file)
         // The same process and another one continue a download differently.
         let next = number.isMultiple(of: 2) ? record : try Self.record(scenario, directory)
         let second = try await run(next, .unsynced, scenario.later ?? scenario.response)
@@ -91,10 +98,11 @@ struct FaultRun {
                 $0.retryPolicy.baseDelay = .zero
                 $0.retryPolicy.maxRetriesPerHostAndMinute = nil
                 $0.maxConnectionsPerDownload = scenario.connections
+                $0.partialsDirectory = partials
                 scenario.configuration(&$0)
             },
             transport: transport,
-            files: files,
+            files: partials.map { scenario.partials == .other ? files.divided(at: $0.path) : files } ?? files,
             clock: AnyClock(clock)
         )
         // No manager, because its threads would slow down the thousands of runs.
@@ -117,7 +125,9 @@ struct FaultRun {
     /// All files except partial files and their records, by name.
     private func files() throws -> [String: Data] {
         guard FileProbe.size(of: directory) != nil else { return [:] }
-        let names = try FileProbe.names(in: directory).filter { !$0.contains(".part") }
+        let names = try FileProbe.names(in: directory).filter {
+            !$0.contains(".part") && $0 != Self.partialsName
+        }
         return Dictionary(
             uniqueKeysWithValues: try names.map { ($0, try Data(contentsOf: directory.appending(path: $0))) }
         )
@@ -125,7 +135,7 @@ struct FaultRun {
 
     /// Replaces bytes of the partial file by zeros, as if they had been discarded after a failed sync.
     private func lose(_ ranges: ByteRangeSet) throws {
-        guard let file = try? FileSystem.system.open(record.names.partialPath) else { return }
+        guard let file = try? FileSystem.system.open(partialPath) else { return }
         defer { try? FileSystem.system.close(file) }
         let size = try FileSystem.system.openStatus(file).size
         // If all calls fail, the record that claims these bytes cannot even be removed.
@@ -167,7 +177,7 @@ struct FaultRun {
 
     /// The bytes that the next run must not download again.
     private func mustKeep(_ hit: NthFault.Hit) -> ByteRangeSet {
-        let isSync = hit.call == .sync && hit.path == record.names.partialPath
+        let isSync = hit.call == .sync && hit.path == partialPath
         // If a sync fails, the bytes written since the last one must not be trusted.
         guard !kind.isLasting, !isSync else {
             guard let record = hit.record else { return ByteRangeSet() }
@@ -181,7 +191,7 @@ struct FaultRun {
 
     /// Whether the call was to save the received bytes.
     private func isSaving(_ hit: NthFault.Hit) -> Bool {
-        hit.path != record.names.partialPath || hit.call == .sync
+        hit.path != partialPath || hit.call == .sync
     }
 
     /// With `mayCopy`, the next run may not have recognized the finished file, and have downloaded a copy.
@@ -194,6 +204,10 @@ struct FaultRun {
         }
         if !now.values.contains(file) { wrong.append("after the next run, there is no right file") }
         var names = try FileProbe.names(in: directory)
+        if let partials {
+            names.removeAll { $0 == Self.partialsName }
+            names += try FileProbe.names(in: partials)
+        }
         if mayCopy { names.removeAll { !scenario.names.contains($0) && now[$0] == file } }
         if scenario.failure == .checksum { names.removeAll { $0 == FaultScenario.fileName + MismatchNames.suffix } }
         if names != scenario.names { wrong.append("the next run left \(names)") }

@@ -20,6 +20,8 @@ struct FaultScenario: Sendable, CustomTestStringConvertible {
     /// The contents of a file that has the final name and was not downloaded; `nil` if the name is free.
     var existing: [UInt8]?
     var connections = 1
+    /// The volume of a directory for partial files; `nil` if they are beside the destination.
+    var partials: PartialsVolume?
     /// Whether the destination is a missing directory.
     var lacksDirectory = false
     /// Whether the server's responses allow the partial file of a failed run to be resumed.
@@ -214,6 +216,36 @@ struct FaultScenario: Sendable, CustomTestStringConvertible {
             earlier: { serve(encoded, to: $1, sending: 6000, coding: "gzip") },
             request: { $0.decodesContent = true },
             configuration: { $0.durability = .none }
+        ),
+        FaultScenario(name: "a directory for partial files", earlier: cut(), partials: .same),
+        FaultScenario(name: "partial files on another volume", earlier: cut(), partials: .other),
+        FaultScenario(
+            name: "partial files on another volume, without syncs",
+            earlier: cut(),
+            partials: .other,
+            configuration: { $0.durability = .none }
+        ),
+        FaultScenario(
+            name: "partial files on another volume, and an existing file to replace",
+            existing: version(3),
+            partials: .other,
+            request: { $0.conflictPolicy = .overwrite }
+        ),
+        FaultScenario(
+            name: "partial files on another volume, and a wrong checksum",
+            response: { serve(version(2), to: $1, tag: "\"v2\"") },
+            later: { serve(version(1), to: $1) },
+            partials: .other,
+            isResumable: false,
+            failure: .checksum,
+            request: expects(version(1))
+        ),
+        FaultScenario(
+            name: "partial files on another volume to decode",
+            response: { serve(encoded, to: $1, coding: "gzip") },
+            earlier: { serve(encoded, to: $1, sending: 6000, coding: "gzip") },
+            partials: .other,
+            request: { $0.decodesContent = true }
         ),
         FaultScenario(name: "the current version", earlier: { serve(version(1), to: $1) }),
     ]
