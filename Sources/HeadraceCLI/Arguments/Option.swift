@@ -1,7 +1,8 @@
 import Headrace
 
 enum Option: CaseIterable, Sendable {
-    case output, tee, directory, inputFile, jobs, connections, limitRate, limitPerHost, checksum, checksumFile,
+    case output, tee, directory, partialsDir, inputFile, jobs, connections, limitRate, limitPerHost, checksum,
+        checksumFile,
         header, headerEverywhere, userAgent, referer, method, data, dataFile, user, mirror, metalink, retries, timeout,
         connectTimeout,
         minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
@@ -66,7 +67,7 @@ enum Option: CaseIterable, Sendable {
     static let queueRunOptions = networkOptions.union([
         .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
         .maxRedirects, .onFinish, .onFail, .linkCommand, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch,
-        .registry, .json, .quiet, .verbose, .help,
+        .partialsDir, .registry, .json, .quiet, .verbose, .help,
     ])
 
     enum Group: String, CaseIterable, Sendable {
@@ -125,6 +126,7 @@ private let tableText = """
     -o, --output FILE            save the file as FILE (default: the server's name); - for standard output; one URL only
         --tee                    also write the file to standard output while it is downloaded; one URL only
     -d, --directory DIR          save files in DIR, which is created if missing (default: .)
+        --partials-dir DIR       save partial files in DIR instead of beside their destinations
     -i, --input-file FILE        read URLs or JSON from FILE, one per line; - for standard input, as is the URL -
         --metalink FILE          download, or verify, the files that this Metalink 4 document describes; repeatable
         --follow-metalink        after downloading a Metalink document, download the files that it describes

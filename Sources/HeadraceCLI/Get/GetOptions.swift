@@ -64,6 +64,10 @@ struct GetOptions: Sendable {
         metalinks = arguments.all(.metalink)
         directory = arguments.value(.directory) ?? directory
         isTemporary = arguments.value(.output) == "-"
+        if let path = arguments.value(.partialsDir), !isTemporary {
+            guard !path.isEmpty else { throw UsageError("--partials-dir: the path is empty") }
+            configuration.partialsDirectory = URL(givenPath: path, .isDirectory)
+        }
         copiesToOutput = isTemporary || arguments.has(.tee)
         let others: [Option] =
             [.json, .dryRun, .followMetalink] + (isTemporary ? [.tee, .directory, .onMismatch] : [])

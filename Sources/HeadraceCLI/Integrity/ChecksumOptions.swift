@@ -72,6 +72,7 @@ extension GetOptions {
         }
         var configuration = configuration
         configuration.registryDirectory = nil
+        configuration.partialsDirectory = nil
         configuration.durability = .none
         configuration.maxFileSize = Int64(ChecksumList.maxBytes)
         // Header fields for the files' server, which may be secrets, are not sent to other servers.
