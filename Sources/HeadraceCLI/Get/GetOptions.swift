@@ -163,7 +163,7 @@ struct GetOptions: Sendable {
         } else if method == "HEAD" || arguments.has(.dryRun) {
             throw UsageError("--method: \(method) has no effect on files; --dry-run sends GET")
         } else if !given.contains(.retries), let other = [.linkCommand, Option.mirror].first(where: arguments.has) {
-            throw UsageError(other, "a request with --data or --method may be sent again only with --retries N")
+            throw UsageError(other, "a request with --data or --method may be sent again only with get --retries N")
         }
     }
 }

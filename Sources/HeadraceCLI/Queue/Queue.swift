@@ -11,6 +11,7 @@ extension Verb {
                 options: .entries(
                     of: Option.networkOptions.union([
                         .output, .directory, .inputFile, .checksum, .checksumFile, .header, .mirror, .metalink,
+                        .method, .data, .dataFile,
                         .ifExists, .ifChanged, .onMismatch, .network, .title, .group, .priority, .paused, .begin,
                         .registry, .json, .quiet, .help,
                     ])
@@ -18,7 +19,8 @@ extension Verb {
                 notes: [
                     """
                     The options for proxies, logins, certificates and cookies apply only to the URL of --checksum-file;
-                    pass those for the downloads to queue run.
+                    pass those for the downloads to queue run. The queue stores the text of --data, and the path of
+                    --data-file.
                     """,
                     DownloadSnapshot.jsonNotes,
                 ],

@@ -311,4 +311,22 @@ struct QueueTests {
             }
         }
     }
+
+    @Test func `a queue sends the methods and bodies of its downloads`() async throws {
+        try await withFaultServer(.ok(body)) { server in
+            try await withQueueFolder { folder in
+                try Data("bytes".utf8).write(to: folder.url.appending(path: "body"))
+                _ = try await folder.add(server.url("/a"), options: ["--data", "q=1"])
+                _ = try await folder.add(server.url("/b"), options: ["--data-file", "body", "--method", "PUT"])
+                let large = String(repeating: "x", count: 65_537)
+                let refused = try await folder.queue("add", "--data", large, server.url("/c").absoluteString)
+                #expect(refused.status != 0 && refused.errors.contains("it has 65537 bytes"), "\(refused.errors)")
+                var run = try folder.run("-j", "1")
+                let result = try await run.result()
+                #expect(result.status == 0, "\(result.errors)")
+                let sent = server.requests.map { "\($0.method) \($0.path) \(String(decoding: $0.body, as: UTF8.self))" }
+                #expect(sent == ["POST /a q=1", "PUT /b bytes"])
+            }
+        }
+    }
 }

@@ -160,7 +160,7 @@ struct GetOptionsTests {
         (["--data-file", "/nonexistent"], "--data-file: /nonexistent is not a regular file"),
         (
             ["--data", "x", "--mirror", "http://m/a"],
-            "--mirror: a request with --data or --method may be sent again only with --retries N"
+            "--mirror: a request with --data or --method may be sent again only with get --retries N"
         ),
     ])
     func `a body that would not be sent as meant is an error`(_ line: [String], _ message: String) {
