@@ -35,6 +35,13 @@ public struct ConnectionPolicy: Sendable, Hashable {
     public var interface: String?
     /// Fixed addresses of hosts, used instead of DNS: `HOST:PORT:ADDRESS`, with further addresses after commas.
     public var addresses: [String] = []
+    /// The https URL of a resolver that is used instead of the system's (DNS over HTTPS, RFC 8484); `nil` for the
+    /// system's.
+    ///
+    /// The resolver's certificate is verified like a server's. ``DownloadConfiguration/allowsAddress`` checks the
+    /// addresses that the resolver finds, but not its own. If the resolver fails, the system's is not used. An error
+    /// with libcurl 8.5 to 8.8, which may crash when such a lookup is cancelled.
+    public var dnsOverHTTPS: URL?
     /// Servers to connect to instead of others, in the form `HOST:PORT:OTHER:PORT`.
     ///
     /// A connection to the first host and port is made to the second ones instead. An empty `HOST` or first `PORT`
@@ -68,6 +75,14 @@ public struct ConnectionPolicy: Sendable, Hashable {
                 list.allSatisfy({ IPAddress(host: String($0)) != nil })
             else {
                 throw DownloadError(.invalidRequest, "\"\(text.printable)\" does not have the form HOST:PORT:ADDRESS.")
+            }
+        }
+        if let resolver = dnsOverHTTPS {
+            guard resolver.isHTTPS, resolver.host()?.isEmpty == false else {
+                throw DownloadError(
+                    .invalidRequest,
+                    "The resolver \(resolver.withoutCredentials.absoluteString.printable) is not an https URL."
+                )
             }
         }
         for text in substitutes {

@@ -7,7 +7,8 @@ enum Option: CaseIterable, Sendable {
         connectTimeout,
         minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
         sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key, proxy, netrc, netrcFile, cookies,
-        hsts, compressed, ipv4, ipv6, interface, resolve, connectTo, unixSocket, http1, http2, http3, allowDowngrade,
+        hsts, compressed, ipv4, ipv6, interface, resolve, dohUrl, connectTo, unixSocket, http1, http2, http3,
+        allowDowngrade,
         config, noConfig,
         json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
         network, background, ignoreMissing, strict, followMetalink
@@ -43,7 +44,7 @@ enum Option: CaseIterable, Sendable {
     /// Options for connections, proxies, TLS, logins and cookies.
     static let networkOptions: Set<Option> = [
         .cacert, .pinnedKey, .cert, .key, .proxy, .netrc, .netrcFile, .cookies, .hsts, .userAgent, .ipv4, .ipv6,
-        .interface, .resolve, .connectTo, .unixSocket, .http1, .http2, .http3,
+        .interface, .resolve, .dohUrl, .connectTo, .unixSocket, .http1, .http2, .http3,
     ]
 
     /// Options that only the commands for a queue on disk accept.
@@ -186,6 +187,7 @@ private let tableText = """
     -6, --ipv6                   connect to IPv6 addresses only
         --interface NAME         connect from this network interface or local address
         --resolve HOST:PORT:ADDR  use this address for the host instead of looking it up; repeatable
+        --doh-url URL            look up hosts with this resolver over https, instead of the system's
         --connect-to RULE        connect to another server: HOST:PORT:OTHER:PORT; repeatable
         --unix-socket PATH       connect through this UNIX domain socket
         --http1.1                use HTTP/1.1 only

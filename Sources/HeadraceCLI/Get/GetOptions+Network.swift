@@ -113,6 +113,7 @@ extension GetOptions {
         policy.httpVersion = versions.first { arguments.has($0.0) }?.1 ?? .automatic
         policy.interface = arguments.value(.interface)
         policy.addresses = arguments.all(.resolve)
+        policy.dnsOverHTTPS = try arguments.value(.dohUrl).map { try Argument.url($0, at: "--doh-url: ") }
         policy.substitutes = arguments.all(.connectTo)
         policy.unixSocket = arguments.value(.unixSocket).map(file)
         return policy

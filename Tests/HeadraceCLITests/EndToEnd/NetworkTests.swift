@@ -64,6 +64,25 @@ struct NetworkTests {
         }
     }
 
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+    func `--doh-url names the resolver`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withFaultServer(.resolver(["a.invalid": [127, 0, 0, 1]])) { resolver in
+                try await withFaultProxy(to: resolver, presenting: .trusted) { proxy in
+                    try await withTemporaryDirectory { folder in
+                        let authority = try TestCertificate.writeAuthority(in: folder).path(percentEncoded: false)
+                        let words = ["--doh-url", proxy.url("/q").absoluteString, "--cacert", authority]
+                        let result = try await run(words + ["http://a.invalid:\(server.port)/x"], in: folder)
+                        #expect(result.status == 0, "\(result.errors)")
+                        #expect(server.requests.count == 1)
+                        let wrong = try await run(["--doh-url", "http://h/q", "http://h/x"], in: folder)
+                        #expect(wrong.errors.contains("The resolver http://h/q is not an https URL."))
+                    }
+                }
+            }
+        }
+    }
+
     @Test
     func `HEADRACE_LIBCURL names the libcurl to load`() async throws {
         try await withFaultServer(.ok("hello")) { server in

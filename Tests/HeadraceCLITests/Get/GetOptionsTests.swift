@@ -73,11 +73,12 @@ struct GetOptionsTests {
         policy.interface = "eth0"
         policy.addresses = ["h:80:127.0.0.1", "h:443:127.0.0.1,[::1]"]
         policy.substitutes = ["h:80:[::1]:8080"]
+        policy.dnsOverHTTPS = URL(string: "https://dns.example/q")
         policy.unixSocket = URL(filePath: "/run/s")
         policy.httpVersion = .http2
         let line = [
             "-6", "--interface", "eth0", "--resolve", policy.addresses[0], "--resolve", policy.addresses[1],
-            "--connect-to", policy.substitutes[0], "--unix-socket=/run/s",
+            "--connect-to", policy.substitutes[0], "--doh-url", "https://dns.example/q", "--unix-socket=/run/s",
             "--http2",
         ]
         #expect(try GetOptions(ParsedArguments(line)).configuration.connectionPolicy == policy)

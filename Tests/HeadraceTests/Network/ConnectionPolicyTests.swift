@@ -57,6 +57,85 @@ struct ConnectionPolicyTests {
         }
     }
 
+    /// Runs the body with a resolver over HTTPS, the file of its authority and a server.
+    private static func withResolver(
+        _ resolver: Response,
+        presenting certificate: TestCertificate = .trusted,
+        _ body: (_ resolver: URL, _ authority: URL, _ requests: FaultServer, _ server: FaultServer) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let authority = try TestCertificate.writeAuthority(in: folder)
+            try await withFaultServer(.ok("hello")) { server in
+                try await withFaultServer(resolver) { requests in
+                    try await withFaultProxy(to: requests, presenting: certificate) { proxy in
+                        try await body(proxy.url("/dns-query"), authority, requests, server)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+    func `a resolver over HTTPS finds the addresses of hosts`() async throws {
+        try await Self.withResolver(.resolver(["a.invalid": [127, 0, 0, 1]])) { resolver, authority, requests, server in
+            let found = try await Self.run(server.url("/a", host: "a.invalid"), authority: authority) {
+                $0.dnsOverHTTPS = resolver
+            }
+            #expect(found.error == nil && found.addresses == ["127.0.0.1"], "\(found)")
+            #expect(server.requests.map { $0["Host"] } == ["a.invalid:\(server.port)"])
+            #expect(requests.requests.first?["Content-Type"] == "application/dns-message")
+            #expect(Set(requests.requests.map(\.path)) == ["/dns-query"])
+        }
+    }
+
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+    func `a resolver that fails is named in the error, and the system's is not used`() async throws {
+        let families = [ConnectionPolicy.AddressFamily.any, .ipv4, .ipv6]
+        for (certificate, response) in [(TestCertificate.trusted, Response.resolver([:])), (.selfSigned, .ok(""))] {
+            try await Self.withResolver(response, presenting: certificate) { resolver, authority, requests, server in
+                for family in families {
+                    let url = server.url("/a", host: "localhost")
+                    let outcome = try await Self.run(url, authority: authority) {
+                        ($0.dnsOverHTTPS, $0.addressFamily) = (resolver, family)
+                    }
+                    // libcurl knows the addresses of localhost itself.
+                    #expect(outcome.error == nil || family == .ipv6, "\(outcome)")
+                    let other = try await Self.run(server.url("/a", host: "b.invalid"), authority: authority) {
+                        ($0.dnsOverHTTPS, $0.addressFamily) = (resolver, family)
+                    }
+                    #expect(other.error?.code == .nameResolution, "\(other)")
+                    #expect(other.error?.message == "The host b.invalid could not be found by the resolver 127.0.0.1.")
+                }
+                #expect(requests.requests.isEmpty == (certificate == .selfSigned))
+            }
+        }
+    }
+
+    @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
+    func `a lookup over HTTPS is cancelled with its download`() async throws {
+        let gate = try Gate()
+        let known = Response.resolver(["a.invalid": [127, 0, 0, 1]])
+        let held = Response.answering { $0.attempt < 2 ? known.held(after: 1, until: gate) : known }
+        try await Self.withResolver(held) { resolver, authority, requests, server in
+            try await withTemporaryDirectory { folder in
+                let configuration = DownloadConfiguration {
+                    $0.certificateAuthorities = authority
+                    $0.connectionPolicy.dnsOverHTTPS = resolver
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let url = server.url("/a", host: "a.invalid")
+                    let first = try await manager.download(DownloadRequest(url, to: .directory(folder)))
+                    try await requests.waitForRequests(count: 1)
+                    await first.cancel()
+                    #expect(server.requests.isEmpty)
+                    gate.open()
+                    let file = try await manager.download(DownloadRequest(url, to: .directory(folder))).value
+                    #expect(try FileProbe.bytes(of: file) == Array("hello".utf8))
+                }
+            }
+        }
+    }
+
     @Test func `only addresses of the chosen family are connected to`() async throws {
         try await withFaultServer(.ok("hello")) { server in
             let url = server.url("/a", host: "localhost")
@@ -138,6 +217,7 @@ struct ConnectionPolicyTests {
             }
         }
         #expect(check { $0.addresses = [address] } == .invalidRequest)
+        #expect(check { $0.dnsOverHTTPS = URL(string: "http://h/dns-query") } == .invalidRequest)
         if substitute != "x:1:y:2" { #expect(check { $0.substitutes = [substitute] } == .invalidRequest) }
         #expect(check { $0.substitutes = ["x:1:y:2", ":80:[::1]:8080", "h::y:1", "::127.0.0.1:", "h:1::2"] } == nil)
         #expect(check { $0.addresses = ["h:80:127.0.0.1", "h-1.x:443:[::1],127.0.0.1"] } == nil)

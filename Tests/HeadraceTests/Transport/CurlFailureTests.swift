@@ -17,6 +17,7 @@ struct CurlFailureTests {
         isResumable: Bool = false,
         isReused: Bool = false,
         connectStatus: Int = 0,
+        resolver: String? = nil,
         proxy: String? = nil
     ) throws -> DownloadError {
         let failure = CurlFailure(
@@ -26,7 +27,8 @@ struct CurlFailureTests {
             hasHead: hasHead,
             isResumable: isResumable,
             isReused: isReused,
-            connectStatus: connectStatus
+            connectStatus: connectStatus,
+            resolver: resolver
         )
         var request = TransportRequest(url: try #require(URL(string: "https://example.org/x")))
         request.proxy = try proxy.map { try ProxyServer(parsing: $0) }
@@ -41,6 +43,13 @@ struct CurlFailureTests {
     ])
     func `L21 an interrupted handshake is retried`(_ detail: String) throws {
         #expect(try error(HR_E_SSL_CONNECT_ERROR, detail).code == .connection)
+    }
+
+    @Test func `a resolver over HTTPS that finds no address is no lack of memory`() throws {
+        let unknown = try error(HR_E_OUT_OF_MEMORY, resolver: "dns.example")
+        #expect(unknown.code == .nameResolution)
+        #expect(unknown.message == "The host example.org could not be found by the resolver dns.example.")
+        #expect(try error(HR_E_OUT_OF_MEMORY).code == .protocolViolation)
     }
 
     @Test func `a refused handshake is not retried, even if another address did not respond before`() throws {

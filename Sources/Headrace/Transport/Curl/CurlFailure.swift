@@ -20,6 +20,8 @@ struct CurlFailure {
     ///
     /// `nil` if `allowsAddress` refused no address, or allowed at least one.
     var refusedAddress: String?
+    /// The host of the resolver over HTTPS; `nil` if the system's was used, or a connection was made.
+    var resolver: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
 
@@ -42,8 +44,11 @@ struct CurlFailure {
     /// Returns the error if no connection was made, or libcurl did not try to make one; `nil` otherwise.
     private func connectionError(_ server: String, _ request: TransportRequest) -> DownloadError? {
         switch code {
-        case HR_E_COULDNT_RESOLVE_HOST:
-            return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found.")
+        // Before 8.5, libcurl reports that memory ran out if a resolver over HTTPS finds no address.
+        case HR_E_COULDNT_RESOLVE_HOST,
+            HR_E_OUT_OF_MEMORY where resolver != nil:
+            let place = resolver.map { " by the resolver \($0)" } ?? ""
+            return DownloadError(.nameResolution, "The host \(request.url.host() ?? "") could not be found\(place).")
         case HR_E_COULDNT_CONNECT:
             var error = DownloadError(.connection, "No connection to \(server) could be made: \(why).")
             error.isConnectionRefused = osError == ECONNREFUSED

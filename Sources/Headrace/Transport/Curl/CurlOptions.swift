@@ -79,7 +79,8 @@ struct CurlOptions {
     }
 
     private func setTLS(_ configuration: DownloadConfiguration) throws(DownloadError) {
-        guard request.url.isHTTPS else { return }
+        // A resolver over HTTPS has the same authorities.
+        guard request.url.isHTTPS || configuration.connectionPolicy.dnsOverHTTPS != nil else { return }
         hr_easy_configure_tls(handle)
         if let file = configuration.certificateAuthorities?.filePath {
             try trustOnly(file, HR_OPT_CAINFO, HR_OPT_CAPATH)

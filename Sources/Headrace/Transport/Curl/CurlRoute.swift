@@ -12,6 +12,8 @@ struct CurlRoute {
     let offersHTTP3: Bool
     /// Whether HTTP/1.1 was chosen only because it is likely to be faster.
     let prefersHTTP1: Bool
+    /// The host of the resolver over HTTPS; `nil` if the system's resolver is used.
+    let resolver: String?
     private let addresses: CurlHeaderList?
     private let substitutes: CurlHeaderList?
 
@@ -24,6 +26,7 @@ struct CurlRoute {
         offersHTTP2 = policy.httpVersion.offersHTTP2(for: request)
         offersHTTP3 = policy.httpVersion == .http3 && offersHTTP2 && request.url.isHTTPS
         prefersHTTP1 = policy.httpVersion == .automatic && request.prefersHTTP1 && !request.avoidsHTTP2
+        resolver = policy.dnsOverHTTPS?.host()
         addresses = try options.list(policy.addresses)
         substitutes = try options.list(policy.substitutes)
         switch policy.addressFamily {
@@ -33,6 +36,9 @@ struct CurlRoute {
         }
         if let list = addresses?.list { try options.require(hr_easy_set_pointer(handle, HR_OPT_RESOLVE, list)) }
         if let list = substitutes?.list { try options.require(hr_easy_set_pointer(handle, HR_OPT_CONNECT_TO, list)) }
+        if let url = policy.dnsOverHTTPS?.absoluteString {
+            try options.require(hr_easy_set_string(handle, HR_OPT_DOH_URL, url))
+        }
         if let name = policy.interface { try options.require(hr_easy_set_string(handle, HR_OPT_INTERFACE, name)) }
         if let path = policy.unixSocket?.filePath {
             try options.require(hr_easy_set_string(handle, HR_OPT_UNIX_SOCKET_PATH, path))

@@ -218,6 +218,7 @@ final class CurlTransfer {
             isReused: isReused,
             connectStatus: connectStatus,
             refusedAddress: hasTriedAddress ? nil : refusedAddress,
+            resolver: hasTriedAddress || silentSince != nil ? nil : route?.resolver,
             violation: violation
         )
         var error = failure.error(for: request)

@@ -14,6 +14,7 @@ package final class CurlTransport: Transport {
     package init(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try Self.requireLibrary()
         try Self.require(configuration.connectionPolicy.httpVersion)
+        if configuration.connectionPolicy.dnsOverHTTPS != nil { try Self.requireDNSOverHTTPS() }
         loop = try CurlLoop(configuration)
     }
 
@@ -58,6 +59,16 @@ package final class CurlTransport: Transport {
     /// Ignores failures: creating a transport throws if libcurl cannot be loaded.
     static func load() async {
         await (try? WorkerThread(name: "headrace-load") { _ = hr_curl_load() })?.join()
+    }
+
+    /// Throws `transportUnavailable` if libcurl may crash when a lookup over HTTPS is cancelled.
+    private static func requireDNSOverHTTPS() throws(DownloadError) {
+        guard (0x080500..<0x080900).contains(hr_curl_load()) else { return }
+        throw DownloadError(
+            .transportUnavailable,
+            "libcurl \(String(cString: hr_curl_description())) may crash during a DNS lookup over HTTPS; libcurl 8.9 is "
+                + "correct. The environment variable HEADRACE_LIBCURL can name another libcurl."
+        )
     }
 
     /// Throws `transportUnavailable` if libcurl was built without this version of HTTP.
