@@ -92,16 +92,6 @@ struct ConcurrencyController: Sendable {
     /// would take too much of the download's time.
     private static let longRoundTrip = Duration.milliseconds(50)
 
-    /// Returns the expected speed of the first connection, as a multiple of the speed of a new connection.
-    ///
-    /// Until a new connection responds, which takes `latency`, TCP doubles the speed of the first connection in each
-    /// round trip. The first connection gets a larger part accordingly. This also keeps the fast connection open for
-    /// longer: it must be closed at the end of its part, because its response continues beyond the part.
-    func headStart(latency: Duration) -> Double {
-        guard roundTrip >= Self.minRoundTrip else { return 1 }
-        return Double(1 << Int(min(3, max(1, latency / roundTrip))))
-    }
-
     init(_ mode: Mode, after earlier: HostExperience? = nil) {
         self.earlier = earlier
         switch mode {

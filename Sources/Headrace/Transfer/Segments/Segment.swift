@@ -29,6 +29,8 @@ struct Segment: Sendable {
     /// The time since which the connection has been much slower than a new one would be; `nil` if it is fast enough.
     var slowSince: Duration?
     let opened: Duration
+    /// The speed of the connection during its previous segment; `nil` if the connection is new.
+    let earlierRate: Double?
     private(set) var firstByte: Duration?
     private(set) var lastByte: Duration?
     private var meter: SpeedMeter
@@ -38,11 +40,19 @@ struct Segment: Sendable {
     /// The minimum time after the first byte before the speed of a connection can be measured.
     private static let minMeasuringTime = Duration.milliseconds(50)
 
-    init(_ id: SegmentID, _ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) {
+    init(
+        _ id: SegmentID,
+        _ range: Range<Int64>,
+        limit: Int64,
+        source: Int,
+        opened: Duration,
+        earlierRate: Double?
+    ) {
         self.id = id
         self.source = source
         self.limit = limit
         self.opened = opened
+        self.earlierRate = earlierRate
         end = range.upperBound
         position = range.lowerBound
         meter = SpeedMeter(start: opened)
@@ -77,6 +87,14 @@ struct Segment: Sendable {
         var meter = meter
         return meter.bytesPerSecond(at: now)
     }
+
+    /// Returns the number of bytes per second since the request.
+    func averageRate(at now: Duration) -> Double {
+        Double(receivedBytes) / (max(now - opened, Self.minMeasuringTime) / .seconds(1))
+    }
+
+    /// Whether the connection has received bytes, of this segment or an earlier one.
+    var hasReceived: Bool { lastByte != nil || earlierRate != nil }
 
     /// Returns the time since the last byte arrived or, if none has, since the connection was opened.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }

@@ -37,10 +37,17 @@ struct SegmentList: Sendable {
 
     /// Adds a segment and returns its identifier.
     @discardableResult
-    mutating func add(_ range: Range<Int64>, limit: Int64, source: Int, opened: Duration) -> SegmentID {
+    mutating func add(
+        _ range: Range<Int64>,
+        limit: Int64,
+        source: Int,
+        opened: Duration,
+        earlierRate: Double? = nil
+    ) -> SegmentID {
         let id = SegmentID(number: nextNumber)
         nextNumber += 1
-        segments.append(Segment(id, range, limit: limit, source: source, opened: opened))
+        let new = Segment(id, range, limit: limit, source: source, opened: opened, earlierRate: earlierRate)
+        segments.append(new)
         return id
     }
 

@@ -5,6 +5,10 @@ struct SegmentPart: Comparable {
         var source: Int
         var rate: Double
         var delay: Double
+        /// Whether the connection is an idle one, whose speed is known.
+        var isReused = false
+        /// The maximum number of bytes that the connection should request; see ``SegmentPlanner/maxBytes(for:at:)``.
+        var maxBytes = Double.infinity
     }
 
     /// The minimum size of a requested range in bytes, unless the gap of missing bytes is smaller.
@@ -38,15 +42,19 @@ struct SegmentPart: Comparable {
     }
 
     /// The subrange that each worker should fetch, in the order of ``workers``.
+    ///
+    /// All workers finish together, except that the first one also gets what exceeds the maximum of the others.
     var ranges: [Range<Int64>] {
         let time = timeLeft(workers)
         let minimum = Double(Self.minPieceBytes)
-        let shares = workers.map { max(minimum, $0.rate * (time - $0.delay)) }
-        let sum = shares.reduce(0, +)
+        var shares = workers.map { max(minimum, $0.rate * (time - $0.delay)) }
+        let scale = bytes / shares.reduce(0, +)
+        for (index, worker) in workers.enumerated() { shares[index] = min(shares[index] * scale, worker.maxBytes) }
+        if !shares.isEmpty { shares[0] = bytes - shares.dropFirst().reduce(0, +) }
         var (ranges, lower, given) = ([Range<Int64>](), range.lowerBound, 0.0)
         for share in shares.dropLast() {
             given += share
-            let upper = range.lowerBound + Int64(bytes * given / sum)
+            let upper = range.lowerBound + Int64(given)
             ranges.append(lower..<upper)
             lower = upper
         }

@@ -6,6 +6,16 @@
 extension SegmentPlanner {
     /// The minimum wait for the first byte of an extra connection before it is stopped to make room for a wanted one.
     private static let firstByteWait = Duration.seconds(1)
+    /// The least that ``maxBytes(for:at:)`` returns for a new connection, whose speed is unknown.
+    private static let minFirstBytes = 256.0 * 1024
+    /// The least that ``maxBytes(for:at:)`` returns for an idle connection.
+    private static let minNextBytes = 128.0 * 1024
+    /// The minimum duration of such a request in seconds.
+    private static let minTime = 0.25
+    /// The minimum duration of such a request in round trips; for one of them, the connection waits for the response.
+    private static let minRoundTrips = 2.0
+    /// The fraction of the file that is large enough for all connections together, which limits the number of requests.
+    private static let minFraction = 1.0 / 64
 
     /// Opens segments where a connection helps most: first to sources without a connection, then up to the number of
     /// connections that the controller wants.
@@ -21,7 +31,8 @@ extension SegmentPlanner {
         for number in 0..<min(free, extras + max(0, lack)) {
             let newcomer =
                 number < extras ? newcomers[number] : pool.newcomer(at: now, beside: open, measuredBy: segments)
-            guard let newcomer else { break }
+            guard var newcomer else { break }
+            newcomer.maxBytes = maxBytes(for: newcomer, at: now)
             let late = parts.indices.filter { parts[$0].isWorthDividing(for: newcomer) }
             let last = parts.indices.filter { parts[$0].isWorthHedging(by: newcomer) }
             if let part = late.max(by: { parts[$0] < parts[$1] }) {
@@ -43,13 +54,29 @@ extension SegmentPlanner {
         for (index, segment) in segments.enumerated() where !list.isShared(index) {
             guard let gap = list.held.firstGap(from: segment.rest.lowerBound, before: segment.end) else { continue }
             var part = SegmentPart(range: gap.lowerBound..<segment.end, holder: index)
-            let latency = pool.sources[segment.source].latency ?? .zero
-            let headStart = segment.id == .first ? controller.headStart(latency: latency) : 1
-            let (rate, delay) = (segment.rate(at: now) ?? typical * headStart, pool.delay(of: segment, at: now))
+            let rate = segment.rate(at: now) ?? segment.earlierRate ?? typical
+            let delay = pool.delay(of: segment, at: now)
             part.workers = [SegmentPart.Worker(source: segment.source, rate: rate, delay: delay / .seconds(1))]
             parts.append(part)
         }
         return parts
+    }
+
+    /// Returns the maximum number of bytes that a connection should request.
+    ///
+    /// A connection that has delivered its whole request can be used for the next one. If other connections took over
+    /// the end of its request, it has to be closed, and a new one is slow at first. So a connection requests what takes
+    /// half of the expected remaining time, and then more. Only the first connection of a part reads on through all
+    /// bytes that no other one has requested.
+    private func maxBytes(for worker: SegmentPart.Worker, at now: Duration) -> Double {
+        let (missing, connections) = (Double(list.missingBytes), Double(max(advisedConnections, segments.count + 1)))
+        // A new connection may become much slower than the others, and must finish its first request all the same.
+        guard worker.isReused else { return max(missing / connections / 4, Self.minFirstBytes) }
+        let rates = segments.compactMap { $0.rate(at: now) ?? $0.earlierRate }
+        let average = rates.isEmpty ? worker.rate : rates.reduce(0, +) / Double(rates.count)
+        let bytes = max(missing / 2, Double(list.totalBytes) * Self.minFraction)
+        let minTime = max(Self.minTime, controller.roundTrip / .seconds(1) * Self.minRoundTrips)
+        return max(worker.rate * max(bytes / connections / average, minTime), Self.minNextBytes)
     }
 
     private mutating func perform(_ part: SegmentPart, at now: Duration) -> [Action] {
@@ -65,7 +92,14 @@ extension SegmentPlanner {
     }
 
     mutating func open(_ range: Range<Int64>, by worker: SegmentPart.Worker, at now: Duration) -> Action {
-        let id = list.add(range, limit: range.upperBound, source: worker.source, opened: now)
+        let earlierRate = worker.isReused ? worker.rate : nil
+        let id = list.add(
+            range,
+            limit: range.upperBound,
+            source: worker.source,
+            opened: now,
+            earlierRate: earlierRate
+        )
         return .open(id, range, source: worker.source)
     }
 

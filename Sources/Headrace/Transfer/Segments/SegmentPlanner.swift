@@ -2,9 +2,10 @@
 ///
 /// Performs no I/O. A download begins as one request for all missing bytes, ``SegmentID/first``. Once the response
 /// shows that ranges can be requested, other connections join. A free connection goes to the part that would finish
-/// last at the measured speeds, and the part is divided so that all its connections finish together. So the other
-/// connections take over the bytes of one that is slow, silent or broken. A late part that is too small to divide is
-/// fetched by a second connection as well, and the first copy of each byte is written.
+/// last at the measured speeds, and requests some bytes at its end; see ``maxBytes(for:at:)``. The requests become
+/// smaller, so that all connections finish together. So the other connections take over the bytes of one that is slow,
+/// silent or broken. A late part that is too small to divide is fetched by a second connection as well, and the first
+/// copy of each byte is written.
 ///
 ///     a connection ended, failed, was stopped, or may join ──▶ plan
 ///     plan:  1. connections without remaining bytes are stopped; if no bytes are missing: finished
@@ -22,7 +23,7 @@
 /// nothing.
 struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
-        /// Request these bytes from a source on a new connection.
+        /// Request these bytes from a source, on an idle connection if there is one.
         case open(SegmentID, Range<Int64>, source: Int)
         /// Close a connection that is no longer needed; the caller need not report its end.
         case stop(SegmentID)
@@ -124,6 +125,7 @@ struct SegmentPlanner: Sendable {
         at now: Duration
     ) -> [Action] {
         list.lastByte = now
+        pool.roundTrip = roundTrip ?? latency
         controller.begin(missingBytes: list.missingBytes, roundTrip: roundTrip ?? latency)
         pool.sources[0].headReceived(after: latency)
         pool.sources[0].progressed()
@@ -135,7 +137,10 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Records the round-trip time of another connection.
-    mutating func measured(roundTrip: Duration) { controller.measured(roundTrip: roundTrip) }
+    mutating func measured(roundTrip: Duration) {
+        pool.roundTrip = roundTrip
+        controller.measured(roundTrip: roundTrip)
+    }
 
     /// Records that the next `count` bytes of a segment have arrived; returns which of them the caller must write, each
     /// byte only once.
@@ -144,7 +149,10 @@ struct SegmentPlanner: Sendable {
         let coming = list.next(count, of: index)
         let (source, wasFailure) = (list.segments[index].source, list.segments[index].wouldBeFailure)
         let latency = list.received(count, by: index, at: now)
-        if let latency { pool.sources[source].headReceived(after: latency) }
+        if let latency {
+            let isReused = list.segments[index].earlierRate != nil
+            pool.sources[source].headReceived(after: latency, isReused: isReused)
+        }
         if wasFailure, !list.segments[index].wouldBeFailure { pool.sources[source].progressed() }
         let new = list.handOut(coming)
         let newCount = new.map { $0.upperBound - $0.lowerBound } ?? 0
@@ -155,8 +163,15 @@ struct SegmentPlanner: Sendable {
 
     /// Handles the end of a body.
     ///
-    /// If bytes of the segment are missing, the body was truncated or the server sent only a part.
-    mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] { failed(id, .broken, at: now) }
+    /// If the connection has delivered its whole request, it can be used for another one. If bytes of the segment are
+    /// missing, the body was truncated or the server sent only a part.
+    mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] {
+        if let segment = segments.first(where: { $0.id == id }), segment.position >= segment.limit {
+            let rate = segment.rate(at: now) ?? segment.earlierRate ?? segment.averageRate(at: now)
+            pool.sources[segment.source].becameIdle(rate)
+        }
+        return failed(id, .broken, at: now)
+    }
 
     /// Handles a lost connection; `allowance` is the new maximum number of connections to its host, if it has changed.
     mutating func failed(
@@ -203,7 +218,7 @@ struct SegmentPlanner: Sendable {
     mutating func tick(at now: Duration) -> [Action] {
         pool.compare(&list.segments, at: now)
         let earlier = controller.count
-        controller.measured(advisedBytes, on: segments.count { $0.lastByte != nil && !$0.isExtra }, at: now)
+        controller.measured(advisedBytes, on: segments.count { $0.hasReceived && !$0.isExtra }, at: now)
         let dropped = controller.count < earlier ? dropSurplus(at: now) : []
         return dropped + stopUnderperforming(at: now) + displaceExtras(at: now) + plan(at: now)
     }

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// The sources of a file with their measurements; chooses the source of a further connection.
 ///
 /// The main source is the one with the most connections. The first connection to each other source is an extra
@@ -11,10 +13,14 @@ struct SourcePool: Sendable {
     private static let minRate = 1024.0
     /// The fraction of the main source's speed below which another source is inferior; see ``isInferior(_:_:)``.
     private static let minSpeed = 0.8
+    /// The number of bytes that TCP sends in the first round trip (RFC 6928).
+    private static let firstWindow = 14_600.0
 
     var sources: [SourceStats]
     /// The index of the source with the most connections; the other sources are compared with it.
     private(set) var main = 0
+    /// The round-trip time: the time from sending a packet to receiving its acknowledgment.
+    var roundTrip = Duration.zero
 
     /// - Parameters:
     ///   - allowances: The maximum number of connections to the host of each source.
@@ -48,7 +54,7 @@ struct SourcePool: Sendable {
             if now - first >= minTime { sources[segment.source].tried() }
         }
         let counts = sources.indices.map { source in
-            segments.count { $0.source == source && $0.lastByte != nil && sources[source].isTried }
+            segments.count { $0.source == source && $0.hasReceived && sources[source].isTried }
         }
         if let largest = counts.indices.max(by: { counts[$0] < counts[$1] }), counts[largest] > counts[main] {
             main = largest
@@ -76,7 +82,7 @@ struct SourcePool: Sendable {
 
     /// Returns the expected time until the next byte of a segment.
     func delay(of segment: Segment, at now: Duration) -> Duration {
-        segment.delay(at: now, latency: sources[segment.source].latency ?? .zero)
+        segment.delay(at: now, latency: sources[segment.source].latency(isReused: segment.earlierRate != nil))
     }
 
     // MARK: Choosing
@@ -138,11 +144,22 @@ struct SourcePool: Sendable {
     private func worker(_ source: Int, _ rates: [Double?]) -> SegmentPart.Worker {
         // A source of unknown speed is expected to be as fast as the best.
         let unknown = rates.compactMap(\.self).max() ?? Self.assumedRate
+        let earlier = sources[source].idleRates.last
+        let rate = max(earlier ?? rates[source] ?? unknown, Self.minRate)
+        let latency = sources[source].latency(isReused: earlier != nil) / .seconds(1)
         return SegmentPart.Worker(
             source: source,
-            rate: max(rates[source] ?? unknown, Self.minRate),
-            delay: sources[source].latency.map { $0 / .seconds(1) } ?? 0
+            rate: rate,
+            delay: latency + (earlier == nil && rates[source] != nil ? slowStart(to: rate) : 0),
+            isReused: earlier != nil
         )
+    }
+
+    /// Returns the time in seconds that a new connection loses until it is as fast as `rate`: TCP begins with a few
+    /// packets, and doubles the speed in each round trip.
+    private func slowStart(to rate: Double) -> Double {
+        let roundTrip = roundTrip / .seconds(1)
+        return roundTrip * max(0, log2(rate * roundTrip / Self.firstWindow) - 1)
     }
 }
 

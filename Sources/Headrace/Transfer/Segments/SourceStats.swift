@@ -4,8 +4,14 @@ struct SourceStats: Sendable {
     let host: Int
     /// The number of connections that this download may have to the host.
     var allowance: Int
-    /// The average time from a request to the first byte of the response body; `nil` before the first byte.
+    /// The average time from a request on a new connection to the first byte of the response body; `nil` before the
+    /// first byte.
     private(set) var latency: Duration?
+    /// Like ``latency``, but for requests on idle connections.
+    private var reusedLatency: Duration?
+    /// The speeds of the idle connections in bytes per second: each has delivered all bytes of its request, so that the
+    /// transport uses it for the next one.
+    private(set) var idleRates: [Double] = []
     /// The final speeds of the last few connections, in bytes per second.
     private(set) var rates: [Double] = []
     /// The number of consecutive failures.
@@ -58,14 +64,23 @@ struct SourceStats: Sendable {
 
     mutating func retire() { unusableResponses = Self.maxUnusableResponses }
 
-    /// Records a new connection; after a failure, a delay begins during which no second connection may be opened.
+    /// Records a request, on an idle connection if there is one; after a failure, a delay begins during which no second
+    /// connection may be opened.
     mutating func opened(at now: Duration) {
+        _ = idleRates.popLast()
         if failures > 0 { notBefore = now + delay }
     }
 
-    mutating func headReceived(after latency: Duration) {
-        self.latency = self.latency.map { ($0 * 3 + latency) / 4 } ?? latency
+    mutating func headReceived(after latency: Duration, isReused: Bool = false) {
+        let average = (isReused ? reusedLatency : self.latency).map { ($0 * 3 + latency) / 4 } ?? latency
+        if isReused { reusedLatency = average } else { self.latency = average }
     }
+
+    /// Returns the expected time from a request to the first byte, on an idle connection or a new one.
+    func latency(isReused: Bool) -> Duration { (isReused ? reusedLatency : nil) ?? latency ?? .zero }
+
+    /// Records that a connection has delivered all bytes of its request, at this speed.
+    mutating func becameIdle(_ rate: Double) { idleRates.append(rate) }
 
     /// Records that a connection has delivered enough bytes not to count as failed; clears earlier failures.
     mutating func progressed() {

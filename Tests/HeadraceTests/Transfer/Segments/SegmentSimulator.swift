@@ -9,9 +9,9 @@ struct SegmentSimulator {
         case fails(SegmentPlanner.Failure)
     }
 
-    /// One connection, as the network sees it.
+    /// One request on a connection, as the network sees it.
     struct Connection {
-        /// The number of connections opened before this one.
+        /// The number of connections opened before this one; the next request on the same connection has it too.
         let number: Int
         let id: SegmentID
         let source: Int
@@ -25,6 +25,8 @@ struct SegmentSimulator {
         var isFinished: Bool
         /// The requests to each source.
         var requests: [Int]
+        /// The number of connections that were opened.
+        var connectionCount = 1
         /// The bytes that each source sent.
         var sentBytes: [Int]
         /// The most connections that were open at once.
@@ -68,12 +70,15 @@ struct SegmentSimulator {
         var connections = [Connection(number: 0, id: .first, source: 0, range: 0..<size, opened: .zero)]
         var (now, nextTick) = (latency, latency)
         var (coming, wanted) = (wants[...], wants[..<0])
+        // The numbers of the connections to each source that have delivered their whole requests.
+        var idle = allowances.map { _ in [Int]() }
 
         func perform(_ actions: [SegmentPlanner.Action]) {
             for action in actions {
                 switch action {
                 case .open(let id, let range, let source):
-                    let number = result.requestCount
+                    let number = idle[source].popLast() ?? result.connectionCount
+                    result.connectionCount = max(result.connectionCount, number + 1)
                     result.requests[source] += 1
                     connections.append(Connection(number: number, id: id, source: source, range: range, opened: now))
                 case .stop(let id), .displace(let id), .drop(let id): connections.removeAll { $0.id == id }
@@ -121,6 +126,7 @@ struct SegmentSimulator {
                     let isDone = planner.accept(count, for: connection.id, at: now).isDone
                     guard isDone || Int(after) >= connection.range.count else { continue }
                     connections.remove(at: index)
+                    if Int(after) >= connection.range.count { idle[connection.source].append(connection.number) }
                     perform(planner.ended(connection.id, at: now))
                 }
             }
