@@ -28,8 +28,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case networkChanged
     /// An attempt failed and will be retried after a delay; attempts are counted from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
-    /// Another connection, to the same server or a mirror, was opened for this byte range; `connections` is the new
-    /// total.
+    /// This byte range is requested on another connection to the same server or a mirror, a new one or one that has
+    /// delivered an earlier range; `connections` is the number in use.
     ///
     /// A part of the range may be assigned to a further connection later.
     case connectionOpened(range: Range<Int64>, from: URL, connections: Int)

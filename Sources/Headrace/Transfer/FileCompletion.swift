@@ -198,6 +198,10 @@ struct FileCompletion {
             return transfer.skipped(path)
         }
         guard let final else {
+            // A run that continues after an interrupted copy then knows that the file is complete.
+            if framing != .unverified {
+                transfer.partial.ledger.change { contents, _ in contents.representation?.totalBytes = size }
+            }
             try await transfer.partial.copyToDestination()
             return try await finish(&transfer, isDecoded: isDecoded)
         }

@@ -46,6 +46,8 @@ struct FinalRename {
         do throws(SystemError) {
             version = try attributes.setVersion(source, on: target.file, stamp)
         } catch {
+            // The original of a copy or of a decoded file is intact, and takes its place again.
+            guard partial.original == nil else { throw target.file.syncError }
             // After the failed sync, bytes may be lost. The policy withdraws them, in case the record cannot be
             // removed.
             ledger.change { contents, _ in contents.policy.syncFailed() }

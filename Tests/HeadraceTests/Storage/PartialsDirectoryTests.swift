@@ -195,6 +195,34 @@ struct PartialsDirectoryTests {
         }
     }
 
+    @Test func `a failed sync of the copy keeps the complete original`() async throws {
+        try await Self.withScene(.other) { scene in
+            let files = scene.files
+            let recorder = FileSystemRecorder(
+                to: files,
+                withPaths: { call, path throws(SystemError) in
+                    guard case .sync = call, path.hasSuffix(ReservedFileNames.copySuffix) else { return }
+                    throw SystemError(errno: EIO)
+                }
+            )
+            var scene = scene
+            scene.files = recorder.fileCalls
+            let transport = FakeTransport(chunkBytes: 64 << 10) { DiskFixture.response($0) }
+            // Without other syncs, only the version that the copy gets is synced.
+            let manager = try await scene.manager(transport) { $0.durability = .none }
+            var request = try DiskFixture.request(to: .file(scene.folder.appending(path: "file.bin")), .overwrite)
+            request.refetchPolicy = .ifChanged
+            let download = try await manager.download(request)
+            await #expect(throws: DownloadError.self) { try await download.value }
+            await manager.shutdown()
+            #expect(scene.names == [])
+            scene.files = files
+            let later = try await scene.run()
+            #expect(later.error == nil && later.starts == [])
+            #expect(scene.names == ["file.bin"] && scene.partialNames == [])
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a pause or cancellation stops the copy to another volume, which is removed`(_ isPause: Bool) async throws {
         try await Self.withScene(.other) { scene in

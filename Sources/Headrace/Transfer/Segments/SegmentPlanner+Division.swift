@@ -120,8 +120,8 @@ extension SegmentPlanner {
         return pool.extras(count, triesNew: advisedConnections > 1, beside: segments, at: now)
     }
 
-    /// Closes the youngest connections, as many as exceed the number that the controller wants; their bytes return to
-    /// older connections.
+    /// Closes the connections with the youngest requests, as many as exceed the number that the controller wants; their
+    /// bytes return to the others.
     mutating func dropSurplus(at now: Duration) -> [Action] {
         let counted = segments.filter { !$0.isExtra }
         let youngest = counted.filter { $0.id != .first }.sorted { $0.id.number > $1.id.number }

@@ -163,10 +163,10 @@ struct SegmentPlanner: Sendable {
 
     /// Handles the end of a body.
     ///
-    /// If the connection has delivered its whole request, it can be used for another one. If bytes of the segment are
-    /// missing, the body was truncated or the server sent only a part.
-    mutating func ended(_ id: SegmentID, at now: Duration) -> [Action] {
-        if let segment = segments.first(where: { $0.id == id }), segment.position >= segment.limit {
+    /// If the connection has delivered its whole request and `staysOpen`, it can be used for another one. If bytes of the
+    /// segment are missing, the body was truncated or the server sent only a part.
+    mutating func ended(_ id: SegmentID, staysOpen: Bool = true, at now: Duration) -> [Action] {
+        if staysOpen, let segment = segments.first(where: { $0.id == id }), segment.position >= segment.limit {
             let rate = segment.rate(at: now) ?? segment.earlierRate ?? segment.averageRate(at: now)
             pool.sources[segment.source].becameIdle(rate)
         }

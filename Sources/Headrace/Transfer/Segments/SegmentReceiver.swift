@@ -7,7 +7,8 @@ struct SegmentReceiver {
 
     /// How a connection ended.
     enum End {
-        case complete
+        /// All needed bytes were received; `staysOpen` is whether the server accepts another request on the connection.
+        case complete(staysOpen: Bool)
         /// The planner or the caller stopped the connection.
         case stopped
         case refused(DownloadError)
@@ -23,6 +24,8 @@ struct SegmentReceiver {
     private let connection: Connection
     /// The position in the file of the next byte that the connection receives.
     private var position: Int64 = 0
+    /// Whether the server closes the connection after the response (RFC 9112, section 9.6).
+    private var isClosing = false
     /// Computes the digests of the pieces that the connection completes.
     private var digester: PieceDigester?
 
@@ -72,6 +75,7 @@ struct SegmentReceiver {
             if let roundTrip = response.head.roundTrip {
                 fetch.state.withLock { $0.planner.measured(roundTrip: roundTrip) }
             }
+            isClosing = response.head.members("connection").contains("close")
             // The connection has no minimum speed of its own: the fetch checks the speed of all connections together.
             return await read(BodyPump(body, accepted, nil, for: fetch.record, in: fetch.environment, fetch.monitor))
         case .retryWithoutIfRange: return nil
@@ -96,7 +100,7 @@ struct SegmentReceiver {
         do {
             try await pump.run { bytes, piece, _ in
                 do {
-                    if try take(bytes, piece.written) { end = .complete }
+                    if try take(bytes, piece.written) { end = .complete(staysOpen: !isClosing) }
                 } catch {
                     end = .failed(error)
                 }
@@ -108,7 +112,7 @@ struct SegmentReceiver {
         if let end { return end }
         return position < pump.placement.range.upperBound
             ? .broken(DownloadError(.connectionLost, "The connection ended before the announced length was received."))
-            : .complete
+            : .complete(staysOpen: !isClosing)
     }
 
     /// Returns how the connection ended, given an error of the transport.

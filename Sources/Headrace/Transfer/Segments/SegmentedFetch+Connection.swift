@@ -17,7 +17,7 @@ extension SegmentedFetch {
         finish(connection, end)
     }
 
-    /// Requests a range on a new connection and reads the response.
+    /// Requests a range, on an idle connection if there is one, and reads the response.
     func fetch(_ connection: Connection) async {
         let end = await connection.stop.cancellingTask {
             var receiver = SegmentReceiver(connection, of: self)
@@ -31,10 +31,10 @@ extension SegmentedFetch {
         let id = connection.id
         switch end {
         case .stopped: return
-        case .complete:
+        case .complete(let staysOpen):
             change(because: .delivered) { state, now in
                 state.stops[id] = nil
-                return state.planner.ended(id, at: now)
+                return state.planner.ended(id, staysOpen: staysOpen, at: now)
             }
         case .broken(let error):
             change(because: .failed(error)) { state, now in

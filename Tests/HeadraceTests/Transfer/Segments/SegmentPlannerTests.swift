@@ -226,6 +226,16 @@ struct SegmentPlannerTests {
         #expect(planner.ended(.first, at: .zero).last == .finished)
     }
 
+    @Test(arguments: [true, false])
+    func `the next range is requested on the same connection if that stays open`(_ staysOpen: Bool) throws {
+        var planner = begun(16 << 20, 2)
+        let segment = try #require(planner.segments.first { $0.id == id(1) })
+        _ = planner.accept(Int(segment.limit - segment.position), for: id(1), at: .seconds(1))
+        _ = planner.ended(id(1), staysOpen: staysOpen, at: .seconds(1))
+        let next = try #require(planner.segments.first { $0.id == id(2) })
+        #expect((next.earlierRate != nil) == staysOpen)
+    }
+
     @Test func `L04 no bytes beyond the request are accepted`() {
         var planner = begun(100, 1)
         #expect(planner.accept(150, for: .first, at: .zero) == .init(range: 0..<100, isDone: true))
