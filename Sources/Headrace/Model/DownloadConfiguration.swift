@@ -34,9 +34,12 @@ public struct DownloadConfiguration: Sendable {
     /// beside their destinations.
     ///
     /// A complete file is renamed to its destination. If that is on another volume, the file is copied there first,
-    /// under the name of a partial file, so both volumes need space for it. A small file that arrives at once is written
-    /// to its destination only, unless it replaces a file. Several managers and processes can share a directory. Partial files that are elsewhere
-    /// are not found: keep the setting while downloads are unfinished. A registry saves it for ``DownloadRegistry``.
+    /// under the name of a partial file, so both volumes need space for it. A small file that arrives at once is
+    /// written to its destination only, unless it replaces a file. Several managers and processes can share a
+    /// directory.
+    ///
+    /// Partial files that are elsewhere are not found: keep the setting while downloads are unfinished. A registry
+    /// saves it for ``DownloadRegistry``.
     public var partialsDirectory: URL?
     /// Whether downloads that were running when the last manager's process ended are restored as paused, not waiting.
     public var restoresPaused = false

@@ -4,7 +4,8 @@ public import HeadracePlatform
 ///
 /// To save memory, it stores nothing that it can compute: each download in a queue has an instance.
 struct DestinationPaths: Sendable {
-    /// The path of the partial file beside the destination; it depends on the request only, so that a later run finds it.
+    /// The path of the partial file beside the destination; it depends on the request only, so that a later run finds
+    /// it.
     ///
     /// It identifies the download's file even if the configuration has a directory for partial files.
     let partialPath: String

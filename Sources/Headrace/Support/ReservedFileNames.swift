@@ -17,7 +17,7 @@ enum ReservedFileNames {
 
     /// The suffix of the file beside the destination into which a partial file is decoded.
     static let decodedSuffix = ".decoded"
-    /// The suffix of the file beside the destination into which a file of another volume is copied.
+    /// The suffix of the file into which a complete file of another volume is copied.
     static let copySuffix = ".copy"
 
     /// The names of the files in a registry's directory.

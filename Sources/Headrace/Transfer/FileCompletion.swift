@@ -40,10 +40,7 @@ struct FileCompletion {
     /// Removes the content coding; returns the next step if the encoded bytes are wrong or may be incomplete.
     private func decode(_ coding: ContentCoding, _ transfer: inout DownloadTransfer) async throws -> Step? {
         let size = transfer.partial.heldBytes
-        // A run that continues after a crash or at the limit then knows that the file is complete.
-        if framing == .delimited {
-            transfer.partial.ledger.change { contents, _ in contents.representation?.totalBytes = size }
-        }
+        if framing == .delimited { recordSize(size, transfer.partial.ledger) }
         let maxBytes = transfer.environment.configuration.maxFileSize
         switch try await transfer.partial.decode(coding, upTo: SizeLimit(decoding: size, maxBytes: maxBytes)) {
         case .maybeMore where framing == .stream:
@@ -57,6 +54,12 @@ struct FileCompletion {
             try await prepareRepair(Mismatch(error: error, isWhole: false), &transfer)
             return .again
         }
+    }
+
+    /// Records the size of the complete file, so that a run that continues after an interruption knows that it is
+    /// complete.
+    private func recordSize(_ size: Int64, _ ledger: FileLedger) {
+        ledger.change { contents, _ in contents.representation?.totalBytes = size }
     }
 
     /// Requests the end of the file again: the bytes so far may be correct, and the file merely incomplete.
@@ -96,7 +99,8 @@ struct FileCompletion {
         return try await verifier.mismatch(of: transfer.partial, path, size, &transfer.state.verification)
     }
 
-    /// Compares the file of a request that decodes it with the request; returns the mismatch, or `nil` if there is none.
+    /// Compares the file of a request that decodes it with the request; returns the mismatch, or `nil` if there is
+    /// none.
     private func mismatch(
         ofDecoded expected: FileExpectations,
         _ transfer: inout DownloadTransfer
@@ -198,10 +202,7 @@ struct FileCompletion {
             return transfer.skipped(path)
         }
         guard let final else {
-            // A run that continues after an interrupted copy then knows that the file is complete.
-            if framing != .unverified {
-                transfer.partial.ledger.change { contents, _ in contents.representation?.totalBytes = size }
-            }
+            if framing != .unverified { recordSize(size, transfer.partial.ledger) }
             try await transfer.partial.copyToDestination()
             return try await finish(&transfer, isDecoded: isDecoded)
         }

@@ -133,7 +133,7 @@ struct FinalRename {
                 name = next
             } catch  where target.file.isUnnamed && error.errno != EEXIST {
                 return .needsName
-            } catch  where error.errno == EXDEV && partial.original == nil {
+            } catch  where partial.needsCopy(after: error) {
                 return .needsCopy
             } catch {
                 throw nameless("\(partial.path) could not be renamed to \(name)", error, taken: name, &partial)

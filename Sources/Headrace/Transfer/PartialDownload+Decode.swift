@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// A complete partial file, while the file decoded or copied from it gets the final name.
 final class OriginalFile: Sendable {
     let file: PartialFile
@@ -71,6 +73,9 @@ extension PartialDownload {
         }
         return decoder.endCount > 1 ? .maybeMore : .complete
     }
+
+    /// Whether a rename failed because the complete file is on another volume than its destination.
+    func needsCopy(after error: SystemError) -> Bool { error.errno == EXDEV && original == nil }
 
     /// Copies the complete file to the destination's volume, on which it can be renamed to its final name.
     ///

@@ -126,8 +126,8 @@ struct PartialRecovery {
 
     // MARK: A decoded or copied file
 
-    /// Removes the partial file if the file decoded or copied from it already has its final name, and returns that path;
-    /// otherwise removes what is left of such a file, and returns `nil`.
+    /// Removes the partial file if the file decoded or copied from it already has its final name, and returns that
+    /// path; otherwise removes what is left of such a file, and returns `nil`.
     private func outputFile(of file: PartialFile, _ partial: inout PartialDownload) throws(DownloadError) -> String? {
         guard case .record(let record) = contents, record.decoded != nil, let path = try finishedFile(partial) else {
             partial.removeOutputs()

@@ -106,7 +106,7 @@ struct WrongFile {
                 saved = candidate
                 break
             }
-        } catch  where error.errno == EXDEV && partial.original == nil {
+        } catch  where partial.needsCopy(after: error) {
             try await partial.copyToDestination()
             return try await setAside(&partial)
         } catch {

@@ -35,13 +35,13 @@ private struct DNSQuery {
         type = bytes[index + 2]
     }
 
-    /// The response with the address of the host, or with no answer.
+    /// Returns the response, whose only record is the address of the host; without one if the address is unknown.
     func response(_ addresses: [String: [UInt8]]) -> [UInt8] {
         let address = type == Self.addressType ? addresses[host] : nil
         let header: [UInt8] = [0x81, 0x80, 0, 1, 0, address == nil ? 0 : 1, 0, 0, 0, 0]
         // The name is a pointer to the question; the time to live is a minute.
-        let answer =
+        let record =
             address.map { [0xc0, 0x0c, 0, Self.addressType, 0, 1, 0, 0, 0, 60, 0, UInt8($0.count)] + $0 } ?? []
-        return id + header + question + answer
+        return id + header + question + record
     }
 }

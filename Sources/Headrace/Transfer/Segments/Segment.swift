@@ -46,7 +46,7 @@ struct Segment: Sendable {
         limit: Int64,
         source: Int,
         opened: Duration,
-        earlierRate: Double?
+        earlierRate: Double? = nil
     ) {
         self.id = id
         self.source = source

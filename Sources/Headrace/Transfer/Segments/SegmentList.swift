@@ -35,19 +35,12 @@ struct SegmentList: Sendable {
         segments.indices.contains { $0 != index && segments[$0].rest.overlaps(segments[index].rest) }
     }
 
-    /// Adds a segment and returns its identifier.
+    /// Adds the segment that `make` returns for a new identifier; returns the identifier.
     @discardableResult
-    mutating func add(
-        _ range: Range<Int64>,
-        limit: Int64,
-        source: Int,
-        opened: Duration,
-        earlierRate: Double? = nil
-    ) -> SegmentID {
+    mutating func add(_ make: (SegmentID) -> Segment) -> SegmentID {
         let id = SegmentID(number: nextNumber)
         nextNumber += 1
-        let new = Segment(id, range, limit: limit, source: source, opened: opened, earlierRate: earlierRate)
-        segments.append(new)
+        segments.append(make(id))
         return id
     }
 

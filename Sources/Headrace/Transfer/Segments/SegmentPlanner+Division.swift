@@ -92,15 +92,11 @@ extension SegmentPlanner {
     }
 
     mutating func open(_ range: Range<Int64>, by worker: SegmentPart.Worker, at now: Duration) -> Action {
-        let earlierRate = worker.isReused ? worker.rate : nil
-        let id = list.add(
-            range,
-            limit: range.upperBound,
-            source: worker.source,
-            opened: now,
-            earlierRate: earlierRate
-        )
-        return .open(id, range, source: worker.source)
+        let (source, earlierRate) = (worker.source, worker.isReused ? worker.rate : nil)
+        let id = list.add {
+            Segment($0, range, limit: range.upperBound, source: source, opened: now, earlierRate: earlierRate)
+        }
+        return .open(id, range, source: source)
     }
 
     // MARK: Extra connections

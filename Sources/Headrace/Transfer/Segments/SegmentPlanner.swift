@@ -131,7 +131,8 @@ struct SegmentPlanner: Sendable {
         pool.sources[0].progressed()
         pool.sources[0].tried()
         if let gap = list.held.firstGap(from: body.lowerBound, before: body.upperBound) {
-            list.add(body.lowerBound..<gap.upperBound, limit: body.upperBound, source: 0, opened: now - latency)
+            let range = body.lowerBound..<gap.upperBound
+            list.add { Segment($0, range, limit: body.upperBound, source: 0, opened: now - latency) }
         }
         return plan(at: now)
     }
@@ -163,8 +164,8 @@ struct SegmentPlanner: Sendable {
 
     /// Handles the end of a body.
     ///
-    /// If the connection has delivered its whole request and `staysOpen`, it can be used for another one. If bytes of the
-    /// segment are missing, the body was truncated or the server sent only a part.
+    /// If the connection has delivered its whole request and `staysOpen`, it can be used for another one. If bytes of
+    /// the segment are missing, the body was truncated or the server sent only a part.
     mutating func ended(_ id: SegmentID, staysOpen: Bool = true, at now: Duration) -> [Action] {
         if staysOpen, let segment = segments.first(where: { $0.id == id }), segment.position >= segment.limit {
             let rate = segment.rate(at: now) ?? segment.earlierRate ?? segment.averageRate(at: now)
