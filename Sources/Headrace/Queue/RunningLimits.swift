@@ -21,7 +21,7 @@ struct RunningLimits: Sendable {
     /// because these are probably small.
     func mayShareConnection(to host: String, with waiting: Int) -> Bool {
         guard let concurrency else { return false }
-        return concurrency.usesHTTP2(host) ?? (waiting >= DownloadConcurrency.initial)
+        return concurrency.usesHTTP2(host) ?? (waiting >= DownloadConcurrency.modest)
     }
 }
 

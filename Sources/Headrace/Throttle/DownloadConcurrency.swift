@@ -9,7 +9,9 @@
 ///                                               └──── many rounds ─────┘
 struct DownloadConcurrency: Sendable {
     /// The number of downloads that run at once before anything is known.
-    static let initial = 6
+    static let initial = 16
+    /// The number of downloads at once that is never lowered because responses become slow.
+    static let modest = 6
     /// The number of large downloads that run at once.
     static let ofLargeBodies = 4
     /// The maximum number of downloads from one host over HTTP/2, in which they share connections.
@@ -223,8 +225,8 @@ struct DownloadConcurrency: Sendable {
         let latency = round.latency / round.completions
         let lowest = minLatency ?? latency
         minLatency = min(lowest, latency)
-        if limit > Self.initial, latency > max(lowest * Self.overloadFactor, Self.overloadLatency) {
-            return restart(at: max(Self.initial, limit / 2), .holding(rounds: Self.firstHeldRounds))
+        if limit > Self.modest, latency > max(lowest * Self.overloadFactor, Self.overloadLatency) {
+            return restart(at: max(Self.modest, limit / 2), .holding(rounds: Self.firstHeldRounds))
         }
         // A queue with fewer downloads than the limit says nothing about the limit.
         guard round.isFull else { return }

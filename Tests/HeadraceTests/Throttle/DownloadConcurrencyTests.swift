@@ -25,12 +25,12 @@ struct DownloadConcurrencyTests {
 
     // MARK: Tables
 
-    @Test(arguments: [(1, 1), (4, 4), (64, 6)])
-    func `the first number is low and within the user's limit`(_ maximum: Int, _ first: Int) {
+    @Test(arguments: [(1, 1), (4, 4), (64, 16)])
+    func `the first number is moderate and within the user's limit`(_ maximum: Int, _ first: Int) {
         #expect(Self.controller(maximum).limit == first)
     }
 
-    @Test(arguments: [(false, Int64(50_000), 16), (true, 50_000, 48), (false, 1 << 30, 6), (true, 1 << 30, 6)])
+    @Test(arguments: [(false, Int64(50_000), 16), (true, 50_000, 58), (false, 1 << 30, 16), (true, 1 << 30, 16)])
     func `heads of small bodies raise the number at once`(_ isMultiplexed: Bool, _ size: Int64, _ limit: Int) {
         var controller = Self.controller()
         for _ in 0..<6 { controller.received(headOf: size, from: "h", isMultiplexed: isMultiplexed) }
@@ -40,7 +40,7 @@ struct DownloadConcurrencyTests {
     @Test func `a head without a length changes nothing`() {
         var controller = Self.controller()
         controller.received(headOf: nil, from: "h", isMultiplexed: true)
-        #expect(controller.limit == 6)
+        #expect(controller.limit == 16)
     }
 
     @Test func `large bodies lower the number`() {
