@@ -65,7 +65,7 @@ package final class ResponseStream: Sendable {
 
     // MARK: The producer's side
 
-    /// Delivers the head; the reader receives it with the first bytes, the end or the next ``flush()``.
+    /// Delivers the head; the reader receives it with the first bytes, the end or the next ``flush(_:)``.
     package func deliver(_ head: ResponseHead) {
         storage.withLock { storage in
             storage.head = head
@@ -84,9 +84,15 @@ package final class ResponseStream: Sendable {
         return demand
     }
 
-    /// Wakes the reader if anything was delivered since the last wake-up.
-    package func flush() {
-        update { $0.state.flush() }
+    /// Makes the head or all buffered bytes available to the reader; returns whether bytes are still held back.
+    @discardableResult
+    package func flush(_ content: ResponseStreamState.Flush = .all) -> Bool {
+        let (waiter, isHolding) = storage.withLock { storage in
+            let wakes = storage.state.flush(content)
+            return (wakes ? storage.waiter.take() : nil, storage.state.isHolding)
+        }
+        waiter?.resume()
+        return isHolding
     }
 
     /// Delivers the end of the body.

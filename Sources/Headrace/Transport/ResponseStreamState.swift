@@ -6,7 +6,8 @@
 ///          └────────── failed ─────────┴── failed ─────────▶ failed
 ///     any ── close ──▶ closed: the reader has left, and the producer must stop
 ///
-/// The producer pauses at the high watermark and resumes at the low one.
+/// The producer pauses at the high watermark and resumes at the low one. The reader gets bytes in batches: it waits until
+/// ``wakeThreshold`` is reached, the body ends, or the producer calls ``flush(_:)`` for all bytes.
 package struct ResponseStreamState: Sendable, Equatable {
     enum Phase: Equatable {
         case awaitingHead
@@ -26,6 +27,13 @@ package struct ResponseStreamState: Sendable, Equatable {
         case stop
     }
 
+    /// What a flush makes available to the reader.
+    package enum Flush {
+        case head
+        /// The head and all buffered bytes.
+        case all
+    }
+
     /// The result of the reader's request for the head or for the next chunk.
     enum Next: Equatable {
         case wait
@@ -34,7 +42,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         case failure(StreamFailure)
     }
 
-    /// The number of buffered bytes at which a waiting reader is woken immediately, instead of at the next flush.
+    /// The number of buffered bytes for which the reader is woken without a flush.
     var wakeThreshold: Int { highWatermark / 4 }
     var lowWatermark: Int { highWatermark / 2 }
     /// The number of buffered bytes at which the producer pauses.
@@ -46,6 +54,8 @@ package struct ResponseStreamState: Sendable, Equatable {
     private var hasHead = false
     private(set) var bufferedBytes = 0
     private(set) var isProducerPaused = false
+    /// Whether the reader gets all buffered bytes, however few they are.
+    private var isDue = false
     private(set) var isReaderWaiting = false
     private var isReaderWaitingForHead = false
 
@@ -67,13 +77,15 @@ package struct ResponseStreamState: Sendable, Equatable {
         bufferedBytes += count
         // More bytes may arrive after the pause; they must not reset it.
         isProducerPaused = isProducerPaused || bufferedBytes >= highWatermark
-        return (isProducerPaused ? .pause : .more, bufferedBytes >= wakeThreshold && takeWaiter())
+        return (isProducerPaused ? .pause : .more, isReady && takeWaiter())
     }
 
-    /// Records that the producer delivers nothing more for now; returns `true` if a waiting reader must be woken.
-    mutating func flush() -> Bool {
-        guard phase != .awaitingHead, bufferedBytes > 0 || isReaderWaitingForHead else { return false }
-        return takeWaiter()
+    /// Records that the producer delivers nothing more for now, and makes the head or all buffered bytes available;
+    /// returns `true` if a waiting reader must be woken.
+    mutating func flush(_ content: Flush) -> Bool {
+        guard phase != .awaitingHead else { return false }
+        if content == .all, bufferedBytes > 0 { isDue = true }
+        return (isReady || isReaderWaitingForHead) && takeWaiter()
     }
 
     mutating func finished() -> Bool {
@@ -104,7 +116,7 @@ package struct ResponseStreamState: Sendable, Equatable {
 
     func nextChunk() -> Next {
         if phase == .closed { return .failure(.cancelled) }
-        if bufferedBytes > 0 { return .chunk }
+        if isReady { return .chunk }
         return switch phase {
         case .awaitingHead, .streaming: .wait
         case .finished: .end
@@ -116,6 +128,8 @@ package struct ResponseStreamState: Sendable, Equatable {
     /// Records that the reader took `count` bytes; returns `true` if the paused producer should resume.
     mutating func taken(_ count: Int) -> Bool {
         bufferedBytes -= count
+        // Until the buffer is empty, the reader need not wait.
+        isDue = bufferedBytes > 0
         guard isProducerPaused, bufferedBytes <= lowWatermark else { return false }
         isProducerPaused = false
         return phase == .streaming
@@ -136,6 +150,15 @@ package struct ResponseStreamState: Sendable, Equatable {
         let isProducing = phase == .awaitingHead || phase == .streaming
         phase = .closed
         return (isProducing, takeWaiter())
+    }
+
+    /// Whether buffered bytes wait for more bytes, the end or a flush.
+    var isHolding: Bool { phase == .streaming && bufferedBytes > 0 && !isReady }
+
+    /// Whether the reader may take bytes.
+    private var isReady: Bool {
+        guard bufferedBytes > 0 else { return false }
+        return isDue || isProducerPaused || bufferedBytes >= wakeThreshold || phase != .streaming
     }
 
     private mutating func takeWaiter() -> Bool {

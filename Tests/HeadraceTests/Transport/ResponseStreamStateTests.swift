@@ -29,9 +29,9 @@ struct ResponseStreamStateTests {
         var state = ResponseStreamState(highWatermark: 400)
         #expect(state.nextHead() == .wait)
         expect(state.wait(forHead: true), true)
-        expect(state.flush(), false)
+        expect(state.flush(.head), false)
         state.headArrived()
-        expect(state.flush(), true)
+        expect(state.flush(.head), true)
         #expect(state.nextHead() == .chunk)
         expect(state.wait(forHead: true), false)
     }
@@ -61,11 +61,29 @@ struct ResponseStreamStateTests {
         var state = streaming()
         expect(state.wait(forHead: false), true)
         expect(state.bytesArrived(99).wakesReader, false)
-        expect(state.flush(), true)
-        expect(state.flush(), false)
+        expect(state.flush(.head), false)
+        #expect(state.isHolding)
+        expect(state.flush(.all), true)
+        expect(state.flush(.all), false)
         _ = state.taken(99)
         expect(state.wait(forHead: false), true)
         expect(state.bytesArrived(100).wakesReader, true)
+        #expect(!state.isHolding)
+    }
+
+    @Test func `the reader takes bytes in batches, until the buffer is empty`() {
+        var state = streaming()
+        _ = state.bytesArrived(99)
+        #expect(state.nextChunk() == .wait)
+        _ = state.bytesArrived(1)
+        #expect(state.nextChunk() == .chunk)
+        _ = state.taken(60)
+        #expect(state.nextChunk() == .chunk)
+        _ = state.taken(40)
+        _ = state.bytesArrived(10)
+        #expect(state.nextChunk() == .wait)
+        expect(state.flush(.all), false)
+        #expect(state.nextChunk() == .chunk)
     }
 
     @Test func `buffered bytes are delivered before the end and before a failure`() {
@@ -122,7 +140,7 @@ struct ResponseStreamStateTests {
                 arrived += count
                 isProducing = demand == .more
                 if wakes { isWaiting = false }
-            } else if isProducing, state.flush() {
+            } else if isProducing, state.flush(.all) {
                 isWaiting = false
             }
             if !isWaiting {

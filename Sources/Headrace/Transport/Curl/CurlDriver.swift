@@ -33,6 +33,12 @@ final class CurlDriver {
     private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
+    /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader once
+    /// and not for each of them.
+    private var held: Set<TransferID> = []
+    /// The time at which these readers get the bytes that have arrived; `nil` if there are none.
+    private var holdEnd: SuspendingClock.Instant?
+    private static let holdTime = Duration.milliseconds(20)
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
@@ -104,10 +110,18 @@ final class CurlDriver {
         if isStallDue { checkForStalls(at: time.now) }
     }
 
-    /// Wakes the readers of transfers that delivered data.
+    /// Wakes the readers of transfers that delivered a head, many bytes, or bytes that were held back long enough.
     private func flush() {
-        for transfer in delivered { transfer.flush() }
+        for transfer in delivered where transfer.flush() { held.insert(transfer.id) }
         delivered.removeAll(keepingCapacity: true)
+        guard let end = holdEnd else {
+            if !held.isEmpty { holdEnd = time.now + Self.holdTime }
+            return
+        }
+        guard end <= time.now else { return }
+        for id in held { transfers[id]?.stream.flush() }
+        held.removeAll(keepingCapacity: true)
+        holdEnd = nil
     }
 
     private func handleTimer() {
@@ -138,6 +152,7 @@ final class CurlDriver {
     private func timeout() -> Int32 {
         var next = [ownLane.timer, stallCheck].compactMap(\.self).min()
         for lane in sharedLanes { if let timer = lane.timer { next = min(next ?? timer, timer) } }
+        if let holdEnd { next = min(next ?? holdEnd, holdEnd) }
         guard let next else { return -1 }
         let wait = min(next - clock.now, .seconds(60))
         let milliseconds = wait.wholeMilliseconds

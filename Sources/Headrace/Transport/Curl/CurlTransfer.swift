@@ -134,9 +134,10 @@ final class CurlTransfer {
         return hr_easy_pause(handle, Int32(HR_PAUSE_CONT))
     }
 
-    func flush() {
+    /// Wakes the reader if it waits for the head or if enough bytes have arrived; returns whether bytes are held back.
+    func flush() -> Bool {
         isDelivered = false
-        stream.flush()
+        return stream.flush(.head)
     }
 
     /// The `errno` that libcurl reports for its last failed system call; 0 if there was none.
