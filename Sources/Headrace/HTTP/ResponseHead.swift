@@ -16,6 +16,8 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// Whether the connection may carry other responses at the same time.
     package var sharesConnection: Bool
+    /// Whether the body was not received, because it is too large to share a connection; the request must be sent again.
+    package var needsOwnConnection = false
     /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
     /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.

@@ -9,17 +9,35 @@ struct HostExperience: Sendable, Hashable {
 
 /// Limits the connections and retries per host, over all downloads of a manager.
 final class HostLimiter: Sendable {
+    /// A download that waits for its first connection.
+    private struct Waiter {
+        let latch: Latch
+        /// The server whose shared connections the download may use; `nil` if it needs a connection of its own.
+        let server: String?
+    }
+
     private struct Connections {
         var limits: HostConnectionLimits
-        /// The latches of the downloads that wait for their first connection.
-        var waiting: [DownloadID: Latch] = [:]
+        var waiting: [DownloadID: Waiter] = [:]
         /// The servers whose connections several requests share.
         var multiplexed: Set<String> = []
 
         /// Admits the waiting downloads of a host for which connections are free; returns the latches to open.
         mutating func admitWaiting(on host: String, at now: Duration) -> [Latch] {
             guard !waiting.isEmpty else { return [] }
-            return limits.admitWaiting(on: host, at: now).compactMap { waiting.removeValue(forKey: $0) }
+            return limits.admitWaiting(on: host, at: now).compactMap { waiting.removeValue(forKey: $0)?.latch }
+        }
+
+        /// Records that a server lets requests share connections, and admits the downloads that waited for one of their
+        /// own; returns the latches to open.
+        mutating func share(_ url: URL, at now: Duration) -> [Latch] {
+            let server = url.server
+            guard multiplexed.insert(server).inserted else { return [] }
+            return waiting.filter { $1.server == server }.map { id, waiter in
+                waiting[id] = nil
+                limits.end(id, HostLimiter.host(of: url), at: now)
+                return waiter.latch
+            }
         }
     }
 
@@ -85,7 +103,7 @@ final class HostLimiter: Sendable {
             if mayShare, connections.multiplexed.contains(url.server) { return nil }
             guard !connections.limits.begin(id, on: Self.host(of: url), at: clock.now()) else { return nil }
             let latch = Latch()
-            connections.waiting[id] = latch
+            connections.waiting[id] = Waiter(latch: latch, server: mayShare ? url.server : nil)
             return latch
         }
         await latch?.wait(evenIfCancelled: false)
@@ -94,11 +112,12 @@ final class HostLimiter: Sendable {
         throw CancellationError()
     }
 
-    /// Records whether a response arrived over a shared connection; shared connections are not counted for each
-    /// request.
+    /// Records whether the response to a request that may share a connection arrived over a shared one; shared
+    /// connections are not counted for each request.
     func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
         guard !isShared else {
-            connections.withLock { _ = $0.multiplexed.insert(url.server) }
+            let latches = connections.withLock { $0.share(url, at: now) }
+            for latch in latches { latch.open() }
             return end(id, url, at: now)
         }
         connections.withLock { connections in

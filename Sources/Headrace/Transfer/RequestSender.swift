@@ -23,6 +23,8 @@ struct RequestSender: Sendable {
     private enum Step<Result: Sendable>: Sendable {
         case done(Result)
         case redirected(URL, ResponseHead)
+        /// The body is too large for a shared connection.
+        case needsOwnConnection
     }
 
     private let record: DownloadRecord
@@ -80,7 +82,10 @@ struct RequestSender: Sendable {
             defer { if !hasConnection { hosts.end(id, url, at: clock.now()) } }
             let start = clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
-                if !hasConnection { hosts.received(id, url, isShared: head.sharesConnection, at: clock.now()) }
+                if !hasConnection, sent.mayShareConnection || head.sharesConnection {
+                    hosts.received(id, url, isShared: head.sharesConnection, at: clock.now())
+                }
+                guard !head.needsOwnConnection else { return .needsOwnConnection }
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
                     hosts.responded(head.url)
                 }
@@ -99,6 +104,7 @@ struct RequestSender: Sendable {
             }
             switch step {
             case .done(let result): return result
+            case .needsOwnConnection: mayShareConnection = false
             case .redirected(let target, let head):
                 // The redirect may request a delay, during which the connection is idle.
                 if !hasConnection { hosts.end(id, url, at: clock.now()) }

@@ -16,16 +16,21 @@ struct SharedConnectionTests {
     }
 
     private static let small = Resource(size: 40_000)
-    private static let large = Resource(size: 2 << 20)
+    /// Larger than a body that may share a connection.
+    private static let large = Resource(size: 300_000)
 
     private static func resource(_ path: String) -> Resource { path.hasPrefix("/large") ? large : small }
 
     /// Downloads `count` small files and `large` large ones with an automatic limit and without retries.
+    ///
+    /// `onSmall` is called with the requests so far when the small files are complete.
     private static func run(
         _ count: Int = 60,
         large: Int = 0,
+        maxConnections: Int = 16,
         settings: [(identifier: UInt16, value: UInt32)] = [],
-        script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]? = { _ in nil }
+        script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]? = { _ in nil },
+        onSmall: ([RecordedRequest]) -> Void = { _ in }
     ) async throws -> Outcome {
         try await withTemporaryDirectory { folder in
             let authority = try TestCertificate.writeAuthority(in: folder)
@@ -37,6 +42,7 @@ struct SharedConnectionTests {
             return try await withHTTP2Server(settings: settings, script: respond) { server in
                 let configuration = DownloadConfiguration {
                     $0.maxConcurrentDownloads = .automatic
+                    $0.maxConnectionsPerHost = maxConnections
                     $0.certificateAuthorities = authority
                     $0.retryPolicy.maxFailures = 0
                     $0.durability = .none
@@ -46,6 +52,8 @@ struct SharedConnectionTests {
                     let downloads = try await manager.download(
                         names.map { DownloadRequest(server.url("/\($0)"), to: .directory(files)) }
                     )
+                    for download in downloads.dropFirst(large) { _ = try? await download.value }
+                    onSmall(server.requests)
                     var outcome = Outcome()
                     for (name, download) in zip(names, downloads) {
                         do {
@@ -68,6 +76,29 @@ struct SharedConnectionTests {
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
         #expect((2...16).contains(outcome.connections), "\(outcome.connections) connections")
         #expect(outcome.requests.count == 60)
+    }
+
+    @Test func `C02 shared connections do not exceed the limit for a host`() async throws {
+        let outcome = try await Self.run(maxConnections: 2)
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
+        #expect(outcome.connections <= 2, "\(outcome.connections) connections")
+    }
+
+    @Test func `C02 files that are too large to share wait for connections of their own`() async throws {
+        let gate = try Gate()
+        var repeated: [String] = []
+        let outcome = try await Self.run(large: 4, maxConnections: 2) { request in
+            guard request.target.hasPrefix("/large"), request.attempt > 0 else { return nil }
+            var steps = HTTP2Step.file(Self.large, for: request)
+            steps.insert(.wait(gate), at: 1)
+            return steps
+        } onSmall: { requests in
+            repeated = requests.filter { $0.attempt > 0 }.map(\.target)
+            gate.open()
+        }
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
+        #expect(repeated.count == 2, "\(repeated)")
+        #expect(outcome.requests.count == 60 + 2 * 4)
     }
 
     @Test(arguments: [UInt32(1), 2]) func `the server's limit on streams is respected`(_ streams: UInt32) async throws {

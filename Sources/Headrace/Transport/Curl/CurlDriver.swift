@@ -191,10 +191,11 @@ final class CurlDriver {
 
     /// Returns the shared lane with the fewest transfers from a server, or a new lane if all lanes have some.
     ///
-    /// Creates no more than ``CurlLane/sharedCount`` lanes.
+    /// Uses no more than ``CurlLane/sharedCount`` lanes, and no more than the maximum number of connections to a host.
     private func sharedLane(for server: ConnectionReuse.Server) -> CurlLane {
+        let most = min(CurlLane.sharedCount, configuration.maxConnectionsPerHost)
         let lane = sharedLanes.min { $0.transfers[server, default: 0] < $1.transfers[server, default: 0] }
-        if let lane, lane.transfers[server] == nil || sharedLanes.count >= CurlLane.sharedCount { return lane }
+        if let lane, lane.transfers[server] == nil || sharedLanes.count >= most { return lane }
         guard let multi = hr_multi_init() else { return lane ?? ownLane }
         let new = CurlLane(multi, isShared: true)
         new.onSocketChange = { [unowned self] in watch($0, $1, $2) }

@@ -15,8 +15,6 @@ final class CurlTransfer {
 
     /// The lane in which the transfer runs; `nil` before it starts.
     var lane: CurlLane?
-    /// Whether the response is too large to share a connection.
-    private var isTooLargeToShare = false
     private(set) lazy var server = ConnectionReuse.Server(request)
     let request: TransportRequest
     private let time: CurlTime
@@ -160,7 +158,7 @@ final class CurlTransfer {
     /// otherwise.
     ///
     /// A server that is about to close a shared connection (GOAWAY) or has too many streams on it (REFUSED_STREAM) has
-    /// not processed the request. A response that is too large to share a connection needs one of its own.
+    /// not processed the request.
     func requestToRepeat(after code: hr_code) -> TransportRequest? {
         guard finalHead == nil else { return nil }
         var request = request
@@ -170,7 +168,7 @@ final class CurlTransfer {
         }
         let failures = [HR_E_HTTP2, HR_E_HTTP2_STREAM, HR_E_GOT_NOTHING, HR_E_SEND_ERROR, HR_E_RECV_ERROR]
         guard request.mayShareConnection, violation == nil, !isRepeated else { return nil }
-        guard isTooLargeToShare || failures.contains(code) else { return nil }
+        guard failures.contains(code) else { return nil }
         request.mayShareConnection = false
         return request
     }
@@ -193,6 +191,8 @@ final class CurlTransfer {
     /// Finishes the stream according to libcurl's result.
     func end(_ code: hr_code) {
         reportMetrics()
+        // The reader ignores the body.
+        if finalHead?.needsOwnConnection == true { return stream.finish() }
         if code == HR_E_OK, finalHead != nil {
             guard endingConnection != nil, !hasCloseNotify else { return stream.finish() }
             return stream.fail(
@@ -323,8 +323,7 @@ final class CurlTransfer {
             let roundTrip = hr_easy_round_trip(handle)
             if roundTrip > 0 { head.roundTrip = .microseconds(roundTrip) }
             if lane?.isShared == true {
-                isTooLargeToShare = !head.maySharedConnectionCarry(maxBytes: CurlLane.maxSharedBytes)
-                guard !isTooLargeToShare else { return 0 }
+                head.needsOwnConnection = !head.maySharedConnectionCarry(maxBytes: CurlLane.maxSharedBytes)
                 // Further requests to a server without HTTP/2 get connections of their own.
                 if !head.isMultiplexed { forbidReuse() }
             }
@@ -334,6 +333,8 @@ final class CurlTransfer {
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
             markDelivered()
+            // Ends the transfer.
+            if head.needsOwnConnection { return 0 }
         case .invalid(let reason):
             violation = reason
             return 0
