@@ -82,11 +82,29 @@ extension Scheduler {
     struct Entry {
         var priority: Int
         var host: QueueHosts.Number
+        /// The host of the new URL of a running download, which counts for ``host`` until its transfer has ended.
+        var nextHost: QueueHosts.Number?
         var phase = Phase.waiting
         var intent: Intent?
         var need: NetworkRequirement
         /// Whether the download is in the journal, as it must be before it starts; always `true` without a journal.
         var isSaved: Bool
+    }
+
+    var ids: [ID] { order.ids }
+
+    func phase(of id: ID) -> Phase? { entries[id]?.phase }
+    func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
+    /// Whether a running download is being cancelled or removed.
+    func isLeaving(_ id: ID) -> Bool { entries[id]?.intent.map { $0 >= .cancel } ?? false }
+    func priority(of id: ID) -> Int? { entries[id]?.priority }
+    func networkBlocker(of id: ID) -> NetworkBlocker? { waiting.blockers[id] }
+    func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? waiting.startTimes[id] : nil }
+
+    /// Whether a download that starts may share a connection with others.
+    func mayShareConnection(_ id: ID) -> Bool {
+        guard let host = entries[id]?.host else { return false }
+        return limits.mayShareConnection(to: hosts.name(host), with: waiting.count(for: host))
     }
 }
 

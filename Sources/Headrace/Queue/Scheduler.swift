@@ -34,16 +34,6 @@ struct Scheduler: Sendable {
         self.descriptors = descriptors
     }
 
-    var ids: [ID] { order.ids }
-
-    func phase(of id: ID) -> Phase? { entries[id]?.phase }
-    func isPausing(_ id: ID) -> Bool { entries[id]?.intent == .pause }
-    /// Whether a running download is being cancelled or removed.
-    func isLeaving(_ id: ID) -> Bool { entries[id]?.intent.map { $0 >= .cancel } ?? false }
-    func priority(of id: ID) -> Int? { entries[id]?.priority }
-    func networkBlocker(of id: ID) -> NetworkBlocker? { waiting.blockers[id] }
-    func waitEnd(of id: ID) -> Duration? { entries[id]?.phase == .waiting ? waiting.startTimes[id] : nil }
-
     // MARK: The queue
 
     /// Adds downloads; those that are not saved yet start only after ``saved(_:at:)``.
@@ -109,17 +99,27 @@ struct Scheduler: Sendable {
     /// Applies the host and the network requirement of a download's new URL; a running download restarts with that URL.
     mutating func relink(_ id: ID, to name: String, _ need: NetworkRequirement, at now: Duration) -> [Action] {
         guard let entry = entries[id] else { return [] }
-        let host = hosts.added(name)
-        entries[id]?.host = host
         entries[id]?.need = need
-        if startNumbers[id] != nil {
-            hosts[entry.host] -= 1
-            hosts[host] += 1
-        }
-        if hosts.removed(entry.host) { waiting.removeHost(entry.host) } else { release(entry.host) }
+        entries[id]?.nextHost = hosts.added(name)
+        if let unused = entry.nextHost { leave(unused) }
+        guard entry.phase != .running else { return entry.intent == nil ? stop(id, .requeue, because: .relinked) : [] }
+        changeHost(of: id)
         enqueue(id, at: now)
-        guard entry.phase == .running, entry.intent == nil else { return startNext() }
-        return stop(id, .requeue, because: .relinked) + startNext()
+        return startNext()
+    }
+
+    /// Applies the host of a download's new URL, if it has one; its transfer to the old host, if any, has ended.
+    private mutating func changeHost(of id: ID) {
+        guard let entry = entries[id], let host = entry.nextHost else { return }
+        entries[id]?.host = host
+        entries[id]?.nextHost = nil
+        leave(entry.host)
+    }
+
+    /// Records that a host has one download less, and lets its other downloads use free slots.
+    private mutating func leave(_ host: QueueHosts.Number) {
+        // The number of a host without downloads is reused: the next host must not inherit the stale heap elements.
+        if hosts.removed(host) { waiting.removeHost(host) } else { release(host) }
     }
 
     /// Removes a download from the queue; a running download is stopped first.
@@ -259,6 +259,7 @@ struct Scheduler: Sendable {
             limits.concurrency?.ended(measurement, from: host, load: load, at: now)
         }
         release(entry.host)
+        changeHost(of: id)
         waiting.admitDelayed(at: now)
         return settle(id, entry.intent, outcome, at: now) + startNext()
     }
@@ -330,10 +331,9 @@ struct Scheduler: Sendable {
     }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
-        // The number of a host without downloads is reused: the next host must not inherit the stale heap elements.
-        if let entry = entries.removeValue(forKey: id), hosts.removed(entry.host) { waiting.removeHost(entry.host) }
         waiting.remove(id)
         order.remove(id)
+        if let entry = entries.removeValue(forKey: id) { leave(entry.host) }
         return [.remove(id, deletingFile: deletingFile)]
     }
 
@@ -379,12 +379,6 @@ struct Scheduler: Sendable {
             actions.append(.start(candidate.id))
         }
         return actions
-    }
-
-    /// Whether a download that starts may share a connection with others.
-    func mayShareConnection(_ id: ID) -> Bool {
-        guard let host = entries[id]?.host else { return false }
-        return limits.mayShareConnection(to: hosts.name(host), with: waiting.count(for: host))
     }
 
     private func limit(of host: QueueHosts.Number) -> Int { limits.limit(of: hosts.name(host)) }

@@ -12,6 +12,8 @@ struct SchedulerWalkTests {
         var order: [Download.ID] = []
         var phases: [Download.ID: Scheduler.Phase] = [:]
         var hosts: [Download.ID: String] = [:]
+        /// The hosts of the new URLs of running downloads, which count from their next start.
+        var nextHosts: [Download.ID: String] = [:]
         var notBefore: [Download.ID: Duration] = [:]
         var needs: [Download.ID: NetworkRequirement] = [:]
         var gate = NetworkAdmission()
@@ -74,9 +76,16 @@ struct SchedulerWalkTests {
             check(barred.isEmpty, "\(barred) run on a network that they may not use")
         }
 
+        private mutating func relink(_ id: Download.ID) {
+            guard let phase = phases[id], let need = needs[id] else { return }
+            let host = ["x", "y", "z"].randomElement(using: &random) ?? "x"
+            if phase == .running { nextHosts[id] = host } else { hosts[id] = host }
+            note(queue.relink(id, to: host, need, at: now))
+        }
+
         mutating func step() {
             let id = Download.ID(rawValue: .random(in: 1...50, using: &random))
-            switch Int.random(in: 0..<17, using: &random) {
+            switch Int.random(in: 0..<18, using: &random) {
             case 0, 1:
                 var item = Scheduler.Item(id: id, host: ["x", "y", "z"].randomElement(using: &random) ?? "x")
                 item.priority = Int.random(in: -1...1, using: &random)
@@ -119,6 +128,7 @@ struct SchedulerWalkTests {
                 now += .seconds(1)
                 note(queue.tick(at: now))
             case 13: if Int.random(in: 0..<4, using: &random) == 0 { changePath() }
+            case 14: relink(id)
             default:
                 let candidates = running.sorted { $0.rawValue < $1.rawValue }
                 guard let id = candidates.randomElement(using: &random) else { break }
@@ -128,6 +138,7 @@ struct SchedulerWalkTests {
                     ? [.stopped(keptBytes: true), .stopped(keptBytes: false), .finished, .failed, .retry(at: now)]
                     : [.finished, .failed, .retry(at: now + .seconds(2))]
                 let outcome = outcomes.randomElement(using: &random) ?? .finished
+                if let host = nextHosts.removeValue(forKey: id) { hosts[id] = host }
                 let actions = queue.ended(id, outcome, at: now)
                 note(actions)
                 if case .retry(let time) = outcome, phases[id] == .waiting { notBefore[id] = time }
