@@ -132,13 +132,13 @@ struct CommandSpool: Sendable {
     /// Invalid commands, and those of later releases, are quarantined and returned as rejected.
     /// - Parameter time: The present wall-clock time in nanoseconds since 1970; old incomplete files are removed.
     /// - Returns: The commands and the rejected files; empty if there is no folder.
-    /// - Throws: `permission` or `fileSystem` if the folder cannot be read.
+    /// - Throws: `permission` or `fileSystem` if the folder cannot be read, or if a command cannot be read at present.
     func take(at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> Contents {
         var contents = Contents()
         // The names start with the time in hexadecimal digits, so that their bytewise order is the order of posting.
         for name in try names().sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) {
             if name.hasSuffix(Self.suffix) {
-                read(name, into: &contents)
+                try read(name, into: &contents)
             } else if isAbandoned(name, at: time) {
                 try? calls.remove("\(path)/\(name)")
             }
@@ -181,7 +181,7 @@ struct CommandSpool: Sendable {
         }
     }
 
-    private func read(_ name: String, into contents: inout Contents) {
+    private func read(_ name: String, into contents: inout Contents) throws(DownloadError) {
         let file = "\(path)/\(name)"
         let reason: Reason
         do throws(SystemError) {
@@ -199,8 +199,11 @@ struct CommandSpool: Sendable {
                     case .unknown(let what): .newer(what)
                     }
             }
-        } catch {
+        } catch  where [EINVAL, EACCES, ELOOP, EISDIR].contains(error.errno) {
             reason = .unreadable(error)
+        } catch {
+            // A later poll may succeed, for example once the process may open files again.
+            throw .registry("The command \(file) could not be read", error)
         }
         contents.refusals.append(Rejection(path: quarantine(file), reason: reason))
     }

@@ -115,6 +115,30 @@ struct CommandSpoolTests {
         }
     }
 
+    /// Regression: the command was quarantined, and never executed.
+    @Test(arguments: [Call.status, .read], [EMFILE, EIO])
+    func `a command that cannot be read at present stays for a later poll`(_ step: Call, _ errno: Int32) async throws {
+        try await withTemporaryDirectory { folder in
+            try inbox(folder).post(.pause([1]))
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
+                if call == step { throw SystemError(errno: errno) }
+            }
+            let error = #expect(throws: DownloadError.self) { try inbox(folder, calls: recorder.fileCalls).take() }
+            #expect(error?.code == .fileSystem)
+            #expect(try inbox(folder).take().items.map(\.command) == [.pause([1])])
+        }
+    }
+
+    @Test func `a command that this user may not read is quarantined`() async throws {
+        try await withTemporaryDirectory { folder in
+            try inbox(folder).post(.pause([1]))
+            var calls = FileSystem.unsynced
+            calls.read = { _, _ throws(SystemError) in throw SystemError(errno: EACCES) }
+            let refusals = try inbox(folder, calls: calls).take().refusals
+            #expect(refusals.map(\.reason) == [.unreadable(SystemError(errno: EACCES))])
+        }
+    }
+
     /// Regression: a command whose status could not be read counted as done.
     @Test func `a command whose status cannot be read is not considered done`() async throws {
         try await withTemporaryDirectory { folder in
