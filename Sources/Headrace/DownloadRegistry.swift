@@ -119,7 +119,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     reading.findings.append(entry.leftOut)
                     continue
                 }
-                let (state, file) = entry.state.restored(request.url, bases: bases)
+                let (state, file) = entry.state.restored(request.url, bases: bases, pausing: !request.mayRepeat)
                 let partialPath = DestinationPaths(request).partialPath(in: partials)
                 var snapshot =
                     DownloadSnapshot(

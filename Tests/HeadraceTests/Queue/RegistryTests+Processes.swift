@@ -123,6 +123,19 @@ extension RegistryTests {
         }
     }
 
+    @Test func `after its process has ended, a request that must not be repeated is reported as paused`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            var entry = RegistryFixture.entry(1, .running)
+            entry.request.method = "POST"
+            let list = try RegistryFixture.open(registry.directory).list
+            try list.append([.added([entry])])
+            list.close()
+            #expect(try await registry.downloads().map(\.state) == [.paused])
+            try await withManager(folder) { manager in #expect(await kinds(manager) == [.paused]) }
+        }
+    }
+
     @Test func `a pending command is applied by the next manager, and a damaged one is reported`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
