@@ -238,7 +238,7 @@ public actor DownloadManager {
     /// Publishes the new states of downloads whose files have been removed.
     func ended(_ removals: [FileRemoval]) {
         for removal in removals {
-            performer.ended(removal)
+            performer.ended(removal, in: queue)
             if removal.partial { for latch in queue.removed(removal.record) { latch.open() } }
         }
         performer.publishIdle(queue)

@@ -64,11 +64,13 @@ struct EffectPerformer: Sendable {
         publish(run.record, DownloadStateChange(.running, run.earlier.state == nil ? .started : nil))
     }
 
-    /// Publishes the new state of a download whose files have been removed.
-    mutating func ended(_ removal: FileRemoval) {
-        let count = removing[removal.record.id, default: 1] - 1
-        removing[removal.record.id] = count > 0 ? count : nil
-        publish(removal.record, removal.stateChange)
+    /// Publishes the new state of a download whose files have been removed, unless it was queued again meanwhile.
+    mutating func ended(_ removal: FileRemoval, in queue: QueueState) {
+        let (record, id) = (removal.record, removal.record.id)
+        let count = removing[id, default: 1] - 1
+        removing[id] = count > 0 ? count : nil
+        let isRequeued = queue.records[id] === record && queue.scheduler.phase(of: id) != .cancelled
+        publish(record, isRequeued ? DownloadStateChange(nil, nil) : removal.stateChange)
     }
 
     /// Publishes a state change, and resumes the tasks that wait for the download to stop.

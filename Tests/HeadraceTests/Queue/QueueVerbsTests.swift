@@ -152,6 +152,18 @@ struct QueueVerbsTests {
         }
     }
 
+    /// Regression: the download was reported as cancelled while it ran.
+    @Test func `a download resumed while its partial file is removed is not reported as cancelled`() async throws {
+        try await QueueFixture.with { list in
+            let download = try await list.add("a") { $0.startsPaused = true }
+            await list.manager.apply { [id = download.id] queue in
+                queue.effects(of: queue.scheduler.cancel(id)) + queue.start(id, at: .zero)
+            }
+            #expect(DiskFixture.isExact(try await download.value))
+            #expect(await !download.events.contains(.cancelled))
+        }
+    }
+
     @Test func `C09 a thousand quick pauses leave an exact file`() async throws {
         let response = Response.file(QueueOfThree.resource).limited(bytesPerSecond: 3_000_000)
         try await withFaultServer(response) { server in
