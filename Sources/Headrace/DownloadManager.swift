@@ -185,6 +185,11 @@ public actor DownloadManager {
                 observers.publish(skippedAddition: refusal)
             }
             try await journalWriter.flush(self)
+            // The call that added the download removes it if it could not be saved.
+            if let removed = added.joinedUnsaved.first(where: { queue.records[$0.id] !== $0 }) {
+                let message = "Another call was adding this download, which was removed before it was saved."
+                throw DownloadError(.fileSystem, message, url: removed.request.url)
+            }
         } catch {
             _ = try? stop(.downloads(added.new), .remove(deletingFiles: false), skippingUnknown: true)
             for id in added.revived { perform(queue.failed(id, error)) }

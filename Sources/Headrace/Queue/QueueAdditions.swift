@@ -15,6 +15,8 @@ struct QueueAdditions {
     private(set) var newRecords: [DownloadRecord] = []
     /// The failed downloads that were requeued, because a request supplied what they lacked.
     private(set) var revived: [DownloadID] = []
+    /// The downloads that requests were merged into, although the journal does not have these downloads yet.
+    private(set) var joinedUnsaved: [DownloadRecord] = []
     var effects: [QueueEffect] = []
     /// An error for each addition that was refused because its expected size or hashes contradict another download.
     private(set) var refusals: [DownloadError]
@@ -82,6 +84,7 @@ struct QueueAdditions {
     ///
     /// If the request has an identity and another URL, the download also adopts that URL.
     private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
+        if queue.scheduler.entries[twin.id]?.isSaved == false { joinedUnsaved.append(twin) }
         if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.url, at: now) }
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { queue.recordRequest(of: twin.id) }

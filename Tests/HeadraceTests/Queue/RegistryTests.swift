@@ -193,6 +193,39 @@ struct RegistryTests {
         }
     }
 
+    /// Regression: the second call returned the download that the first one had just removed.
+    @Test func `a download that another call adds but cannot save is not returned`() async throws {
+        try await withTemporaryDirectory { folder in
+            let gate = RecordGate()
+            let failsNext = Locked(false)
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
+                guard case .write = call, failsNext.withLock({ $0 }) else { return }
+                gate.wait()
+                failsNext.withLock { $0 = false }
+                throw SystemError(errno: ENOSPC)
+            }
+            let request = try request("a", in: folder)
+            try await withManager(folder, files: recorder.fileCalls) { manager in
+                failsNext.withLock { $0 = true }
+                let codes = await withTaskGroup(of: DownloadError.Code?.self) { group in
+                    @Sendable func failure() async -> DownloadError.Code? {
+                        let error = await #expect(throws: DownloadError.self) { try await manager.download(request) }
+                        return error?.code
+                    }
+                    group.addTask { await failure() }
+                    while await !manager.isFlushing { await Task.yield() }
+                    group.addTask { await failure() }
+                    // The second call, and a child task of the manager.
+                    while await manager.flushWaiters.count < 2 { await Task.yield() }
+                    gate.open()
+                    return await group.reduce(into: Set()) { $0.insert($1) }
+                }
+                #expect(codes == [.diskFull, .fileSystem])
+                #expect(await manager.downloads.isEmpty)
+            }
+        }
+    }
+
     @Test func `a failed registry write is reported, and retried by the next change`() async throws {
         try await withTemporaryDirectory { folder in
             let isFull = Locked(false)
