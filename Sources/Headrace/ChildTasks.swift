@@ -137,7 +137,7 @@ struct ChildTasks: Sendable {
                     }
                 }
             environment.background?.runLeft(run.record.id)
-            guard let manager = reference.manager else { return }
+            guard let manager = reference.manager else { return environment.descriptors.transferEnded() }
             let ended = await manager.ended(run, outcome, measurement, taskIsCancelled: Task.isCancelled)
             next = ended.next
             // Carried out on this task, so that the shutdown waits for the removals as it does for the transfer.

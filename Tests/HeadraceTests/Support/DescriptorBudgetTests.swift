@@ -105,6 +105,38 @@ struct DescriptorBudgetTests {
         }
     }
 
+    /// Regression: the descriptors stayed reserved until the end of the process.
+    @Test func `a manager released while it downloads releases its descriptors`() async throws {
+        let descriptors = DescriptorShare { 16 }
+        try await withTemporaryDirectory { folder in
+            for await _ in try await eventsOfReleasedManager(descriptors, in: folder) {}
+        }
+        #expect(!descriptors.isFull)
+    }
+
+    /// Starts as many downloads as the descriptors allow, and releases the manager; the events end after the transfers.
+    private func eventsOfReleasedManager(
+        _ descriptors: DescriptorShare,
+        in folder: URL
+    ) async throws -> AsyncStream<QueueEvent> {
+        let manager = try await DownloadManager(
+            environment: TransferEnvironment(
+                configuration: DownloadConfiguration(),
+                transport: FakeTransport {
+                    FakeTransport.Reply(DiskFixture.response($0, sending: 60_000), end: .silence)
+                },
+                clock: AnyClock(TestClock()),
+                descriptors: descriptors
+            )
+        )
+        let urls = ["http://h/a", "http://h/b"].compactMap { URL(string: $0) }
+        for download in try await manager.download(urls.map { DownloadRequest($0, to: .directory(folder)) }) {
+            for await progress in download.progress where progress.bytesReceived > 0 { break }
+        }
+        #expect(descriptors.isFull)
+        return manager.events
+    }
+
     @Test(arguments: [EMFILE, ENFILE])
     func `a download that cannot open its file waits for another to end and uses no retry`(
         _ errno: Int32
