@@ -10,8 +10,8 @@ enum ChildWork: Sendable {
     case flush
     /// Remove the file of a command by another process, because the command was carried out.
     case carriedOut(CommandSpool.Item)
-    /// Write the remaining changes of the queue, because its manager was released without a shutdown.
-    case lastWrite(QueueJournal.Write)
+    /// Write the remaining changes of this queue, because its manager was released without a shutdown.
+    indirect case lastWrite(QueueState)
 }
 
 /// A weak reference to a manager for its child tasks: they report to the manager, but must not keep it alive.
@@ -65,7 +65,7 @@ struct ChildTasks: Sendable {
 
     /// Performs the work until the stream finishes and all child tasks have ended, then closes the registry.
     func run(_ work: AsyncStream<ChildWork>) async {
-        let lastWrite = await withDiscardingTaskGroup { group in
+        let unwritten = await withDiscardingTaskGroup { group in
             group.addTask { await reportBackground() }
             defer { environment.background?.endReports() }
             return await runAll(work)
@@ -73,18 +73,18 @@ struct ChildTasks: Sendable {
         await flushOrReport()
         if let registry {
             await registry.executor.run {
-                _ = try? lastWrite?.perform(on: registry.file)
+                if var queue = unwritten { try? queue.writeChanges(to: registry.file) }
                 registry.file.close()
             }
         }
         observers.end()
     }
 
-    /// Performs the work until the stream finishes and all child tasks have ended; returns the final write of the
-    /// journal, which the caller must still perform, or `nil` if there is none.
-    private func runAll(_ work: AsyncStream<ChildWork>) async -> QueueJournal.Write? {
+    /// Performs the work until the stream finishes and all child tasks have ended; returns the queue whose changes the
+    /// caller must still write to the journal, or `nil` if there is none.
+    private func runAll(_ work: AsyncStream<ChildWork>) async -> QueueState? {
         await withDiscardingTaskGroup { group in
-            var lastWrite: QueueJournal.Write?
+            var unwritten: QueueState?
             let (alarms, alarm) = AsyncStream.makeStream(of: Duration.self)
             group.addTask { await ring(alarms) }
             let (paths, monitoring) = environment.network.follow()
@@ -96,12 +96,12 @@ struct ChildTasks: Sendable {
                 case .alarm(let time): alarm.yield(time)
                 case .flush: group.addTask { await flushOrReport() }
                 case .carriedOut(let item): group.addTask { await carriedOut(item) }
-                case .lastWrite(let write): lastWrite = write
+                case .lastWrite(let queue): unwritten = queue
                 }
             }
             alarm.finish()
             monitoring.finish()
-            return lastWrite
+            return unwritten
         }
     }
 

@@ -98,7 +98,7 @@ public actor DownloadManager {
 
     deinit {
         performer.performLast(queue.shutDown(), running: queue.runningRecords)
-        if let write = queue.takeChanges(syncing: true) { performer.work.yield(.lastWrite(write)) }
+        performer.work.yield(.lastWrite(queue))
         performer.work.finish()
         environment.background?.release()
     }

@@ -25,6 +25,13 @@ extension QueueState {
         return journal?.takeAll(members, isOptional: isOptional)
     }
 
+    /// Writes the changes that are not on the disk yet, or the whole queue if the journal requires it; blocks.
+    mutating func writeChanges(to file: RegistryFile) throws(DownloadError) {
+        guard let changes = takeChanges(syncing: true) else { return }
+        guard try changes.perform(on: file) == .wholeListNeeded else { return }
+        _ = try takeAll(isOptional: false)?.perform(on: file)
+    }
+
     func member(_ id: DownloadID) -> QueueJournal.Member? {
         guard let record = records[id], let label = scheduler.order.label(of: id) else { return nil }
         return QueueJournal.Member(record: record, label: label, priority: scheduler.priority(of: id) ?? 0)

@@ -36,4 +36,23 @@ struct QueueJournalTests {
         let synced = journal.takeChanges(syncing: true, always: false, members: [])
         #expect((synced != nil) == isSynced)
     }
+
+    /// Regression: a manager released without a shutdown lost its last changes.
+    @Test func `the last changes are written with the whole queue if the journal requires it`() throws {
+        let disk = MemoryDisk()
+        let file = try RegistryFile.open("/list", .init(syncs: true), calls: disk.calls).file
+        defer { file.close() }
+        let bases = RegistryBaseDirectories(of: URL(filePath: "/list"))
+        let journal = QueueJournal(bases: bases, EmptyCollection<RegistryEntry>(), leftOut: [])
+        var state = QueueState(scheduler: Scheduler(limit: 1), journal: journal)
+        for count in 1...2 {
+            let url = try #require(URL(string: "http://h/\(count)"))
+            let addition = QueueAddition(request: DownloadRequest(url, to: .directory(URL(filePath: "/"))))
+            _ = state.add([addition], skippingInvalid: false, observers: QueueObservers(), at: .zero)
+            try state.writeChanges(to: file)
+            #expect(try RegistryFile.read("/list", calls: disk.calls).snapshot.entries.count == count)
+            // As another process does.
+            try disk.calls.remove("/list/\(RegistryStore.fileName)")
+        }
+    }
 }
