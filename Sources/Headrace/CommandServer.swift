@@ -103,7 +103,8 @@ struct CommandServer: Sendable {
         let records = item.command.ids.compactMap { manager.queue.records[DownloadID(rawValue: $0)] } + stopping
         manager.performer.commands.apply(item, to: records, stopping: Set(stopping.map(\.id)))
         guard !stopping.isEmpty else { return [] }
-        await waitForEnd(of: item, manager)
+        // Not longer, since a disk that hangs can keep a transfer from stopping.
+        await wait(until: clock.now() + Self.timeout) { [manager] in await waitForCommand(item, of: manager) }
         guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
         return manager.performer.commands.isCarriedOut(item) ? [] : records
     }
@@ -130,11 +131,6 @@ struct CommandServer: Sendable {
     ) async throws(DownloadError) {
         try await manager.journalWriter.flush(manager, always: true)
         try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
-    }
-
-    /// Waits for a command to complete, up to a time limit: a disk that hangs can keep a transfer from stopping.
-    private func waitForEnd(of item: CommandSpool.Item, _ manager: DownloadManager) async {
-        await wait(until: clock.now() + Self.timeout) { await waitForCommand(item, of: manager) }
     }
 
     /// Waits until `wait` returns, or until the time `end` at the latest.

@@ -15,15 +15,10 @@ extension DownloadManager {
     ///   server, after all retries. Also `invalidRequest` if the request is invalid or the manager uses a background
     ///   session, `shutDown` after ``shutdown()``, and `CancellationError` if the task is cancelled.
     public nonisolated func probe(_ request: DownloadRequest) async throws -> DownloadProbe {
-        try request.validate()
         guard request.method == "GET" else {
             throw DownloadError(.invalidRequest, "A probe sends GET; it cannot send \(request.method).")
         }
-        guard environment.configuration.backgroundSession == nil else {
-            throw DownloadError(.invalidRequest, "A manager with a background session cannot probe files.")
-        }
-        let run = ProbeRun(request: request, environment: environment, executor: executor)
-        return try await run.probe(untilEndOf: observers.events())
+        return try await run(request, to: "probe files").probe(untilEndOf: observers.events())
     }
 
     /// Requests a small file and returns its bytes, without writing them to the disk.
@@ -45,11 +40,15 @@ extension DownloadManager {
         maxBytes: Int = 16 << 20
     ) async throws -> Data {
         let request = DownloadRequest(url, to: .directory(URL(filePath: "/")), headers: headers)
+        let run = try run(request, to: "read files into memory")
+        return try await run.data(maxBytes: maxBytes, untilEndOf: observers.events())
+    }
+
+    private nonisolated func run(_ request: DownloadRequest, to purpose: String) throws(DownloadError) -> ProbeRun {
         try request.validate()
         guard environment.configuration.backgroundSession == nil else {
-            throw DownloadError(.invalidRequest, "A manager with a background session cannot read files into memory.")
+            throw DownloadError(.invalidRequest, "A manager with a background session cannot \(purpose).")
         }
-        let run = ProbeRun(request: request, environment: environment, executor: executor)
-        return try await run.data(maxBytes: maxBytes, untilEndOf: observers.events())
+        return ProbeRun(request: request, environment: environment, executor: executor)
     }
 }
