@@ -78,14 +78,23 @@ final class PartialFile: Sendable {
 
     /// Creates the partial file.
     ///
-    /// If another process created the file first, it is truncated and reused; throws `busy` if that process still uses
-    /// it.
-    static func create(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile {
+    /// If another process created the file first, it is truncated and reused, after `willReuse` has removed the record
+    /// of its bytes; throws `busy` if that process still uses it.
+    static func create(
+        _ path: String,
+        calls shared: SharedFileSystem,
+        willReuse: () throws(DownloadError) -> Void = {}
+    ) throws(DownloadError) -> PartialFile {
         while true {
             if let created = try createNew(path, calls: shared) { return created }
-            if let existing = try existing(path, calls: shared) {
+            guard let existing = try existing(path, calls: shared) else { continue }
+            do throws(DownloadError) {
+                try willReuse()
                 try existing.truncate(to: 0)
                 return existing
+            } catch {
+                existing.close()
+                throw error
             }
         }
     }

@@ -30,10 +30,8 @@ extension PartialDownload {
 
     /// Returns a partial file with the bytes of a file without a name.
     private func copy(of unnamed: PartialFile) throws(DownloadError) -> PartialFile {
-        let named = try PartialFile.create(path, calls: environment.sharedFiles)
+        let named = try createNamed()
         do throws(DownloadError) {
-            // A record that an earlier process left does not describe the copy.
-            recordFile.remove()
             let bytes = try unnamed.read(at: 0, maxBytes: Int(Self.maxUnnamedBytes))
             let copied = bytes.withUnsafeBytes { bytes in
                 Result { () throws(DownloadError) in try named.write(bytes, at: 0) }

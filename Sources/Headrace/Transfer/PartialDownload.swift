@@ -103,16 +103,19 @@ struct PartialDownload {
         ledger.change { $1.lost() }
         ledger.end()
         // A file without a name has no record: one at its path belongs to another process.
-        if file?.isUnnamed != true {
-            do {
-                try recordFile.removeIfPresent()
-            } catch {
-                throw .storage("\(recordFile.path) could not be removed", error)
-            }
-            try? syncFolder(of: path)
-        }
+        if file?.isUnnamed != true { try removeRecord() }
         try file?.truncate(to: 0)
         resetBytes()
+    }
+
+    /// Removes the resume record before its bytes are removed; syncs the directory if the configuration requires it.
+    private func removeRecord() throws(DownloadError) {
+        do {
+            try recordFile.removeIfPresent()
+        } catch {
+            throw .storage("\(recordFile.path) could not be removed", error)
+        }
+        try? syncFolder(of: path)
     }
 
     mutating func resetBytes() {
@@ -258,9 +261,16 @@ struct PartialDownload {
     mutating func opened() throws(DownloadError) -> FileLedger.Target {
         try giveName()
         if let target { return target }
-        let created = try PartialFile.create(path, calls: environment.sharedFiles)
+        let created = try createNamed()
         file = created
-        if hasStaleRecord { recordFile.remove() }
         return FileLedger.Target(file: created, path: path, url: url, names: names, environment: environment)
+    }
+
+    /// Creates the partial file, or empties one that another process has created since ``open()``; removes a resume
+    /// record that does not describe the new bytes.
+    func createNamed() throws(DownloadError) -> PartialFile {
+        let created = try PartialFile.create(path, calls: environment.sharedFiles, willReuse: removeRecord)
+        if hasStaleRecord { recordFile.remove() }
+        return created
     }
 }

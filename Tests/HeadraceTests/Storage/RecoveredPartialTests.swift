@@ -320,6 +320,46 @@ struct RecoveredPartialTests {
         }
     }
 
+    /// Regression: after a kill, that record described the bytes of this process, and holes counted as received.
+    @Test(arguments: [DiskFixture.size, 5000])
+    func `K27 a partial file that another process leaves during the request is reused without its record`(
+        _ size: Int
+    ) async throws {
+        try await DiskFixture.withLeftovers { folder, partial, record in
+            let left = [partial, record].map { (path: $0.path, aside: $0.path + ".aside") }
+            for (path, aside) in left { try FileSystem.system.move(path, aside) }
+            let recorder = FileSystemRecorder(to: .unsynced) { call throws(SystemError) in
+                // The small file is then copied to the partial file.
+                if call == .linkOpen { throw SystemError(errno: EACCES) }
+            }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls) {
+                for (path, aside) in left { try FileSystem.system.move(aside, path) }
+                return DiskFixture.response($0, of: size)
+            }
+            #expect(outcome.error == nil)
+            let file = folder.appending(path: "file.bin")
+            #expect(try FileProbe.bytes(of: file) == Array(DiskFixture.bytes.prefix(size)))
+            let calls = recorder.calls
+            let truncation = try #require(calls.firstIndex(of: .truncate(0)))
+            #expect(calls[..<truncation].suffix(2) == [.remove, .syncDirectory])
+        }
+    }
+
+    /// Regression: it stayed locked until the process ended.
+    @Test func `K27 a partial file that cannot be truncated is closed`() async throws {
+        try await withTemporaryDirectory { folder in
+            let path = folder.appending(path: "file.part").path
+            try Data("theirs".utf8).write(to: URL(filePath: path))
+            let recorder = FileSystemRecorder { call throws(SystemError) in
+                if case .truncate = call { throw SystemError(errno: EIO) }
+            }
+            #expect(throws: DownloadError.self) {
+                try PartialFile.create(path, calls: SharedFileSystem(recorder.fileCalls))
+            }
+            try PartialFile.create(path, calls: .system).close()
+        }
+    }
+
     @Test func `K27 a download whose partial file is being written fails and leaves it alone`() async throws {
         try await withTemporaryDirectory { folder in
             let gate = try Gate()
