@@ -3,18 +3,22 @@ enum FileChunks {
     /// The chunk size in bytes for reading a complete file.
     static let maxBytes = 512 << 10
 
-    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `failure` if `read` returns no bytes.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time; ends if `read` returns no bytes, and then
+    /// throws `failure` unless it is `nil`.
     static func read(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void,
         reading read: (_ offset: Int64, _ maxBytes: Int) throws(DownloadError) -> [UInt8],
-        whenShort failure: () -> DownloadError
+        whenShort failure: () -> DownloadError?
     ) async throws {
         var offset = range.lowerBound
         while offset < range.upperBound {
             try Task.checkCancellation()
             let bytes = try read(offset, Int(min(Int64(Self.maxBytes), range.upperBound - offset)))
-            guard !bytes.isEmpty else { throw failure() }
+            guard !bytes.isEmpty else {
+                if let failure = failure() { throw failure }
+                return
+            }
             try bytes.withUnsafeBytes(take)
             offset += Int64(bytes.count)
             // Lets other jobs of this executor run; `Task.yield()` would leave it for Swift's cooperative pool.

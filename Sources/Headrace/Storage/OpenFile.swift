@@ -47,6 +47,17 @@ struct OpenFile: ~Copyable {
         }
     }
 
+    /// Passes the bytes of a range to `take` like ``read(_:_:)``, but ends at bytes that cannot be read instead of
+    /// throwing an error.
+    func readWherePossible(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
+        let (descriptor, calls) = (descriptor, calls)
+        try await FileChunks.read(range, take) { offset, maxBytes throws(DownloadError) in
+            (try? calls.readAt(descriptor, offset, maxBytes)) ?? []
+        } whenShort: {
+            nil
+        }
+    }
+
     /// Throws `fileSystem` if the file has changed since it was opened, or has more bytes than the size that its file
     /// system reports.
     func checkUnchanged() throws(DownloadError) {

@@ -119,7 +119,7 @@ struct ExistingFiles {
     }
 
     /// Copies the correct pieces of an existing file into the partial file, so that only the other pieces are
-    /// downloaded.
+    /// downloaded; a piece that cannot be read counts as wrong.
     ///
     /// Returns `true` if the existing file is the result: all pieces match, and the request has no other checksum.
     func copyPieces(
@@ -133,13 +133,18 @@ struct ExistingFiles {
         else { return false }
         let size = min(file.status.size, pieces.maxBytes)
         var verifier = FileVerifier(record, environment.clock, progress)
-        let found = try await verifier.checksums(of: pieces, fileSize: size) { try await file.read($0, $1) }
+        // Only the readable start of a piece is hashed, so the checksum of a piece that cannot be read is wrong.
+        let found = try await verifier.checksums(of: pieces, fileSize: size) {
+            try await file.readWherePossible($0, $1)
+        }
         let bad = pieces.badRanges(found: found, fileSize: size)
         if bad.isEmpty, pieces.fit(fileSize: file.status.size), request.expectedSize ?? size == size {
             guard request.checksums.isEmpty else { return false }
-            try file.checkUnchanged()
-            record.status.publish(.piecesVerified(count: found.count))
-            return true
+            // A file that has changed meanwhile is copied, and the copy is verified.
+            if (try? file.checkUnchanged()) != nil {
+                record.status.publish(.piecesVerified(count: found.count))
+                return true
+            }
         }
         var right = ByteRangeSet(pieces.ranges(fileSize: size))
         for range in bad.ranges { right.remove(range) }

@@ -12,7 +12,7 @@ extension PartialDownload {
         }
     }
 
-    /// Copies ranges of another file into the partial file.
+    /// Copies ranges of another file into the partial file; the rest of a range that cannot be read is left missing.
     ///
     /// The version of the bytes is recorded as unknown. If `isWhole` is `true`, the ranges are the complete file, and
     /// their length is recorded as its size.
@@ -34,7 +34,7 @@ extension PartialDownload {
         }
         for range in ranges.ranges {
             var offset = range.lowerBound
-            try await file.read(range) { bytes in
+            try await file.readWherePossible(range) { bytes in
                 try target.file.write(bytes, at: offset)
                 let end = offset + Int64(bytes.count)
                 if try ledger.wrote(offset..<end, at: environment.clock.now()) { try settle() }

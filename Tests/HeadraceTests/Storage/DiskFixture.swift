@@ -59,6 +59,7 @@ enum DiskFixture {
         connections: Int? = nil,
         checksums: [Checksum] = [],
         pieces: PieceHashes? = nil,
+        refetching refetchPolicy: DownloadRequest.RefetchPolicy = .always,
         response: @escaping @Sendable (TransportRequest) throws -> FakeTransport.Reply = { DiskFixture.response($0) }
     ) async throws -> DiskOutcome {
         let transport = FakeTransport(chunkBytes: chunkBytes, response)
@@ -80,6 +81,7 @@ enum DiskFixture {
         var request = try request(to: destination, policy)
         request.checksums = checksums
         request.pieceHashes = pieces
+        request.refetchPolicy = refetchPolicy
         let download = try await manager.download(request)
         var events: [DownloadEvent] = []
         for await event in download.events { events.append(event) }

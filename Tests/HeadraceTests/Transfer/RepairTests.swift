@@ -24,8 +24,8 @@ struct RepairTests {
         return resource
     }
 
-    private func pieces(fileSize: Int64? = nil) throws -> PieceHashes {
-        let bytes = Pattern(seed: 1).bytes(in: 0..<size)
+    private func pieces(fileSize: Int64? = nil, seed: UInt64 = 1) throws -> PieceHashes {
+        let bytes = Pattern(seed: seed).bytes(in: 0..<size)
         let checksums = try stride(from: 0, to: bytes.count, by: Int(length)).map { start in
             try Checksum(.sha1, of: Array(bytes[start..<min(start + Int(length), bytes.count)]))
         }
@@ -51,8 +51,10 @@ struct RepairTests {
         outcome.events.compactMap { if case .repairing(_, let bytes) = $0 { bytes } else { nil } }
     }
 
-    private func fetched(_ outcome: ResumeOutcome) -> Int64? {
-        if case .finished(let summary) = outcome.events.last { summary.bytesFetched } else { nil }
+    private func fetched(_ outcome: ResumeOutcome) -> Int64? { fetched(outcome.events) }
+
+    private func fetched(_ events: [DownloadEvent]) -> Int64? {
+        if case .finished(let summary) = events.last { summary.bytesFetched } else { nil }
     }
 
     /// The first piece, the last, or some in between; with and without a checksum of the whole file.
@@ -133,6 +135,62 @@ struct RepairTests {
     func `a file whose pieces are all right needs no request`(_ hasWhole: Bool) async throws {
         let outcome = try await repair(Pattern(seed: 1).bytes(in: 0..<size), hasWhole: hasWhole)
         #expect(outcome.isExact && outcome.requests.isEmpty)
+    }
+
+    /// A fault that occurs while an existing file is read: first to verify its pieces, then to copy the right ones.
+    enum Fault: CaseIterable {
+        case unreadable
+        case unreadableWhenCopied
+        case truncated
+        case touched
+
+        func occur(atRead count: Int, of path: String) throws(SystemError) {
+            let system = FileSystem.system
+            switch (self, count) {
+            case (.unreadable, _), (.unreadableWhenCopied, 2): throw SystemError(errno: EIO)
+            case (.truncated, 1), (.touched, 1):
+                let file = try system.open(path)
+                if self == .touched { try system.setModified(file, 1) } else { try system.truncate(file, 100_000) }
+                try system.close(file)
+            default: break
+            }
+        }
+    }
+
+    /// Regression: the error of the existing file ended the download, so that the file could not be repaired.
+    @Test(arguments: zip(Fault.allCases, [80_000, 160_000, 220_000, 0] as [Int64]))
+    func `bytes of an existing file that cannot be read are downloaded`(
+        _ fault: Fault,
+        _ missing: Int64
+    ) async throws {
+        let (size, pieces) = (Int(size), try pieces(seed: 5))
+        var there = Array(DiskFixture.bytes.prefix(size))
+        if fault != .touched { there[130_000] ^= 1 }
+        try await withTemporaryDirectory { folder in
+            let file = folder.appending(path: "file.bin")
+            try Data(there).write(to: file)
+            let inode = try FileSystem.system.status(file.path)?.inode
+            let reads = Locked(0)
+            var calls = FileSystem.unsynced
+            calls.readAt = { descriptor, offset, count throws(SystemError) in
+                let opened = try FileSystem.system.openStatus(descriptor)
+                if opened.inode == inode, (offset..<offset + Int64(count)).contains(50_000) {
+                    reads.withLock { $0 += 1 }
+                    try fault.occur(atRead: reads.withLock { $0 }, of: file.path)
+                }
+                return try FileSystem.system.readAt(descriptor, offset, count)
+            }
+            let outcome = try await DiskFixture.run(
+                to: .file(file),
+                .overwrite,
+                files: calls,
+                pieces: pieces,
+                refetching: .ifChanged
+            ) { DiskFixture.response($0, of: size) }
+            #expect(outcome.error == nil)
+            #expect(try FileProbe.bytes(of: file) == Array(DiskFixture.bytes.prefix(size)))
+            #expect(fetched(outcome.events) == missing, "\(outcome.events)")
+        }
     }
 
     /// Regression: if the first piece was wrong, the file got the proposed name.
