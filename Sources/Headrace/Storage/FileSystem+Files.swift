@@ -103,22 +103,21 @@ extension FileSystem {
         }
     }
 
-    /// Creates a directory and its missing parents; syncs the names of the new directories if `syncs` is set.
-    func makeDirectories(_ path: String, syncs: Bool) throws(SystemError) {
+    /// Creates a directory with a mode (less the umask), and its missing parents with the default mode; syncs the names
+    /// of the new directories if `syncs` is set.
+    func makeDirectories(_ path: String, mode: UInt32 = 0o777, syncs: Bool) throws(SystemError) {
         let parent = Self.parent(of: path)
         if try status(parent) == nil { try makeDirectories(parent, syncs: syncs) }
-        try makeDirectory(path, mode: 0o777, syncs: syncs)
+        try makeDirectory(path, mode: mode, syncs: syncs)
     }
 
-    /// Creates a directory with a mode (less the umask), and its missing parents with the default mode.
+    /// Creates a directory like ``makeDirectories(_:mode:syncs:)`` at a path that may end with slashes.
     ///
     /// Throws `ENOTDIR` if a file that is not a directory has the path.
     package func makeDirectories(given path: String, mode: UInt32 = 0o777) throws(SystemError) {
         let last = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
         let path = last.map { String(path[...$0]) } ?? "/"
-        let parent = Self.parent(of: path)
-        if try status(parent + "/") == nil { try makeDirectories(parent, syncs: false) }
-        try makeDirectory(path, mode: mode, syncs: false)
+        try makeDirectories(path, mode: mode, syncs: false)
         // The slash makes this fail for anything but a directory.
         _ = try status(path + "/")
     }

@@ -1,8 +1,5 @@
 /// A shared reference to a ``FileSystem``, whose two dozen closures are costly to copy.
 package final class SharedFileSystem: Sendable {
-    /// The operating system's file system.
-    package static let system = SharedFileSystem(.system)
-
     /// The closures that perform the file-system calls.
     package let calls: FileSystem
 

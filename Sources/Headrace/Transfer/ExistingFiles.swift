@@ -171,7 +171,7 @@ struct ExistingFiles {
         guard !state.mismatchedFiles.contains(stamp) else { return false }
         record.status.publish(.verifying)
         do {
-            let file = try OpenFile(path, followingLinks: status.kind == .link, calls: environment.files)
+            let file = try OpenFile(path, followingLinks: false, calls: environment.files)
             if let expected {
                 let found = try await file.checksum(expected.algorithm)
                 guard found != expected else {

@@ -3,12 +3,14 @@
 /// Performs no I/O. Delays are exponential with full jitter; one budget limits the failures since the last progress,
 /// and a second budget limits all failures.
 struct RetryBackoff: Sendable, Hashable {
+    /// The number of new bytes that earns one more retry.
+    private static let bytesPerFailure: Int64 = 1 << 20
+
     /// The upper bound of the first delay, in milliseconds; it doubles for each further delay.
     private let firstCeiling: Int64
     private let lastCeiling: Int64
     private let maxFailures: Int
     private let maxTotalFailures: Int
-    private let bytesPerFailure: Int64
 
     /// The number of failures since the last progress.
     private(set) var failures = 0
@@ -18,15 +20,12 @@ struct RetryBackoff: Sendable, Hashable {
     private var progressBytes: Int64 = 0
 
     /// Creates the state before the first failure.
-    /// - Parameters:
-    ///   - policy: The bounds of the delays and the maximum number of failures.
-    ///   - bytesPerFailure: The number of new bytes that earns one more retry.
-    init(_ policy: RetryPolicy, bytesPerFailure: Int64 = 1 << 20) {
+    /// - Parameter policy: The bounds of the delays and the maximum number of failures.
+    init(_ policy: RetryPolicy) {
         firstCeiling = policy.baseDelay.wholeMilliseconds
         lastCeiling = policy.maxDelay.wholeMilliseconds
         maxFailures = policy.maxFailures
         maxTotalFailures = policy.maxTotalFailures
-        self.bytesPerFailure = max(1, bytesPerFailure)
     }
 
     /// Counts received bytes, which reset the number of consecutive failures.
@@ -48,7 +47,7 @@ struct RetryBackoff: Sendable, Hashable {
         isForgiven: Bool,
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
-        let earned = Int(clamping: progressBytes / bytesPerFailure)
+        let earned = Int(clamping: progressBytes / Self.bytesPerFailure)
         let (allowed, overflow) = maxTotalFailures.addingReportingOverflow(earned)
         let isWithinBudgets = failures - forgiven < maxFailures && totalFailures < (overflow ? .max : allowed)
         guard isWithinBudgets || isForgiven && maxFailures > 0 else { return nil }

@@ -4,6 +4,11 @@ import Testing
 
 @testable import Headrace
 
+extension SharedFileSystem {
+    /// The operating system's file system.
+    static let system = SharedFileSystem(.system)
+}
+
 /// The outcome of one run over fake connections.
 struct DiskOutcome {
     var error: DownloadError?

@@ -8,8 +8,8 @@ private final class TransferState {
     var backoff: RetryBackoff
     private var random: SeededRandom
 
-    init(bytesPerFailure: Int64 = 1 << 20, seed: UInt64 = 1, _ configure: (inout RetryPolicy) -> Void = { _ in }) {
-        backoff = RetryBackoff(RetryPolicy(configure), bytesPerFailure: bytesPerFailure)
+    init(seed: UInt64 = 1, _ configure: (inout RetryPolicy) -> Void = { _ in }) {
+        backoff = RetryBackoff(RetryPolicy(configure))
         random = SeededRandom(seed: seed)
     }
 
@@ -113,10 +113,10 @@ struct RetryBackoffTests {
     }
 
     @Test func `real progress earns further retries`() {
-        let attempts = TransferState(bytesPerFailure: 100) { $0.maxTotalFailures = 2 }
+        let attempts = TransferState { $0.maxTotalFailures = 2 }
         for _ in 0..<1000 {
             #expect(attempts.fail() != nil)
-            attempts.progress(100)
+            attempts.progress(1 << 20)
         }
     }
 
@@ -135,7 +135,7 @@ struct RetryBackoffTests {
 
     @Test(arguments: [Duration.seconds(Int64.max), .seconds(Int64.min), .zero, .nanoseconds(1)])
     func `extreme settings and counts do not overflow`(_ duration: Duration) {
-        let attempts = TransferState(bytesPerFailure: 0) {
+        let attempts = TransferState {
             $0.baseDelay = duration
             $0.maxDelay = duration
             $0.maxFailures = .max

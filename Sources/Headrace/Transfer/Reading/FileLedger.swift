@@ -61,7 +61,7 @@ final class FileLedger: Sendable {
     /// - Parameters:
     ///   - kept: The state of the partial file after an earlier transfer, if known.
     ///   - isDecoded: Whether the file is decoded once it is complete, and can be read only then.
-    init(_ kept: SuspendedPartial?, isDecoded: Bool = false) {
+    init(_ kept: SuspendedPartial?, isDecoded: Bool) {
         var state = State()
         state.readable.isReadAtEnd = isDecoded
         if let kept {
