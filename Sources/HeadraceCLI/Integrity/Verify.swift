@@ -103,7 +103,7 @@ private struct VerifiedFile: Sendable {
             return succeed("verified", "size", .integer(bytes), Format.size(bytes))
         case .success(.different(let difference)): return fail(difference.message, .checksum, .checksum)
         case .failure(let error as DownloadError): return fail(error.message, error.code, ExitCode(error.code))
-        case .failure(let error): return fail("\(error)", .fileSystem, .other)
+        case .failure(let error): return fail("\(error)", .fileSystem, .disk)
         }
     }
 

@@ -56,7 +56,10 @@ struct ProgressRenderer: Sendable {
             open.remove(id)
             paused.insert(id)
         case .failed(let error) where error.code != .shutDown: failedEarlier.insert(id)
-        case .finished, .failed, .cancelled: break
+        case .cancelled:
+            paused.remove(id)
+            failedEarlier.remove(id)
+        case .finished, .failed: break
         }
     }
 

@@ -202,6 +202,15 @@ struct ProgressRendererTests {
         #expect(renderer.totals.paused == 0 && renderer.totals.count == 1)
     }
 
+    @Test(arguments: [DownloadState.paused, .failed(DownloadError(.tls, "No."))])
+    func `a cancelled download is no longer counted as paused or failed`(_ earlier: DownloadState) {
+        var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
+        renderer.setState(earlier, of: ids[0])
+        #expect(renderer.totals.paused + renderer.totals.failedEarlier == 1)
+        renderer.setState(.cancelled, of: ids[0])
+        #expect(renderer.totals.paused + renderer.totals.failedEarlier == 0)
+    }
+
     @Test
     func `a paused download remains paused when the end of the run interrupts it`() {
         var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
