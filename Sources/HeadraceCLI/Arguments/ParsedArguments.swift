@@ -37,7 +37,7 @@ struct ParsedArguments: Sendable, Equatable {
     /// Adds the settings of the configuration file, except for options that the command does not have, or that the
     /// command line overrides.
     ///
-    /// The logins for hosts are added for all commands.
+    /// The logins and header fields for hosts are added for all commands.
     mutating func add(_ file: ConfigurationFile, for verb: Verb) {
         let known = Set(verb.options.map(\.option))
         let overridden = Set(Option.alternatives.filter { !$0.allSatisfy { values[$0] == nil } }.joined())
@@ -47,7 +47,7 @@ struct ParsedArguments: Sendable, Equatable {
         }
         sections = file.sections.map { section in
             let settings = section.settings.filter {
-                ($0.option == .user || known.contains($0.option))
+                ([.user, .header].contains($0.option) || known.contains($0.option))
                     && ConfigurationFile.requestOptions.contains($0.option)
             }
             return ConfigurationFile.Section(host: section.host, settings: settings)

@@ -86,8 +86,18 @@ extension GetOptions {
         let (listed, files) = (try readList(), try readMetalinks())
         if !areStored || integrity.isRemote { try readNetworkFiles() }
         let checksums = try await readChecksumList()
-        if areStored { for index in hosts.indices { hosts[index].headers.removeAll(where: \.isCredential) } }
-        return try requests(listed: listed, files: files, checksums: checksums)
+        let hosts = hosts
+        if areStored { for index in hosts.indices { self.hosts[index].headers.removeAll(where: \.isCredential) } }
+        let requests = try requests(listed: listed, files: files, checksums: checksums)
+        guard areStored, verbosity != .quiet else { return requests }
+        let names = requests.flatMap { request in hosts.flatMap { $0.unsuppliedSecrets(for: request.url) } }
+        for name in Set(names).sorted() {
+            Console.error.note(
+                "the header field \(name) of the configuration file is a secret, which the queue does not store; "
+                    + "queue run will not send it"
+            )
+        }
+        return requests
     }
 
     /// Treats the operand `-` as `--input-file -`, and replaces URLs with patterns by the URLs that they stand for.

@@ -5,6 +5,8 @@ extension GetOptions {
     /// The paths of the files to read, and the login to complete, before the first download starts.
     struct NetworkFiles: Sendable, Equatable {
         var netrc: String?
+        /// The option that names the netrc file.
+        var netrcOption = Option.netrc
         var cookies: String?
         var user: String?
     }
@@ -24,7 +26,7 @@ extension GetOptions {
         if let text = arguments.value(.userAgent) { configuration.userAgent = text }
         configuration.connectionPolicy = try Self.connectionPolicy(arguments)
         if let file = arguments.value(.netrcFile) {
-            network.netrc = file
+            (network.netrc, network.netrcOption) = (file, .netrcFile)
         } else if arguments.has(.netrc) {
             guard let home = ProcessInfo.processInfo.environment["HOME"], !home.isEmpty else {
                 throw UsageError("--netrc: HOME is not set; pass the file with --netrc-file")
@@ -52,7 +54,7 @@ extension GetOptions {
             }
         }
         if let path = network.netrc {
-            let option = given.contains(.netrcFile) ? Option.netrcFile : .netrc
+            let option = network.netrcOption
             let bytes = try Self.read(path, of: option)
             guard !Files.isReadableByOthers(path) else {
                 throw UsageError(

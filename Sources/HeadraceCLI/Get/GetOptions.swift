@@ -20,6 +20,7 @@ struct GetOptions: Sendable {
     var directory = "."
     var inputFile: String?
     var metalinks: [String] = []
+    private var decodesContent = false
     var rejectedFiles: [String] = []
     /// Whether to write the first line of the JSON output; `false` if it has already been written.
     var writesJSONHead = true
@@ -123,6 +124,7 @@ struct GetOptions: Sendable {
         if isTemporary { mismatchPolicy = .delete }
         let networkPolicies = DownloadRequest.NetworkPolicy.allCases
         networkPolicy = try arguments.choice(.network, among: networkPolicies, Option.hyphenated) ?? .any
+        decodesContent = arguments.has(.compressed)
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
                 throw UsageError("--if-changed: it replaces the file, so --if-exists can only be overwrite")
@@ -244,7 +246,7 @@ extension GetOptions {
                 request.headers["Content-Type"] = "application/x-www-form-urlencoded"
             }
         }
-        request.decodesContent = given.contains(.compressed)
+        request.decodesContent = decodesContent
         if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
         if configuration.linkProvider != nil {
             // The signature of a link differs in each run, but each run must find the partial file of the last one.

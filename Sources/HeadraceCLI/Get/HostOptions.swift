@@ -8,6 +8,8 @@ struct HostOptions: Sendable {
     private let options: GetOptions
     /// The login for the host, whose field is one of ``headers``; `nil` if there is none.
     let login: Credential?
+    /// The token of the field `Authorization: Bearer TOKEN`; `nil` if ``headers`` have none.
+    let token: Credential?
     var headers: [HeaderField]
 
     init(_ section: ConfigurationFile.Section) throws {
@@ -21,11 +23,20 @@ struct HostOptions: Sendable {
         headers = options.headers
         let login = arguments.value(.user)?.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         self.login = login.map { .login(user: String($0[0]), password: String($0[1])) }
+        let words = headers["Authorization"]?.split(separator: " ", maxSplits: 1).map(String.init) ?? []
+        token = words.count == 2 && words[0].lowercased() == "bearer" ? .bearer(token: words[1]) : nil
         if let field = self.login?.field { headers.append(field) }
     }
 
     /// Whether the options apply to the URL, because it is of the host or a subdomain.
     func isFor(_ url: URL) -> Bool { host.map { (url.host() ?? "").lowercased().isIn(domain: $0) } ?? true }
+
+    /// Returns the names of the secret fields for the URL, except that of a login or token, which `queue run` supplies.
+    func unsuppliedSecrets(for url: URL) -> [String] {
+        guard isFor(url) else { return [] }
+        let isLoggedIn = (login ?? token) != nil && url.host()?.lowercased() == host
+        return headers.filter(\.isCredential).map(\.name).filter { !isLoggedIn || $0.lowercased() != "authorization" }
+    }
 
     /// Applies the options, except those in `set`, to a request for the host or a subdomain.
     ///
@@ -57,16 +68,17 @@ extension GetOptions {
         for index in hosts.indices where hosts[index].host == nil { hosts[index].headers.removeAll(where: isRemoved) }
     }
 
-    /// Supplies the logins of the configuration file to downloads of a queue, which does not store them; `nil` if there
-    /// are none.
+    /// Supplies the logins and tokens of the configuration file to downloads of a queue, which does not store them;
+    /// `nil` if there are none.
     ///
     /// A queued URL may redirect to any host, so only the host of the heading itself receives its login.
     var hostCredentials: (@Sendable (CredentialRequest) async throws -> Credential?)? {
-        let hosts = hosts.filter { $0.login != nil }
+        let hosts = hosts.filter { $0.login != nil || $0.token != nil }
         guard !hosts.isEmpty else { return nil }
         return { request in
-            guard request.refused == nil, request.schemes != [.bearer] else { return nil }
-            return hosts.last { $0.host == request.url.host()?.lowercased() }?.login
+            let host = hosts.last { $0.host == request.url.host()?.lowercased() }
+            guard request.refused == nil, let host else { return nil }
+            return request.schemes == [.bearer] ? host.token : host.login ?? host.token
         }
     }
 }

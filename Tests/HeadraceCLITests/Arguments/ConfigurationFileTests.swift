@@ -24,8 +24,8 @@ struct ConfigurationFileTests {
         on-mismatch delete
         """
 
-    private func options(_ line: [String], _ text: String = text) throws -> GetOptions {
-        let verb = try #require(Verb.table.first { $0.name == "get" })
+    private func options(_ line: [String], _ text: String = text, of name: String = "get") throws -> GetOptions {
+        let verb = try #require(Verb.table.first { $0.name == name })
         var arguments = try ParsedArguments(line, table: verb.options)
         arguments.add(try ConfigurationFile(parsing: text, path: "f"), for: verb)
         do {
@@ -44,6 +44,29 @@ struct ConfigurationFileTests {
         #expect(other.configuration.rateLimit == nil)
         #expect(other.configuration.retryPolicy.maxFailures == 1)
         #expect(other.configuration.connectionPolicy.addressFamily == .ipv6)
+    }
+
+    @Test func `a switch and a file that only the configuration file names are used`() throws {
+        #expect(try options(["http://h/a"], "compressed").requests().map(\.decodesContent) == [true])
+        var login = try options(["http://h/a"], "netrc-file /none/netrc")
+        let error = #expect(throws: UsageError.self) { try login.readNetworkFiles() }
+        #expect(error?.message.hasPrefix("--netrc-file: /none/netrc: ") == true)
+    }
+
+    @Test func `a queue run supplies the token of a host, but no other secret fields`() async throws {
+        let text = "header X-Api-Key: all\n[example.org]\nheader Authorization: bearer hidden\nheader X-Token: own\n"
+        let options = try options([], text, of: "queue run")
+        let supply = try #require(options.hostCredentials)
+        let (own, sub) = (makeURL("https://Example.org/a"), makeURL("https://a.example.org/a"))
+        let token = Credential.bearer(token: "hidden")
+        #expect(try await supply(CredentialRequest(url: own, schemes: [.bearer])) == token)
+        #expect(try await supply(CredentialRequest(url: own, schemes: [])) == token)
+        #expect(try await supply(CredentialRequest(url: own, schemes: [.bearer], refused: token)) == nil)
+        #expect(try await supply(CredentialRequest(url: sub, schemes: [.bearer])) == nil)
+        let secrets = [own, sub, makeURL("http://h/a")].map { url in
+            options.hosts.flatMap { $0.unsuppliedSecrets(for: url) }
+        }
+        #expect(secrets == [["X-Api-Key", "X-Token"], ["X-Api-Key", "Authorization", "X-Token"], ["X-Api-Key"]])
     }
 
     @Test func `a section applies to the URLs of its host and its subdomains`() throws {

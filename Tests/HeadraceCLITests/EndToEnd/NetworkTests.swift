@@ -242,22 +242,30 @@ struct NetworkTests {
         }
     }
 
-    @Test
-    func `queue run logs in with the configuration file, and queue add does not need the files that it names`()
-        async throws
-    {
+    @Test(arguments: [
+        ("user u:hidden", "Basic dTpoaWRkZW4=", []),
+        ("header Authorization: Bearer hidden\nheader X-Api-Key: hidden", "Bearer hidden", ["X-Api-Key"]),
+    ])
+    func `queue run logs in with the configuration file, and queue add does not need the files that it names`(
+        _ lines: String,
+        _ authorization: String,
+        withheld: [String]
+    ) async throws {
         let response = Response.answering { request in
-            request["Authorization"] == "Basic dTpoaWRkZW4="
-                ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Basic realm=x"])
+            let challenge = "\(authorization.prefix { $0 != " " }) realm=x"
+            return request["Authorization"] == authorization
+                ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": challenge])
         }
         try await withFaultServer(response) { server in
             try await withQueueFolder { folder in
-                let login = "[127.0.0.1]\nuser u:hidden\n"
+                let login = "[127.0.0.1]\n\(lines)\n"
                 try write("netrc-file /none/netrc\ncookies /none/cookies\n" + login, to: "add", in: folder.url)
                 try write(login, to: "config", in: folder.url)
                 let url = server.url("/a")
                 let place = folder.url.path(percentEncoded: false)
-                _ = try await folder.add(url, options: ["--config", "add"])
+                let added = try await folder.queue("add", "-d", "files", "--config", "add", url.absoluteString)
+                #expect(added.status == 0)
+                #expect(added.errors.matches(of: /field (\S+) of/).map { String($0.1) } == withheld, "\(added.errors)")
                 let list = ["--checksum-file", url.absoluteString, url.absoluteString]
                 let other = try await folder.queue(["add", "--config", "add"] + list)
                 #expect(other.status == 2 && other.errors.contains("/none/netrc: no such file"), "\(other.errors)")
