@@ -60,14 +60,6 @@ extension Verb {
             command("cancel", "cancel downloads and delete their partial files") { ids, _ in .cancel(ids) },
             command("remove", "remove downloads in any state from the queue", [.files]) {
                 .remove($0, deletingFiles: $1.has(.files))
-            } then: { removed, arguments in
-                for path in removed.map({ $0.partialFile.plainPath }) where Files.exists(path) {
-                    let message =
-                        arguments.has(.files)
-                        ? "\(path) has not been deleted yet"
-                        : "kept \(path): adding the URL again resumes it; use --files to delete such files"
-                    Console.error.note(message)
-                }
             },
             Verb(
                 name: "queue move",
@@ -208,19 +200,19 @@ private func changeOne(
     let registry = try DownloadRegistry(arguments)
     let queue = try await registry.presentDownloads()
     let id = try QueueSelector.find(term, in: queue).id
-    try await registry.carryOut(command(id, queue), on: [id], true, of: queue, arguments)
+    let command = try command(id, queue)
+    try await registry.carryOut(command, QueueCommandReport(command, to: [id], of: queue, areNamed: true), arguments)
     return .success
 }
 
 extension Verb {
-    /// Returns a command that changes the chosen downloads of the queue, and then calls `report` with them.
+    /// Returns a command that changes the chosen downloads of the queue.
     private static func command(
         _ name: String,
         _ summary: String,
         _ options: Set<Option> = [],
         notes: [String] = [],
-        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command,
-        then report: @escaping @Sendable ([DownloadSnapshot], ParsedArguments) -> Void = { _, _ in }
+        _ command: @escaping @Sendable ([Download.ID], ParsedArguments) -> DownloadRegistry.Command
     ) -> Verb {
         Verb(
             name: "queue \(name)",
@@ -233,9 +225,9 @@ extension Verb {
             let registry = try DownloadRegistry(arguments)
             let queue = try await registry.presentDownloads()
             let ids = try selector.resolve(in: queue)
-            let areNamed = selector.namesEach
             let change = command(ids, arguments)
-            try await registry.carryOut(change, on: ids, areNamed, of: queue, arguments) { report($0, arguments) }
+            let report = QueueCommandReport(change, to: ids, of: queue, areNamed: selector.namesEach)
+            try await registry.carryOut(change, report, arguments)
             return .success
         }
     }
@@ -261,28 +253,29 @@ extension DownloadRegistry {
         return downloads
     }
 
-    /// Carries out a command on downloads of the queue and prints its effect.
+    /// Carries out a command on downloads of the queue and prints the report.
     ///
     /// Throws if the process that runs the queue has not carried it out yet.
     fileprivate func carryOut(
         _ command: Command,
-        on ids: [Download.ID],
-        _ areNamed: Bool,
-        of queue: [DownloadSnapshot],
-        _ arguments: ParsedArguments,
-        then report: ([DownloadSnapshot]) -> Void = { _ in }
+        _ report: QueueCommandReport,
+        _ arguments: ParsedArguments
     ) async throws {
-        let isDone = ids.isEmpty ? true : try await perform(command)
+        let isDone = report.downloads.isEmpty ? true : try await perform(command)
         let isQuiet = arguments.has(.quiet)
-        if !isQuiet {
-            for line in QueueCommandNote.lines(on: command, to: ids, of: queue, areNamed: areNamed) {
-                Console.error.write(line + "\n")
+        if !isQuiet { for line in report.notes { Console.error.write(line + "\n") } }
+        guard isDone else { throw await notCarriedOutYet() }
+        guard !isQuiet, let summary = report.summary else { return }
+        Console.error.write(summary + "\n")
+        if case .remove(_, let deletingFiles) = command {
+            for path in report.downloads.map(\.partialFile.plainPath) where Files.exists(path) {
+                let message =
+                    deletingFiles
+                    ? "\(path) has not been deleted yet"
+                    : "kept \(path): adding the URL again resumes it; use --files to delete such files"
+                Console.error.note(message)
             }
         }
-        guard isDone else { throw await notCarriedOutYet() }
-        guard !isQuiet, let summary = QueueCommandNote.summary(of: command, on: ids, of: queue) else { return }
-        Console.error.write(summary + "\n")
-        report(queue.filter { ids.contains($0.id) })
         await warnUnlessRunning(arguments)
     }
 

@@ -16,16 +16,14 @@ struct QueueCommandNote: Sendable, Hashable {
         case (.resume, .cancelled): self.init("was cancelled; will download again from the beginning", true)
         case (.resume, .finished(let file)) where !Files.exists(file.plainPath):
             self.init("finished, but the file is missing; will download again", true)
-        case (.pause, _): self.init("\(state.kind.rawValue); nothing to pause", false)
-        case (.resume, _): self.init("\(state.kind.rawValue); nothing to resume", false)
-        case (.retry, _): self.init("\(state.kind.rawValue); nothing to retry", false)
-        case (.cancel, _): self.init("\(state.kind.rawValue); nothing to cancel", false)
+        case (.pause, _), (.resume, _), (.retry, _), (.cancel, _):
+            self.init("\(state.kind.rawValue); nothing to \(command.words.verb)", false)
         }
     }
 
     /// Creates the note for an ended download that is not restarted because `other`, which has not ended, writes to the
     /// same file.
-    private init(conflicting other: DownloadSnapshot) {
+    fileprivate init(conflicting other: DownloadSnapshot) {
         self.init("\(other.shownNumber ?? other.id.description) downloads the same file; use that one instead", false)
     }
 
@@ -33,81 +31,66 @@ struct QueueCommandNote: Sendable, Hashable {
         self.text = text
         self.isDone = isDone
     }
+}
 
-    /// Returns the line that summarizes a command; `nil` if the command changed none of the downloads.
-    static func summary(
-        of command: DownloadRegistry.Command,
-        on ids: [Download.ID],
-        of queue: [DownloadSnapshot]
-    ) -> String? {
-        let changed = notes(on: command, to: ids, of: queue).filter { $0.note?.isDone != false }
-        guard let first = changed.first else { return nil }
-        let what = changed.count == 1 ? first.download.numberedName : "\(changed.count) downloads"
-        return "headrace: \(command.participle) \(what)".printable
-    }
+/// The messages about a command on downloads of the queue, from their states before the command.
+struct QueueCommandReport: Sendable {
+    let downloads: [DownloadSnapshot]
+    /// The notes on downloads; equal notes are merged into one line.
+    let notes: [String]
+    /// The line that summarizes the command; `nil` if it changes none of the downloads.
+    let summary: String?
 
-    /// Returns the notes on a command's effect on these downloads of the queue; equal notes are merged into one line.
-    ///
-    /// Unchanged downloads are reported only if the user named each download (`areNamed`), or if the command changed
-    /// none at all.
-    static func lines(
-        on command: DownloadRegistry.Command,
-        to ids: [Download.ID],
-        of queue: [DownloadSnapshot],
-        areNamed: Bool
-    ) -> [String] {
-        guard !ids.isEmpty else { return ["headrace: no download in the queue matches; nothing was changed"] }
-        let notes = notes(on: command, to: ids, of: queue)
-        let reportsAll = areNamed || notes.allSatisfy { $0.note?.isDone == false }
-        var names: [(note: QueueCommandNote, names: [String])] = []
-        for (download, note) in notes {
-            guard let note, note.isDone || reportsAll else { continue }
-            if let known = names.firstIndex(where: { $0.note == note }) {
-                names[known].names.append(download.numberedName)
-            } else {
-                names.append((note, [download.numberedName]))
-            }
-        }
-        return names.map { note, names in
-            let subject = names.count == 1 ? names[0] : "\(names.count) downloads"
-            return "headrace: \(subject): \(note.text)".printable
-        }
-    }
-
-    private static func notes(
-        on command: DownloadRegistry.Command,
-        to ids: [Download.ID],
-        of queue: [DownloadSnapshot]
-    ) -> [(download: DownloadSnapshot, note: QueueCommandNote?)] {
+    /// Creates the report; unchanged downloads have notes only if the user named each download (`areNamed`), or if the
+    /// command changes none at all.
+    init(_ command: DownloadRegistry.Command, to ids: [Download.ID], of queue: [DownloadSnapshot], areNamed: Bool) {
         let chosen = Set(ids)
-        let open = command.affectsFinished ? queue.filter { !$0.state.isEnded } : []
+        downloads = queue.filter { chosen.contains($0.id) }
+        let open = command.affectsEnded ? queue.filter { !$0.state.isEnded } : []
         let conflicts = Dictionary(open.map { ($0.partialFile, $0) }) { first, _ in first }
-        return queue.filter { chosen.contains($0.id) }.map { download in
+        let effects = downloads.map { download in
             let conflict = conflicts.isEmpty || !download.state.isEnded ? nil : conflicts[download.partialFile]
             let note = conflict.map(QueueCommandNote.init(conflicting:))
-            return (download, note ?? QueueCommandNote(command, to: download.state))
+            return (name: download.numberedName, note: note ?? QueueCommandNote(command, to: download.state))
         }
+        let changed = effects.filter { $0.note?.isDone != false }.map(\.name)
+        let what = changed.count == 1 ? changed[0] : "\(changed.count) downloads"
+        summary = changed.isEmpty ? nil : "headrace: \(command.words.participle) \(what)".printable
+        var groups: [(note: QueueCommandNote, names: [String])] = []
+        for (name, note) in effects {
+            guard let note, note.isDone || areNamed || changed.isEmpty else { continue }
+            if let known = groups.firstIndex(where: { $0.note == note }) {
+                groups[known].names.append(name)
+            } else {
+                groups.append((note, [name]))
+            }
+        }
+        let lines = groups.map { note, names in
+            "headrace: \(names.count == 1 ? names[0] : "\(names.count) downloads"): \(note.text)".printable
+        }
+        notes = downloads.isEmpty ? ["headrace: no download in the queue matches; nothing was changed"] : lines
     }
 }
 
 extension DownloadRegistry.Command {
-    fileprivate var participle: String {
+    fileprivate var words: (verb: String, participle: String) {
         switch self {
-        case .pause: "paused"
-        case .resume: "resumed"
-        case .retry: "retried"
-        case .cancel: "cancelled"
-        case .remove: "removed"
-        case .move: "moved"
-        case .setPriority: "changed the priority of"
-        case .setURL: "changed the URL of"
+        case .pause: ("pause", "paused")
+        case .resume: ("resume", "resumed")
+        case .retry: ("retry", "retried")
+        case .cancel: ("cancel", "cancelled")
+        case .remove: ("remove", "removed")
+        case .move: ("move", "moved")
+        case .setPriority: ("change the priority of", "changed the priority of")
+        case .setURL: ("change the URL of", "changed the URL of")
         }
     }
 
-    fileprivate var affectsFinished: Bool {
+    /// Whether the command restarts ended downloads.
+    fileprivate var affectsEnded: Bool {
         switch self {
         case .resume, .retry: true
-        case .pause, .cancel, .remove, .move, .setPriority, .setURL: false
+        default: false
         }
     }
 }

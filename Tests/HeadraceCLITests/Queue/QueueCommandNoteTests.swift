@@ -16,6 +16,23 @@ struct QueueCommandNoteTests {
         Self.states.filter { QueueCommandNote(command, to: $0)?.isDone == false }.map(\.kind)
     }
 
+    private func notes(
+        _ command: DownloadRegistry.Command,
+        _ ids: [Download.ID],
+        in list: [DownloadSnapshot],
+        areNamed: Bool
+    ) -> [String] {
+        QueueCommandReport(command, to: ids, of: list, areNamed: areNamed).notes
+    }
+
+    private func summary(
+        _ command: DownloadRegistry.Command,
+        _ ids: [Download.ID],
+        in list: [DownloadSnapshot]
+    ) -> String? {
+        QueueCommandReport(command, to: ids, of: list, areNamed: true).summary
+    }
+
     @Test
     func `downloads that a command does not change have a note`() {
         #expect(passedOver(.pause([])) == [.paused, .finished, .failed, .cancelled])
@@ -36,10 +53,10 @@ struct QueueCommandNoteTests {
         let ids = list.map(\.id)
         let revived = "headrace: 2 downloads: was cancelled; will download again from the beginning"
         let running = "headrace: c (%5): running; nothing to resume"
-        #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [revived, running])
-        #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: false) == [revived])
-        #expect(QueueCommandNote.lines(on: .resume(ids), to: [ids[2]], of: list, areNamed: false) == [running])
-        #expect(QueueCommandNote.lines(on: .pause(ids), to: [], of: list, areNamed: false).count == 1)
+        #expect(notes(.resume(ids), ids, in: list, areNamed: true) == [revived, running])
+        #expect(notes(.resume(ids), ids, in: list, areNamed: false) == [revived])
+        #expect(notes(.resume(ids), [ids[2]], in: list, areNamed: false) == [running])
+        #expect(notes(.pause(ids), [], in: list, areNamed: false).count == 1)
     }
 
     @Test
@@ -47,17 +64,12 @@ struct QueueCommandNoteTests {
         let list = [DownloadSnapshot.sample(1, .running, name: "a"), .sample(2, .paused, name: "b"), .sample(3)]
             .numbered(4, 2, 3)
         let ids = list.map(\.id)
-        #expect(QueueCommandNote.summary(of: .pause(ids), on: ids, of: list) == "headrace: paused 2 downloads")
-        #expect(QueueCommandNote.summary(of: .resume(ids), on: [ids[1]], of: list) == "headrace: resumed b (%2)")
-        #expect(QueueCommandNote.summary(of: .pause(ids), on: [ids[1]], of: list) == nil)
-        #expect(QueueCommandNote.summary(of: .cancel(ids), on: [ids[0]], of: list) == "headrace: cancelled a (%4)")
-        #expect(
-            QueueCommandNote.summary(of: .move(ids[1], to: .first), on: [ids[1]], of: list) == "headrace: moved b (%2)"
-        )
-        #expect(
-            QueueCommandNote.summary(of: .remove(ids, deletingFiles: true), on: ids, of: list)
-                == "headrace: removed 3 downloads"
-        )
+        #expect(summary(.pause(ids), ids, in: list) == "headrace: paused 2 downloads")
+        #expect(summary(.resume(ids), [ids[1]], in: list) == "headrace: resumed b (%2)")
+        #expect(summary(.pause(ids), [ids[1]], in: list) == nil)
+        #expect(summary(.cancel(ids), [ids[0]], in: list) == "headrace: cancelled a (%4)")
+        #expect(summary(.move(ids[1], to: .first), [ids[1]], in: list) == "headrace: moved b (%2)")
+        #expect(summary(.remove(ids, deletingFiles: true), ids, in: list) == "headrace: removed 3 downloads")
     }
 
     @Test
@@ -67,12 +79,11 @@ struct QueueCommandNoteTests {
             .numbered(2, 1, 3)
         let ids = list.map(\.id)
         let line = "headrace: a.bin (%2): %1 downloads the same file; use that one instead"
-        #expect(QueueCommandNote.lines(on: .retry(ids), to: [ids[0], ids[2]], of: list, areNamed: true) == [line])
-        #expect(QueueCommandNote.lines(on: .resume(ids), to: ids, of: list, areNamed: true) == [line])
-        #expect(QueueCommandNote.lines(on: .cancel(ids), to: [ids[0]], of: list, areNamed: true) == [])
+        #expect(notes(.retry(ids), [ids[0], ids[2]], in: list, areNamed: true) == [line])
+        #expect(notes(.resume(ids), ids, in: list, areNamed: true) == [line])
+        #expect(notes(.cancel(ids), [ids[0]], in: list, areNamed: true) == [])
         // Regression: the summary counted it as changed.
-        let summary = QueueCommandNote.summary(of: .retry(ids), on: [ids[0], ids[2]], of: list)
-        #expect(summary == "headrace: retried b (%3)")
-        #expect(QueueCommandNote.summary(of: .retry(ids), on: [ids[0]], of: list) == nil)
+        #expect(summary(.retry(ids), [ids[0], ids[2]], in: list) == "headrace: retried b (%3)")
+        #expect(summary(.retry(ids), [ids[0]], in: list) == nil)
     }
 }
