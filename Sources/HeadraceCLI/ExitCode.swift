@@ -27,18 +27,14 @@ extension ExitCode {
         (.checksum, [.checksum]), (.brokenProtocol, [.protocolViolation, .contentCoding]),
     ]
 
-    init(_ code: DownloadError.Code) {
-        self = Self.table.first { $0.codes.contains(code) }?.status ?? .other
+    /// Creates the exit status for an error code; `nil` is an error without a code.
+    init(_ code: DownloadError.Code?) {
+        self = Self.table.first { code.map($0.codes.contains) == true }?.status ?? .other
     }
 
-    /// Creates the exit status of a run: `success` if nothing failed, `other` after different failures.
-    ///
-    /// If all failures have the same status, it is that status.
-    init(of failures: some Collection<ExitCode>) {
-        guard let first = failures.first else {
-            self = .success
-            return
-        }
-        self = failures.allSatisfy { $0 == first } ? first : .other
+    /// Creates the exit status of several steps: that of the failures if they are equal, `other` if they differ.
+    init(of statuses: some Sequence<ExitCode>) {
+        let failures = Set(statuses).subtracting([.success])
+        self = failures.count > 1 ? .other : failures.first ?? .success
     }
 }

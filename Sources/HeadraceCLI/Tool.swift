@@ -136,24 +136,18 @@ enum Invocation {
 /// Reports the error that ended a command, also in JSON with `--json`, and returns the exit status.
 private func report(_ error: any Error, writesJSON: Bool) -> ExitCode {
     switch error {
-    case let stop as Signals.Stop: return .signal(stop.signal)
-    case let error as UsageError: return report(error.message, code: .invalidRequest, .usage, writesJSON: writesJSON)
-    case let error as DownloadError:
-        let status = ExitCode(error.code)
-        let message = status == .usage ? error.message : error.advisedMessage
-        return report(message, code: status == .usage ? .invalidRequest : error.code, status, writesJSON: writesJSON)
-    default: return report("\(error)", code: nil, .other, writesJSON: writesJSON)
+    case let stop as Signals.Stop: .signal(stop.signal)
+    case let error as UsageError: report(error.message, .invalidRequest, writesJSON: writesJSON)
+    case let error as DownloadError where ExitCode(error.code) == .usage:
+        report(error.message, .invalidRequest, writesJSON: writesJSON)
+    case let error as DownloadError: report(error.advisedMessage, error.code, writesJSON: writesJSON)
+    default: report("\(error)", nil, writesJSON: writesJSON)
     }
 }
 
 /// Reports a failure of a command, and returns the exit status.
-func report(
-    _ message: String,
-    code: DownloadError.Code?,
-    _ status: ExitCode,
-    writesJSON: Bool
-) -> ExitCode {
-    if writesJSON { Console.output.write(JSONLines.error(message, code, status) + "\n") }
+func report(_ message: String, _ code: DownloadError.Code?, writesJSON: Bool) -> ExitCode {
+    if writesJSON { Console.output.write(JSONLines.error(message, code) + "\n") }
     Console.error.note(message)
-    return status
+    return ExitCode(code)
 }

@@ -57,7 +57,7 @@ struct ToolDocumentationTests {
 
     @Test func `the page lists each event in the source`() throws {
         let source = try Self.text("Sources/HeadraceCLI/Output/JSONLines.swift")
-        let written = source.matches(of: /(?:object|\s)\(\s*"(\w+)",/).map { String($0.1) }
+        let written = source.matches(of: /(?:line|\s)\(\s*"(\w+)",/).map { String($0.1) }
         #expect(written.count > 20)
         #expect(Set(written) == Set(try Self.rows().keys))
     }
@@ -92,7 +92,7 @@ struct ToolDocumentationTests {
             let wanted = rows.filter { row in
                 conditions.contains(row[1]) && (row[0] != "`networkObstacle`" || download.networkBlocker != nil)
             }
-            #expect(Self.members(of: download.json(position: 1)) == wanted.flatMap { Self.words($0[0]) })
+            #expect(Self.members(of: download.json) == wanted.flatMap { Self.words($0[0]) })
         }
         for name in ["queue list", "queue add"] { try expectHelp(of: name, toHave: rows) }
     }

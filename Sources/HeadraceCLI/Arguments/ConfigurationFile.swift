@@ -111,7 +111,8 @@ extension ConfigurationFile {
         let given = arguments.value(.config)
         guard let path = given ?? folder?.appending(path: "config").plainPath else { return nil }
         guard given != nil || !Files.isMissing(path) else { return nil }
-        guard let text = String(validating: try GetOptions.read(path, of: .config), as: UTF8.self) else {
+        let bytes = try Option.config.reading(path) { try Files.read(path) }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
             throw UsageError("\(path): the file is not UTF-8 text")
         }
         try self.init(parsing: text, path: path)

@@ -14,7 +14,7 @@ enum Help {
         }
         if verbs.count > 1 {
             let width = verbs.map(\.name.count).max() ?? 0
-            lines += ["", "Commands:"] + verbs.map { "  \(padded($0.name, to: width))  \($0.summary)" }
+            lines += ["", "Commands:"] + verbs.map { "  \($0.name.fitted(to: width))  \($0.summary)" }
             lines += ["", "Run headrace COMMAND --help to see the options of a command."]
         } else {
             lines += [""] + verbs.map(\.summary)
@@ -31,7 +31,7 @@ enum Help {
         let width = options.map { name(of: $0).count }.max() ?? 0
         return Option.Group.allCases.flatMap { group -> [String] in
             let rows = options.filter { $0.group == group }.map { entry in
-                "  \(padded(name(of: entry), to: width))  \(entry.help)"
+                "  \(name(of: entry).fitted(to: width))  \(entry.help)"
             }
             return rows.isEmpty ? [] : ["", "\(group.rawValue):"] + rows
         }
@@ -41,9 +41,5 @@ enum Help {
         let short = entry.short.map { "-\($0), " } ?? "    "
         let argument = entry.argument.map { " \($0)" } ?? ""
         return "\(short)--\(entry.option.rawValue)\(argument)"
-    }
-
-    private static func padded(_ text: String, to width: Int) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
     }
 }

@@ -55,26 +55,19 @@ enum Manual {
         }.joined(separator: "\n")
     }
 
-    /// Escapes the characters that roff interprets, or replaces by typographic ones (groff_char(7)).
+    /// The characters that roff interprets, or replaces by typographic ones (groff_char(7)).
+    private static let escapes: [Character: String] = [
+        "\\": "\\(rs", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti",
+    ]
+
     private static func escaped(_ text: some StringProtocol) -> String {
-        text.reduce(into: "") { escaped, character in
-            switch character {
-            case "\\": escaped += "\\(rs"
-            case "-": escaped += "\\-"
-            case "'": escaped += "\\(aq"
-            case "`": escaped += "\\(ga"
-            case "^": escaped += "\\(ha"
-            case "~": escaped += "\\(ti"
-            default: escaped.append(character)
-            }
-        }
+        text.map { escapes[$0] ?? String($0) }.joined()
     }
 }
 
 extension Verb {
     static let manual = Verb(
         name: "man",
-        operands: "",
         summary: "print the manual page",
         options: .entries(of: [.help]),
         notes: ["headrace man > ~/.local/share/man/man1/headrace.1"],

@@ -2,16 +2,13 @@ import Headrace
 
 enum Option: CaseIterable, Sendable {
     case output, tee, directory, partialsDir, inputFile, jobs, connections, limitRate, limitPerHost, checksum,
-        checksumFile,
-        header, headerEverywhere, userAgent, referer, method, data, dataFile, user, mirror, metalink, retries, timeout,
-        connectTimeout,
-        minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged, onMismatch, noRemoteTime, noResume,
-        sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key, proxy, netrc, netrcFile, cookies,
-        hsts, compressed, ipv4, ipv6, interface, resolve, dohUrl, connectTo, unixSocket, http1, http2, http3,
-        allowDowngrade,
-        config, noConfig,
-        json, quiet, verbose, version, help, registry, title, group, priority, paused, begin, state, files, watch,
-        network, background, ignoreMissing, strict, followMetalink
+        checksumFile, header, headerEverywhere, userAgent, referer, method, data, dataFile, user, mirror, metalink,
+        retries, timeout, connectTimeout, minSpeed, timeLimit, maxRedirects, waitForNetwork, ifExists, ifChanged,
+        onMismatch, noRemoteTime, noResume, sync, dryRun, onFinish, onFail, linkCommand, cacert, pinnedKey, cert, key,
+        proxy, netrc, netrcFile, cookies, hsts, compressed, ipv4, ipv6, interface, resolve, dohUrl, connectTo,
+        unixSocket, http1, http2, http3, allowDowngrade, config, noConfig, json, quiet, verbose, version, help,
+        registry, title, group, priority, paused, begin, state, files, watch, network, background, ignoreMissing,
+        strict, followMetalink
 
     /// The long name: the name of the case, with hyphens between its words.
     var rawValue: String { self == .http1 ? "http1.1" : Self.hyphenated(self) }
@@ -144,7 +141,7 @@ private let tableText = """
     Queue
         --title TEXT             name to show in the queue instead of the file name
         --group NAME             the group that the downloads belong to
-        --state STATE            only downloads that are \(QueueSelector.states)
+        --state STATE            only downloads that are waiting, running, paused, finished, failed or cancelled
         --priority LEVEL         low, normal, high or a number; higher numbers run first (default: normal)
         --paused                 add the downloads paused; queue resume starts them
         --begin TIME             do not start before TIME: 2026-05-01T22:00 (local time, or with Z or +02:00), or +1h30m

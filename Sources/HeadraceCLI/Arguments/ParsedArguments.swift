@@ -70,13 +70,13 @@ struct ParsedArguments: Sendable, Equatable {
         try value(option).map { try convert($0, option) }
     }
 
-    /// Returns the value whose word is the option's last argument; `nil` if the option was not given.
+    /// Returns the case whose name is the option's last argument; `nil` if the option was not given.
     ///
-    /// Throws if the argument is none of the words.
-    func choice<Value>(_ option: Option, among values: [Value], _ word: (Value) -> String) throws -> Value? {
+    /// Throws if the argument is none of the names.
+    func choice<Value: CaseIterable & Sendable>(_ option: Option) throws -> Value? {
         guard let text = value(option) else { return nil }
-        guard let value = values.first(where: { word($0) == text }) else {
-            let words = values.map(word)
+        guard let value = Value.allCases.first(where: { Option.hyphenated($0) == text }) else {
+            let words = Value.allCases.map(Option.hyphenated)
             let problem =
                 words.count == 2
                 ? "neither \(words[0]) nor \(words[1])" : "not one of \(words.joined(separator: ", "))"

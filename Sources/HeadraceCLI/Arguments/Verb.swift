@@ -1,7 +1,7 @@
 struct Verb: Sendable {
     /// The command's word, preceded by the word of its group if it has one: `get`, `queue add`.
     let name: String
-    let operands: String
+    var operands = ""
     let summary: String
     let options: [Option.Entry]
     /// Paragraphs below the options in the help text.

@@ -20,7 +20,7 @@ func dryRun(_ requests: [DownloadRequest], _ options: GetOptions) async throws -
                     group.addTask { await show(request, manager, writesJSON: options.writesJSON) }
                 }
                 for await status in group { statuses.append(status) }
-                return ExitCode(of: statuses.filter { $0 != .success })
+                return ExitCode(of: statuses)
             }
         }
     }

@@ -18,22 +18,15 @@ private func get(_ arguments: ParsedArguments, _ options: GetOptions) async thro
     let requests = try await options.readRequests()
     await isLoaded
     guard !arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
-    let (status, finished) = try await download(requests, options)
-    guard arguments.has(.followMetalink) else { return options.status(after: status) }
-    return try await follow(documentsAmong: finished, options, status)
-}
-
-/// Downloads the files of finished Metalink documents; returns `status` combined with the status of these downloads.
-private func follow(
-    documentsAmong finished: [String],
-    _ options: GetOptions,
-    _ status: ExitCode
-) async throws -> ExitCode {
-    var options = options.following(finished.filter(Metalink.isDocument))
-    guard !options.metalinks.isEmpty else { return options.status(after: status) }
-    let requests = try options.requests(files: try options.readMetalinks())
-    let (second, _) = try await download(requests, options)
-    return options.status(after: ExitCode(of: [status, second].filter { $0 != .success }))
+    let (first, finished) = try await download(requests, options)
+    var statuses = [first]
+    let documents = arguments.has(.followMetalink) ? finished.filter(Metalink.isDocument) : []
+    if !documents.isEmpty {
+        options = options.following(documents)
+        let requests = try options.requests(files: try options.readMetalinks())
+        statuses.append(try await download(requests, options).status)
+    }
+    return options.status(after: ExitCode(of: statuses))
 }
 
 /// Runs downloads to completion, and returns the exit status and the paths of the finished files.
@@ -54,13 +47,7 @@ func download(
             try await manager.download(Array(requests[start..<min(start + 64, requests.count)]))
         }
         let status = try await run.finish()
-        return (status, await manager.downloads.compactMap { $0.state.file?.plainPath })
-    }
-}
-
-extension DownloadState {
-    fileprivate var file: URL? {
-        if case .finished(let file) = self { file } else { nil }
+        return (status, await manager.downloads.compactMap { $0.fileURL?.plainPath })
     }
 }
 
@@ -72,9 +59,9 @@ extension Metalink {
 }
 
 extension GetOptions {
-    /// The way in which the same command, run again, treats a finished file.
-    var rerun: Interruption.Rerun {
-        guard conflictPolicy != .skip else { return .skips }
+    /// The way in which the same command, run again, treats a finished file; `nil` if it skips the file.
+    var rerun: Interruption.Rerun? {
+        guard conflictPolicy != .skip else { return nil }
         return refetchPolicy == .always ? .downloads : .checks
     }
 
@@ -115,8 +102,7 @@ extension GetOptions {
     private func readList() throws -> [URLList.Entry] {
         guard let inputFile else { return [] }
         let name = inputFile == "-" ? "standard input" : inputFile
-        let bytes = try Self.read(inputFile, of: .inputFile, called: name)
-        return try Self.parsed(name, of: .inputFile) { try URLList(bytes, name: name).entries }
+        return try Option.inputFile.reading(name) { try URLList(Files.read(inputFile), name: name).entries }
     }
 
     /// Reads the Metalink documents, and returns the files that they describe.
@@ -130,8 +116,7 @@ extension GetOptions {
                 let url = name.withoutCredentials
                 throw UsageError("--metalink: \(url): not a local file; download it first with headrace get \(url)")
             }
-            let bytes = try Self.read(name, of: .metalink)
-            files += try Self.parsed(name, of: .metalink) { try Metalink(parsing: bytes).files }
+            files += try Option.metalink.reading(name) { try Metalink(parsing: Files.read(name)).files }
         }
         let rejected = files.filter { $0.problem != nil || $0.urls.isEmpty && needsSources }
         if let first = rejected.first, rejected.count == files.count, urls.isEmpty, inputFile == nil {
@@ -148,15 +133,7 @@ extension GetOptions {
     /// Prints why files of Metalink documents were rejected; returns `status` combined with a usage error if any were.
     func status(after status: ExitCode) -> ExitCode {
         guard !rejectedFiles.isEmpty else { return status }
-        for message in rejectedFiles { _ = report(message, code: .invalidRequest, .usage, writesJSON: writesJSON) }
-        return ExitCode(of: [status, .usage].filter { $0 != .success })
-    }
-
-    static func read(_ path: String, of option: Option, called name: String? = nil) throws -> [UInt8] {
-        do {
-            return try Files.read(path)
-        } catch {
-            throw UsageError(option, "\(name ?? path): \(error)")
-        }
+        for message in rejectedFiles { _ = report(message, .invalidRequest, writesJSON: writesJSON) }
+        return ExitCode(of: [status, .usage])
     }
 }

@@ -46,28 +46,22 @@ extension GetOptions {
         for (option, file) in [
             (Option.cacert, configuration.certificateAuthorities), (.cert, certificate?.file), (.key, certificate?.key),
         ] {
-            guard let path = file?.plainPath else { continue }
-            do {
-                try GivenFile.checkReadable(path)
-            } catch {
-                throw UsageError(option, "\(path): \(error)")
-            }
+            if let path = file?.plainPath { try option.reading(path) { try GivenFile.checkReadable(path) } }
         }
         if let path = network.netrc {
             let option = network.netrcOption
-            let bytes = try Self.read(path, of: option)
+            let bytes = try option.reading(path) { try Files.read(path) }
             guard !Files.isReadableByOthers(path) else {
                 throw UsageError(
                     option,
                     "\(path): other users can read the passwords in this file; protect it with chmod 600"
                 )
             }
-            configuration.netrc = try Self.parsed(path, of: option) { try Netrc(parsing: bytes) }
+            configuration.netrc = try option.reading(path) { try Netrc(parsing: bytes) }
         }
         if let path = network.cookies {
-            let bytes = try Self.read(path, of: .cookies)
             let jar = CookieJar()
-            try Self.parsed(path, of: .cookies) { try jar.add(netscapeFile: bytes) }
+            try Option.cookies.reading(path) { try jar.add(netscapeFile: Files.read(path)) }
             configuration.cookies = jar
         }
         guard let user = network.user else { return }
@@ -78,7 +72,7 @@ extension GetOptions {
     }
 
     private func login(_ text: String) throws -> Credential {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        let parts = Self.parts(ofLogin: text)
         guard let user = parts.first, parts.count == 2 || !user.isEmpty else {
             throw UsageError("--user: the name is empty")
         }
@@ -93,13 +87,9 @@ extension GetOptions {
         return .login(user: user, password: password)
     }
 
-    /// Parses the file that an option names; the message of an error names both.
-    static func parsed<Value>(_ path: String, of option: Option, _ parse: () throws -> Value) throws -> Value {
-        do {
-            return try parse()
-        } catch let error as DownloadError {
-            throw UsageError(option, "\(path): \(error.message)")
-        }
+    /// Splits `NAME:PASSWORD`, or a name alone.
+    static func parts(ofLogin text: String) -> [String] {
+        text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     }
 
     private static func file(_ path: String) -> URL { URL(givenPath: path, .notDirectory) }

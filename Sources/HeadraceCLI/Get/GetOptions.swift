@@ -115,15 +115,13 @@ struct GetOptions: Sendable {
         if let url = arguments.value(.referer) { headers.append(HeaderField(name: "Referer", value: url)) }
         try readBody(arguments)
         mirrors = try arguments.all(.mirror).map { try Argument.url($0, at: "--mirror: ") }
-        if let policy = try arguments.choice(.ifExists, among: DownloadRequest.ConflictPolicy.allCases, \.rawValue) {
+        if let policy: DownloadRequest.ConflictPolicy = try arguments.choice(.ifExists) {
             conflictPolicy = policy
             refetchPolicy = .always
         }
-        let mismatchPolicies = DownloadRequest.MismatchPolicy.allCases
-        mismatchPolicy = try arguments.choice(.onMismatch, among: mismatchPolicies, \.rawValue) ?? .keep
+        mismatchPolicy = try arguments.choice(.onMismatch) ?? .keep
         if isTemporary { mismatchPolicy = .delete }
-        let networkPolicies = DownloadRequest.NetworkPolicy.allCases
-        networkPolicy = try arguments.choice(.network, among: networkPolicies, Option.hyphenated) ?? .any
+        networkPolicy = try arguments.choice(.network) ?? .any
         decodesContent = arguments.has(.compressed)
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
@@ -182,18 +180,15 @@ extension GetOptions {
         let all = urls.map { URLList.Entry(url: $0) } + listed
         guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL given") }
         let count = all.count + files.count
-        let isOneURL = all.count == 1 && files.isEmpty
-        guard isOneURL || output == nil else {
-            throw UsageError("--output: it names one file, but \(count) were given; use --directory instead")
-        }
-        guard count == 1 || !copiesToOutput else {
-            throw UsageError("--\(isTemporary ? "output -" : "tee"): it writes one file, but \(count) were given")
-        }
-        guard isOneURL || mirrors.isEmpty else {
-            throw UsageError("--mirror: it applies to one file, but \(count) were given")
-        }
-        guard isOneURL || integrity.checksums.isEmpty else {
-            throw UsageError("--checksum: it applies to one file, but \(count) were given; use --checksum-file instead")
+        let isMany = all.count != 1 || !files.isEmpty
+        let problems = [
+            (isMany && output != nil, "output: it names", "; use --directory instead"),
+            (copiesToOutput && count > 1, "\(isTemporary ? "output -" : "tee"): it writes", ""),
+            (isMany && !mirrors.isEmpty, "mirror: it applies to", ""),
+            (isMany && !integrity.checksums.isEmpty, "checksum: it applies to", "; use --checksum-file instead"),
+        ]
+        if let (_, problem, advice) = problems.first(where: \.0) {
+            throw UsageError("--\(problem) one file, but \(count) were given\(advice)")
         }
         let folder = URL(givenPath: directory, .isDirectory)
         let requests = try all.map { entry in

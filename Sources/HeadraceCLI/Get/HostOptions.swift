@@ -21,11 +21,10 @@ struct HostOptions: Sendable {
         }
         host = section.host
         headers = options.headers
-        let login = arguments.value(.user)?.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        self.login = login.map { .login(user: String($0[0]), password: String($0[1])) }
+        login = arguments.value(.user).map(GetOptions.parts).map { .login(user: $0[0], password: $0[1]) }
         let words = headers["Authorization"]?.split(separator: " ", maxSplits: 1).map(String.init) ?? []
         token = words.count == 2 && words[0].lowercased() == "bearer" ? .bearer(token: words[1]) : nil
-        if let field = self.login?.field { headers.append(field) }
+        if let field = login?.field { headers.append(field) }
     }
 
     /// Whether the options apply to the URL, because it is of the host or a subdomain.

@@ -12,7 +12,8 @@ struct Run {
     }
 
     private enum End {
-        case interrupted(Interruption)
+        /// A signal or a failure of standard output stopped downloads; the message is empty if nothing is printed.
+        case interrupted(ExitCode, message: String)
         /// The queue's directory was removed, or another process took it over.
         case lost(DownloadError)
     }
@@ -51,10 +52,10 @@ struct Run {
             return await group.reduce(nil) { $0 ?? $1 }
         }
         if printer.isQuiet { await printer.reportFailures(among: manager.downloads) }
-        if case .interrupted(let interruption) = end {
-            return await printer.end(after: interruption, message(interruption))
+        if case .interrupted(let status, let message) = end {
+            return await printer.end(after: (status, message))
         }
-        let status = await printer.end(after: nil, "")
+        let status = await printer.end()
         if case .lost(let error) = end { throw error }
         return status
     }
@@ -117,14 +118,18 @@ struct Run {
                     for id in ids { if let download = await manager[id] { await printer.recordStates(of: [download]) } }
                 case .stateChanged(let id, let state):
                     if state == .paused { paused.insert(id) } else { paused.remove(id) }
-                    if let download = await manager[id] { runHook(of: download, state, &hooks, in: &group) }
-                    await note(id, state, in: &group)
+                    guard let download = await manager[id] else { continue }
+                    runHook(of: download, state, &hooks, in: &group)
+                    if state == .waiting || state == .paused { await printer.recordStates(of: [download]) }
+                    // A finished download has been followed since it started.
+                    if state.kind != .finished { follow(download, state, in: &group) }
                 case .removed(let id):
                     paused.remove(id)
                     await printer.forget(id)
                 case .registryDamaged(let message): await printer.warn(mode.naming(message))
                 // The end of the run reports that the queue is lost.
-                case .registryFailed(let error): if !error.isRegistryLost { await printer.warn(error) }
+                case .registryFailed(let error) where !error.isRegistryLost:
+                    await printer.warn(error.message, key: error.code.description)
                 case .idle:
                     await followMissed(in: &group)
                     if mode.waitsForPaused, !paused.isEmpty { await printer.explainWaiting(for: paused.count) }
@@ -146,18 +151,6 @@ struct Run {
         let (id, request, partial) = (download.id, download.request, download.partialPath)
         guard !hooks.isEmpty, let call = hooks.call(for: id, request, partial: partial, state) else { return }
         group.addTask { if let problem = await call.run() { await printer.report(failedHook: problem) } }
-    }
-
-    private func note(_ id: Download.ID, _ state: DownloadState, in group: inout DiscardingTaskGroup) async {
-        guard let download = await manager[id] else { return }
-        switch state {
-        case .waiting, .paused:
-            await printer.recordStates(of: [download])
-            follow(download, state, in: &group)
-        case .running, .failed, .cancelled: follow(download, state, in: &group)
-        // The download has been followed since it started.
-        case .finished: break
-        }
     }
 
     /// Follows ended downloads whose queue events were dropped because the run read the events too slowly.
@@ -192,37 +185,37 @@ struct Run {
         return nil
     }
 
-    /// Shuts the manager down, and returns the end of the run with the downloads that the shutdown interrupted.
-    private func interrupt(_ status: ExitCode, _ problem: String? = nil) async -> End {
-        let open = await manager.downloads.filter(\.isOpen)
+    /// Shuts the manager down; returns the end of the run, or `nil` if all downloads had ended before.
+    ///
+    /// `problem` is the message if standard output lacks a part of the file; it is empty if the reader has closed the
+    /// pipe, as `head` does.
+    private func interrupt(_ status: ExitCode, _ problem: String? = nil) async -> End? {
+        let open = await manager.downloads.filter { !$0.state.isEnded && $0.state != .paused }
         await manager.shutdown()
-        let stopped = open.filter(\.isInterrupted)
-        let isCopyLost = options.isTemporary || options.copiesToOutput && stopped.isEmpty
-        return .interrupted(
-            Interruption(
-                status: status,
-                problem: problem ?? (isCopyLost ? "headrace: interrupted" : nil),
-                downloads: stopped,
-                hasFinished: await manager.downloads.contains { $0.state.kind == .finished }
-            )
-        )
+        let stopped = open.filter { $0.error?.code == .shutDown }
+        if let problem { return .interrupted(status, message: problem) }
+        if options.isTemporary || options.copiesToOutput && stopped.isEmpty {
+            return .interrupted(status, message: "headrace: interrupted")
+        }
+        return stopped.isEmpty ? nil : .interrupted(status, message: await message(afterStopping: stopped))
     }
 
-    private func message(_ interruption: Interruption) -> String {
-        if let problem = interruption.problem { return problem }
+    private func message(afterStopping stopped: [Download]) async -> String {
         guard mode.isAlone else {
             return
                 "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."
         }
-        var remainder = Interruption.Remainder(finished: interruption.hasFinished ? options.rerun : nil)
-        let begun = interruption.downloads.filter { Files.exists($0.partialPath) }
         // A download that has not started may have a partial file from an earlier run.
-        remainder.partialFiles = begun.filter { $0.isResumable != false }.map(\.partialPath)
-        remainder.restarting = begun.filter { $0.isResumable == false }.map {
-            DisplayedDownload(id: "", request: $0.request).name
-        }
-        remainder.isResumeDisabled = !options.configuration.resumesPartialDownloads
-        return remainder.message
+        let begun = stopped.filter { Files.exists($0.partialPath) }
+        let hasFinished = await manager.downloads.contains { $0.state.kind == .finished }
+        return Interruption(
+            partialFiles: begun.filter { $0.isResumable != false }.map(\.partialPath),
+            isResumeDisabled: !options.configuration.resumesPartialDownloads,
+            restarting: begun.filter { $0.isResumable == false }.map {
+                DisplayedDownload(id: "", request: $0.request).name
+            },
+            finished: hasFinished ? options.rerun : nil
+        ).message
     }
 
     private func draw() async -> End? {
@@ -251,19 +244,5 @@ extension Run.Mode {
 
     fileprivate func naming(_ message: String) -> String {
         if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
-    }
-}
-
-extension Download {
-    fileprivate var isOpen: Bool {
-        switch state {
-        case .waiting, .running: true
-        case .paused, .finished, .failed, .cancelled: false
-        }
-    }
-
-    fileprivate var isInterrupted: Bool {
-        guard case .failed(let error) = state else { return false }
-        return error.code == .shutDown
     }
 }

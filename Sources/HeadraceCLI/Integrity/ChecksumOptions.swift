@@ -36,21 +36,18 @@ extension GetOptions {
     func readChecksumList(isOnlyDownload: Bool = false) async throws -> ChecksumList? {
         guard let checksumFile = integrity.checksumFile else { return nil }
         let name = checksumFile.withoutCredentials
-        let isRemote = integrity.isRemote
-        let path = isRemote ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
+        let path = integrity.isRemote ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
         if let function = Self.otherFunction(of: path) {
             throw UsageError(
                 "--checksum-file: \(name): the name suggests \(function) checksums, which are not supported; "
                     + "use a SHA-2 file such as SHA256SUMS"
             )
         }
+        guard integrity.isRemote else {
+            return try Option.checksumFile.reading(name) { try ChecksumList(parsing: Files.read(checksumFile)) }
+        }
         do {
-            let bytes = isRemote ? try await fetch(checksumFile, isOnlyDownload) : try Files.read(checksumFile)
-            return try ChecksumList(parsing: bytes)
-        } catch let error as SystemError {
-            throw UsageError("--checksum-file: \(name): \(error)")
-        } catch let error as DownloadError where !isRemote {
-            throw UsageError("--checksum-file: \(name): \(error.message)")
+            return try ChecksumList(parsing: try await fetch(checksumFile, isOnlyDownload))
         } catch let error as DownloadError {
             throw DownloadError(error.code, "--checksum-file: \(name): \(error.advisedMessage)", cause: error)
         }
@@ -86,7 +83,7 @@ extension GetOptions {
             options.applyHosts(to: &request)
             return try await withDownloadManager(configuration) { manager in
                 let file = try await manager.download(request).value
-                return try Files.read(file.plainPath)
+                return try Option.checksumFile.reading(file.plainPath) { try Files.read(file.plainPath) }
             }
         }
     }

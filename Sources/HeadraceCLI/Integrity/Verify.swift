@@ -40,7 +40,8 @@ func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
     var failures: [ExitCode] = []
     for (number, file) in expected.enumerated() {
         let position = expected.count > 1 ? "\(number + 1)/\(expected.count) " : ""
-        guard let status = await VerifiedFile(file, position: position, options).run() else { return .disk }
+        let verified = VerifiedFile(expected: file, position: position, options: options)
+        guard let status = await verified.run() else { return .disk }
         if status != .success { failures.append(status) }
     }
     if all.count > 1, !options.writesJSON, options.verbosity != .quiet {
@@ -64,20 +65,14 @@ private struct VerifiedFile: Sendable {
         var last = ContinuousClock.now
     }
 
-    private let expected: Expectations.File
+    let expected: Expectations.File
     /// The position of the file among several, such as `2/5`, shown before its name.
-    private let position: String
-    private let writesJSON: Bool
-    private let isQuiet: Bool
+    let position: String
+    let options: GetOptions
 
     private var file: String { expected.path }
-
-    init(_ expected: Expectations.File, position: String, _ options: GetOptions) {
-        self.expected = expected
-        self.position = position
-        writesJSON = options.writesJSON
-        isQuiet = options.verbosity == .quiet
-    }
+    private var writesJSON: Bool { options.writesJSON }
+    private var isQuiet: Bool { options.verbosity == .quiet }
 
     /// Verifies the file and prints the result; returns `nil` if the result could not be written to standard output.
     func run() async -> ExitCode? {
@@ -93,17 +88,17 @@ private struct VerifiedFile: Sendable {
         } catch {
             result = .failure(error)
         }
-        display.withLock { show([], &$0.area) }
+        display.withLock { _ = Console.error.draw([], in: &$0.area) }
         switch result {
         case .success(.verified(.checksum(let found))):
-            return succeed("verified", "checksum", .string("\(found)"), "\(found)")
+            return succeed("verified", ["checksum": .string("\(found)")], "\(found)")
         case .success(.verified(.pieces(let count))):
-            return succeed("piecesVerified", "pieces", .integer(Int64(count)), "\(count) pieces")
+            return succeed("piecesVerified", ["pieces": .integer(Int64(count))], "\(count) pieces")
         case .success(.verified(.size(let bytes))):
-            return succeed("verified", "size", .integer(bytes), Format.size(bytes))
-        case .success(.different(let difference)): return fail(difference.message, .checksum, .checksum)
-        case .failure(let error as DownloadError): return fail(error.message, error.code, ExitCode(error.code))
-        case .failure(let error): return fail("\(error)", .fileSystem, .disk)
+            return succeed("verified", ["size": .integer(bytes)], Format.size(bytes))
+        case .success(.different(let difference)): return fail(difference.message, .checksum)
+        case .failure(let error as DownloadError): return fail(error.message, error.code)
+        case .failure(let error): return fail("\(error)", .fileSystem)
         }
     }
 
@@ -114,7 +109,7 @@ private struct VerifiedFile: Sendable {
         }
         display.last = now
         if writesJSON {
-            write(object("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)]))
+            write("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)])
         } else {
             let name = (position + file).printable
             let columns = Columns(
@@ -122,39 +117,25 @@ private struct VerifiedFile: Sendable {
                 longestName: name.displayWidth,
                 Console.glyphs
             )
-            show([columns.line(name: name, verified: bytes, of: size)], &display.area)
+            Console.error.draw([columns.line(name: name, verified: bytes, of: size)], in: &display.area)
         }
     }
 
-    private func show(_ lines: [String], _ area: inout StatusArea) {
-        guard Console.error.canRedraw, Console.error.isForeground || lines.isEmpty else { return }
-        let frame = area.frame(permanent: [], live: lines, width: Console.error.size.columns)
-        if let frame { Console.error.write(frame) }
+    private func succeed(_ event: String, _ members: JSONObject, _ what: String) -> ExitCode? {
+        if writesJSON { return write(event, members) ? .success : nil }
+        return isQuiet || Console.output.write("\(file.printable): OK, \(what)\n") ? .success : nil
     }
 
-    private func succeed(_ event: String, _ name: String, _ value: JSONObject.Value, _ what: String) -> ExitCode? {
-        if writesJSON { return write(object(event, [name: value])) ? .success : nil }
-        return isQuiet || write("\(file.printable): OK, \(what)") ? .success : nil
-    }
-
-    private func fail(_ message: String, _ code: DownloadError.Code, _ status: ExitCode) -> ExitCode? {
+    private func fail(_ message: String, _ code: DownloadError.Code) -> ExitCode? {
         Console.error.note("\(file): \(message)")
-        guard writesJSON else { return status }
-        let members: KeyValuePairs<String, JSONObject.Value> = [
-            "code": .string("\(code)"), "message": .string(message),
-            "exitStatus": .integer(Int64(ExitCode(code).code)),
-        ]
-        return write(object("failed", members)) ? status : nil
-    }
-
-    private func object(_ event: String, _ members: KeyValuePairs<String, JSONObject.Value>) -> String {
-        var object = JSONObject(["event": .string(event), "file": .string(file)])
-        for (name, value) in members { object.append(name, value) }
-        return object.text
+        return !writesJSON || write("failed", .failure(code, message)) ? ExitCode(code) : nil
     }
 
     @discardableResult
-    private func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
+    private func write(_ event: String, _ members: JSONObject) -> Bool {
+        let head: JSONObject = ["event": .string(event), "file": .string(file)]
+        return Console.output.write((head + members).text + "\n")
+    }
 }
 
 extension FileVerification.Difference {

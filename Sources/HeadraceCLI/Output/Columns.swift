@@ -5,32 +5,26 @@ struct Columns: Sendable, Equatable {
     private static let minBar = 10
     private static let maxBar = 52
 
-    static let percent = 4
-    static let size = 2 * Format.sizeWidth + 1
+    /// The widths of the percentage, the speed, the time and the size, in order of importance.
+    private static let widths = [4, Format.speedWidth, Format.durationWidth, 2 * Format.sizeWidth + 1]
 
-    let name: Int
     private let glyphs: Glyphs
-    private(set) var bar = 0
-    private(set) var showsPercent = false
-    private(set) var showsSize = false
-    private(set) var showsSpeed = false
-    private(set) var showsTime = false
+    private let name: Int
+    private var bar = 0
+    /// The number of columns of ``widths`` that fit; the bar is shown if all of them do.
+    private var shown = 0
 
     /// Reserves columns in order of importance, then gives the longest name its width, and the bar what remains.
     init(width: Int, longestName: Int, _ glyphs: Glyphs) {
         self.glyphs = glyphs
         // The last column stays empty, because a character there makes some terminals wrap.
         var rest = max(1, width - 1) - Self.minName
-        func take(_ columns: Int) -> Bool {
-            guard rest >= columns + Self.gap else { return false }
-            rest -= columns + Self.gap
-            return true
+        for width in Self.widths + [Self.minBar] {
+            guard rest >= width + Self.gap else { break }
+            rest -= width + Self.gap
+            shown += 1
         }
-        showsPercent = take(Self.percent)
-        showsSpeed = showsPercent && take(Format.speedWidth)
-        showsTime = showsSpeed && take(Format.durationWidth)
-        showsSize = showsTime && take(Self.size)
-        if showsSize, take(Self.minBar) { bar = Self.minBar }
+        if shown > Self.widths.count { bar = Self.minBar }
         let name = max(1, Self.minName + min(rest, max(bar == 0 ? rest : 0, longestName - Self.minName)))
         if bar > 0 { bar += min(Self.maxBar - bar, max(0, rest - (name - Self.minName))) }
         self.name = name
@@ -49,10 +43,10 @@ struct Columns: Sendable, Equatable {
         var parts = [cells.name.fitted(to: name)]
         if bar > 0 { parts.append(glyphs.bar(cells.fraction, width: bar)) }
         let percent = cells.fraction.map(Format.percent) ?? ""
-        if showsPercent { parts.append(percent.fitted(to: Self.percent, alignment: .trailing)) }
-        if showsSize { parts.append(cells.size.fitted(to: Self.size, alignment: .trailing)) }
-        if showsSpeed { parts.append(cells.speed.fitted(to: Format.speedWidth, alignment: .trailing)) }
-        if showsTime { parts.append(cells.time.fitted(to: Format.durationWidth, alignment: .trailing)) }
+        // In the order of the line, each with its index in the order of importance.
+        for (index, text) in [(0, percent), (3, cells.size), (1, cells.speed), (2, cells.time)] where index < shown {
+            parts.append(text.fitted(to: Self.widths[index], alignment: .trailing))
+        }
         var line = parts.joined(separator: String(repeating: " ", count: Self.gap))
         while line.last == " " { line.removeLast() }
         return glyphs.fit(line)

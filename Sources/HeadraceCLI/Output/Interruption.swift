@@ -1,38 +1,23 @@
 import Headrace
 
-/// The early end of a run, by a signal or because standard output failed.
-struct Interruption: Sendable {
-    let status: ExitCode
-    /// The message to print if standard output lacks a part of the file; `nil` if nothing is missing.
-    ///
-    /// The message is empty if the reader has closed the pipe, as `head` does.
-    let problem: String?
-    /// The interrupted downloads; empty if all downloads had ended before.
-    let downloads: [Download]
-    let hasFinished: Bool
-
-    /// The state that an interrupted run leaves for the next one.
-    struct Remainder: Sendable, Equatable {
-        /// The partial files that the same command resumes.
-        var partialFiles: [String] = []
-        /// Whether the command has `--no-resume`, and would ignore the partial files.
-        var isResumeDisabled = false
-        /// The names of downloads that cannot be resumed, for lack of a validator.
-        var restarting: [String] = []
-        /// The way in which the same command treats finished files; `nil` if there are none.
-        var finished: Rerun?
-    }
+/// The state that an interrupted run leaves for the next one.
+struct Interruption: Sendable, Equatable {
+    /// The partial files that the same command resumes.
+    var partialFiles: [String] = []
+    /// Whether the command has `--no-resume`, and would ignore the partial files.
+    var isResumeDisabled = false
+    /// The names of downloads that cannot be resumed, for lack of a validator.
+    var restarting: [String] = []
+    /// The way in which the same command treats finished files; `nil` if it skips them, or if there are none.
+    var finished: Rerun?
 
     /// The way in which the same command, run again, treats a finished file.
     enum Rerun: Sendable, Equatable {
         /// Revalidates the file with the server; without a validator, downloads the file again.
         case checks
         case downloads
-        case skips
     }
-}
 
-extension Interruption.Remainder {
     var message: String {
         var sentences = ["headrace: interrupted", "Run the same command again to continue."]
         if !partialFiles.isEmpty {
@@ -47,7 +32,7 @@ extension Interruption.Remainder {
             )
         }
         switch finished {
-        case nil, .skips: break
+        case nil: break
         case .checks:
             sentences.append(
                 "Finished files are not downloaded again if the server sent an ETag or Last-Modified date; to skip all of "

@@ -10,25 +10,25 @@ import HeadracePlatform
 /// Each download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
 enum JSONLines {
     /// The first line, with the version of the schema.
-    static let head = JSONObject(["event": .string("stream"), "version": .integer(1)]).text
+    static let head = (["event": .string("stream"), "version": .integer(1)] as JSONObject).text
 
     /// Returns the line for a command that fails as a whole.
-    static func error(_ message: String, _ code: DownloadError.Code?, _ status: ExitCode) -> String {
-        JSONObject([
-            "event": .string("error"), "code": .optional(code?.description), "message": .string(message),
-            "exitStatus": .integer(Int64(status.code)),
-        ]).text
+    static func error(_ message: String, _ code: DownloadError.Code?) -> String {
+        (["event": .string("error")] + JSONObject.failure(code, message)).text
     }
 
     static func line(for event: DownloadEvent, of item: DisplayedDownload) -> String {
         let (name, members) = contents(of: event, item)
-        return object(name, item, members).text
+        return line(name, item, members)
     }
 
-    private typealias Members = KeyValuePairs<String, JSONObject.Value>
+    private static func line(_ event: String, _ item: DisplayedDownload, _ members: JSONObject) -> String {
+        let head: JSONObject = ["event": .string(event), "id": .string(item.id), "url": .string(item.url)]
+        return (head + members).text
+    }
 
     /// Returns the name of an event, and the members that its line has besides `event`, `id` and `url`.
-    private static func contents(of event: DownloadEvent, _ item: DisplayedDownload) -> (String, Members) {
+    private static func contents(of event: DownloadEvent, _ item: DisplayedDownload) -> (String, JSONObject) {
         switch event {
         case .started: ("started", [:])
         case .redirected(let status, let from, let to): ("redirected", redirect(status, from, to))
@@ -52,7 +52,7 @@ enum JSONLines {
             (
                 "requestEnded",
                 [
-                    "status": .optional(request.status.map { Int64($0) }), "address": .optional(request.address),
+                    "status": .optional(request.status), "address": .optional(request.address),
                     "bytes": .integer(request.bytesReceived), "seconds": .number(request.total / .seconds(1)),
                 ]
             )
@@ -66,54 +66,47 @@ enum JSONLines {
         case .skipped(let file): ("skipped", ["file": path(file)])
         case .unchanged(let file): ("unchanged", ["file": path(file)])
         case .finished(let summary): ("finished", result(summary, item))
-        case .failed(let error): ("failed", failure(error))
+        case .failed(let error):
+            ("failed", .failure(error.code, error.advisedMessage, ["statusCode": .optional(error.statusCode)]))
         case .paused: ("paused", [:])
         case .cancelled: ("cancelled", [:])
         case .removed: ("removed", [:])
         }
     }
 
-    private static func redirect(_ status: Int, _ from: URL, _ to: URL) -> Members {
+    private static func redirect(_ status: Int, _ from: URL, _ to: URL) -> JSONObject {
         [
             "status": .integer(Int64(status)), "from": .string(from.withoutCredentials.absoluteString),
             "to": .string(to.withoutCredentials.absoluteString),
         ]
     }
 
-    private static func wasted(_ bytes: Int64, _ reason: String) -> Members {
+    private static func wasted(_ bytes: Int64, _ reason: String) -> JSONObject {
         ["reason": .string(reason), "bytesWasted": .integer(bytes)]
     }
 
-    private static func retry(_ error: DownloadError, _ attempt: Int, _ delay: Duration) -> Members {
+    private static func retry(_ error: DownloadError, _ attempt: Int, _ delay: Duration) -> JSONObject {
         [
             "code": .string("\(error.code)"), "message": .string(error.message),
             "attempt": .integer(Int64(attempt)), "seconds": .number(delay / .seconds(1)),
         ]
     }
 
-    private static func connection(_ range: Range<Int64>, _ url: URL, _ count: Int) -> Members {
+    private static func connection(_ range: Range<Int64>, _ url: URL, _ count: Int) -> JSONObject {
         [
             "offset": .integer(range.lowerBound), "end": .integer(range.upperBound),
             "from": .string(url.absoluteString), "connections": .integer(Int64(count)),
         ]
     }
 
-    private static func failure(_ error: DownloadError, next: URL) -> Members {
+    private static func failure(_ error: DownloadError, next: URL) -> JSONObject {
         [
             "code": .string("\(error.code)"), "message": .string(error.message),
             "source": .optional(error.url?.absoluteString), "next": .string(next.absoluteString),
         ]
     }
 
-    private static func failure(_ error: DownloadError) -> Members {
-        [
-            "code": .string("\(error.code)"), "message": .string(error.advisedMessage),
-            "statusCode": .optional(error.statusCode.map { Int64($0) }),
-            "exitStatus": .integer(Int64(ExitCode(error.code).code)),
-        ]
-    }
-
-    private static func result(_ summary: DownloadSummary, _ item: DisplayedDownload) -> Members {
+    private static func result(_ summary: DownloadSummary, _ item: DisplayedDownload) -> JSONObject {
         [
             "file": path(summary.file), "fileSize": .integer(summary.fileSize),
             "bytesFetched": .integer(summary.bytesFetched), "seconds": .number(summary.duration / .seconds(1)),
@@ -123,27 +116,13 @@ enum JSONLines {
 
     static func progressLine(of item: DisplayedDownload) -> String {
         let progress = item.progress
-        var line = object(
-            "progress",
-            item,
-            [
-                "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
-                "bytesPerSecond": .integer(Format.wholeNumber(progress.bytesPerSecond)),
-                "secondsRemaining": progress.timeRemaining.map { .number($0 / .seconds(1)) } ?? .null,
-            ]
-        )
-        if let bytes = progress.bytesVerified { line.append("bytesVerified", .integer(bytes)) }
-        return line.text
-    }
-
-    private static func object(
-        _ event: String,
-        _ item: DisplayedDownload,
-        _ members: Members
-    ) -> JSONObject {
-        var object = JSONObject(["event": .string(event), "id": .string(item.id), "url": .string(item.url)])
-        for (name, value) in members { object.append(name, value) }
-        return object
+        var members: JSONObject = [
+            "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
+            "bytesPerSecond": .integer(Format.wholeNumber(progress.bytesPerSecond)),
+            "secondsRemaining": progress.timeRemaining.map { .number($0 / .seconds(1)) } ?? .null,
+        ]
+        if let bytes = progress.bytesVerified { members.append("bytesVerified", .integer(bytes)) }
+        return line("progress", item, members)
     }
 
     private static func path(_ file: URL) -> JSONObject.Value { .string(file.plainPath) }

@@ -1,7 +1,7 @@
 import Headrace
 
 /// A JSON object on one line that keeps the order of its members (RFC 8259).
-struct JSONObject: Sendable {
+struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
     enum Value: Sendable {
         case string(String)
         case integer(Int64)
@@ -12,7 +12,7 @@ struct JSONObject: Sendable {
 
     private var members = ""
 
-    init(_ members: KeyValuePairs<String, Value>) {
+    init(dictionaryLiteral members: (String, Value)...) {
         for (name, value) in members { append(name, value) }
     }
 
@@ -23,6 +23,13 @@ struct JSONObject: Sendable {
         members += Self.quoted(name)
         members += ":"
         members += Self.text(of: value)
+    }
+
+    static func + (left: JSONObject, right: JSONObject) -> JSONObject {
+        var both = left
+        if !left.members.isEmpty, !right.members.isEmpty { both.members += "," }
+        both.members += right.members
+        return both
     }
 
     private static func text(of value: Value) -> String {
@@ -36,21 +43,22 @@ struct JSONObject: Sendable {
         }
     }
 
+    private static let escapes: [Unicode.Scalar: String] = [
+        "\"": "\\\"", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t",
+    ]
+
     /// Quotes a string; escapes all control characters, including DEL and C1, because a terminal may show the line.
     private static func quoted(_ string: String) -> String {
         // A fast path for plain text: there may be thousands of lines per second.
         guard !string.utf8.allSatisfy(isPlain) else { return "\"\(string)\"" }
         var quoted = "\""
         for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case "\n": quoted += "\\n"
-            case "\r": quoted += "\\r"
-            case "\t": quoted += "\\t"
-            case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value):
+            if let escape = escapes[scalar] {
+                quoted += escape
+            } else if scalar.properties.generalCategory == .control {
                 quoted += "\\u" + UInt16(scalar.value).hexadecimal
-            default: quoted.unicodeScalars.append(scalar)
+            } else {
+                quoted.unicodeScalars.append(scalar)
             }
         }
         return quoted + "\""
@@ -61,7 +69,18 @@ struct JSONObject: Sendable {
     }
 }
 
+extension JSONObject {
+    /// The members that describe a failure: the code, the message, the given details and the exit status.
+    static func failure(_ code: DownloadError.Code?, _ message: String, _ details: JSONObject = [:]) -> JSONObject {
+        let reason: JSONObject = ["code": .optional(code?.description), "message": .string(message)]
+        return reason + details + ["exitStatus": .integer(Int64(ExitCode(code).code))]
+    }
+}
+
 extension JSONObject.Value {
-    static func optional(_ integer: Int64?) -> JSONObject.Value { integer.map { .integer($0) } ?? .null }
+    static func optional(_ integer: (some BinaryInteger)?) -> JSONObject.Value {
+        integer.map { .integer(Int64($0)) } ?? .null
+    }
+
     static func optional(_ string: String?) -> JSONObject.Value { string.map { .string($0) } ?? .null }
 }

@@ -10,9 +10,10 @@ struct LiveProgress: Sendable, Equatable {
     func draw(width: Int, height: Int, _ glyphs: Glyphs) -> [String] {
         guard !running.isEmpty else { return [] }
         let names = running.map(\.name.printable)
-        let longest = max(names.map(\.displayWidth).max() ?? 0, totals.count > 1 ? label.displayWidth : 0)
+        let all = totals.count > 1 ? [all] : []
+        let longest = (names + all.map(\.name)).map(\.displayWidth).max() ?? 0
         let columns = Columns(width: width, longestName: longest, glyphs)
-        let whole = totals.count > 1 ? [draw(total: label, columns)] : []
+        let whole = all.map(columns.line)
         // The cursor is on the line below the area.
         let space = max(1, height - 1)
         guard running.count + whole.count > space else {
@@ -27,17 +28,15 @@ struct LiveProgress: Sendable, Equatable {
     /// The progress as one line of a log, for all downloads together; `nil` if none is running.
     var line: String? {
         guard let first = running.first else { return nil }
-        var (fraction, size, speed, time): (Double?, String, String, String) = all
+        var cells = all
         if totals.count <= 1 {
-            fraction = first.progress.fractionCompleted
-            time = first.progress.timeRemaining.map(Format.duration) ?? ""
+            cells.name = first.name
+            cells.fraction = first.progress.fractionCompleted
+            cells.time = first.progress.timeRemaining.map(Format.duration) ?? ""
         }
-        let words = [fraction.map(Format.percent), size, speed, time.isEmpty ? nil : "\(time) left"]
-        return "\(totals.count > 1 ? label : first.name): \(words.compactMap(\.self).joined(separator: ", "))"
-    }
-
-    private var label: String {
-        "\(totals.finished)/\(totals.count) done\(totals.failed == 0 ? "" : ", \(totals.failed) failed")"
+        let time = cells.time.isEmpty ? nil : "\(cells.time) left"
+        let words = [cells.fraction.map(Format.percent), cells.size, cells.speed, time]
+        return "\(cells.name): \(words.compactMap(\.self).joined(separator: ", "))"
     }
 
     private func draw(_ item: DisplayedDownload, as name: String, _ columns: Columns) -> String {
@@ -56,20 +55,20 @@ struct LiveProgress: Sendable, Equatable {
         return columns.line(cells)
     }
 
-    private func draw(total label: String, _ columns: Columns) -> String {
-        let (fraction, size, speed, time) = all
-        return columns.line(Columns.Cells(name: label, fraction: fraction, size: size, speed: speed, time: time))
-    }
-
-    private var all: (fraction: Double, size: String, speed: String, time: String) {
+    /// The totals of all downloads.
+    private var all: Columns.Cells {
         let received = running.reduce(totals.finishedBytes) { $0 + $1.progress.bytesReceived }
         let speed = running.reduce(0) { $0 + $1.progress.bytesPerSecond }
         let total = total
         let rest = total.map { max(0, Double($0 - received)) }
         // There is no estimate if a size is unknown.
         let time = rest.flatMap { speed >= 1 ? Duration.seconds(min($0 / speed, 1e9)) : nil }
-        return (
-            fraction(received, total), Self.size(received, total), Format.speed(speed), time.map(Format.duration) ?? ""
+        return Columns.Cells(
+            name: "\(totals.finished)/\(totals.count) done\(totals.failed == 0 ? "" : ", \(totals.failed) failed")",
+            fraction: fraction(received, total),
+            size: Self.size(received, total),
+            speed: Format.speed(speed),
+            time: time.map(Format.duration) ?? ""
         )
     }
 

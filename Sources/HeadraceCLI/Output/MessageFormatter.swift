@@ -15,8 +15,12 @@ struct MessageFormatter: Sendable {
         case .failed(let error):
             return "headrace: \(item.name): \(error.advisedMessage.withoutFullStop) (\(item.url))".printable
         case .cancelled: return "headrace: \(item.name): cancelled (\(item.url))".printable
-        default: return verbosity == .quiet ? nil : success(event, item)?.printable
+        default: break
         }
+        guard verbosity != .quiet, let message = message(for: event, of: item) else { return nil }
+        // Without a response, only the event has the name of the file.
+        let name = if case .unchanged(let file) = event { file.lastPathComponent } else { item.name }
+        return "\(name): \(message)".printable
     }
 
     /// Returns the last line of a run; `nil` in quiet mode and for a run of a single download.
@@ -49,49 +53,47 @@ struct MessageFormatter: Sendable {
             .printable
     }
 
-    private func success(_ event: DownloadEvent, _ item: DisplayedDownload) -> String? {
+    private func message(for event: DownloadEvent, of item: DisplayedDownload) -> String? {
         switch event {
-        case .started where !isLive || verbosity == .verbose: "\(item.name): started (\(item.url))"
+        case .started where !isLive || verbosity == .verbose: "started (\(item.url))"
         case .redirected(let status, _, let to) where verbosity == .verbose:
-            "\(item.name): redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
+            "redirected with status \(status) to \(to.withoutCredentials.absoluteString)"
         case .responded(let status, let totalBytes, _) where verbosity == .verbose:
-            "\(item.name): response status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
+            "response status \(status), \(totalBytes.map(Format.size) ?? "size unknown")"
         case .responded(_, let totalBytes, _):
             item.bytesKept.map {
-                "\(item.name): resuming with \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
+                "resuming with \(Format.size($0))" + (totalBytes.map { " of \(Format.size($0))" } ?? "")
                     + " already downloaded"
             }
         case .resumed(let offset, let kept, let proof) where verbosity == .verbose:
-            "\(item.name): resuming at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
+            "resuming at \(Format.size(offset)) with \(Format.size(kept)) already downloaded. \(proof)"
         case .restarted(let reason, let bytes):
-            "\(item.name): starting over, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
-        case .waitingForNetwork(let blocker): "\(item.name): waiting for \(blocker.remedy)"
-        case .networkChanged where verbosity == .verbose: "\(item.name): reconnecting, because the network has changed"
+            "starting over, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+        case .waitingForNetwork(let blocker): "waiting for \(blocker.remedy)"
+        case .networkChanged where verbosity == .verbose: "reconnecting, because the network has changed"
         case .retrying(let error, let attempt, let delay):
-            "\(item.name): retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
+            "retry \(attempt) in \(Format.elapsed(delay)): \(error.message.withoutFullStop)"
         case .connectionOpened(let range, let url, let count) where verbosity == .verbose:
-            "\(item.name): connection \(count), to \(url.host() ?? ""), downloads "
+            "connection \(count), to \(url.host() ?? ""), downloads "
                 + "\(Format.size(range.upperBound - range.lowerBound)) from offset \(Format.size(range.lowerBound))"
         case .connectionClosed(let reason, let bytes) where verbosity == .verbose:
-            "\(item.name): closed a connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+            "closed a connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
         case .fellBackToOneConnection(let reason, let bytes) where verbosity == .verbose:
-            "\(item.name): using a single connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
-        case .limited(let bottleneck?) where verbosity == .verbose: "\(item.name): limited by \(bottleneck.phrase)"
+            "using a single connection, discarding \(Format.size(bytes)): \("\(reason)".withoutFullStop)"
+        case .limited(let bottleneck?) where verbosity == .verbose: "limited by \(bottleneck.phrase)"
         case .sourceFailed(let error, let next):
-            "\(item.name): continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
-        case .verifying where verbosity == .verbose: "\(item.name): verifying the checksum"
-        case .verified(let checksum) where verbosity == .verbose: "\(item.name): verified, \(checksum)"
-        case .piecesVerified(let count) where verbosity == .verbose:
-            "\(item.name): verified, \(count) pieces"
-        case .repairing(0, let bytes): "\(item.name): too long; removing the last \(Format.size(bytes))"
+            "continuing from \(next.absoluteString): \(error.message.withoutFullStop)"
+        case .verifying where verbosity == .verbose: "verifying the checksum"
+        case .verified(let checksum) where verbosity == .verbose: "verified, \(checksum)"
+        case .piecesVerified(let count) where verbosity == .verbose: "verified, \(count) pieces"
+        case .repairing(0, let bytes): "too long; removing the last \(Format.size(bytes))"
         case .repairing(let pieces, let bytes):
-            "\(item.name): \(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
+            "\(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
                 + "downloading \(Format.size(bytes))"
-        case .notice(let notice) where verbosity == .verbose: "\(item.name): \(notice.description.withoutFullStop)"
-        case .paused: "\(item.name): paused"
-        case .skipped: "\(item.name): already exists, skipped"
-        case .unchanged(let file):
-            "\(file.lastPathComponent): already downloaded, \(item.proof ?? "not changed on the server")"
+        case .notice(let notice) where verbosity == .verbose: notice.description.withoutFullStop
+        case .paused: "paused"
+        case .skipped: "already exists, skipped"
+        case .unchanged: "already downloaded, \(item.proof ?? "not changed on the server")"
         case .finished(let summary): finished(summary, item)
         default: nil
         }
@@ -103,7 +105,7 @@ struct MessageFormatter: Sendable {
         let limits = item.bottlenecks.map(\.phrase).joined(separator: ", then by ")
         let limited = verbosity == .verbose && !limits.isEmpty ? ", limited by \(limits)" : ""
         let warning = summary.isLengthVerified ? "" : "; the server did not send its length, so it may be incomplete"
-        return "\(item.name): finished\(name == item.name ? "" : " as \(name)"), "
+        return "finished\(name == item.name ? "" : " as \(name)"), "
             + Self.rate(summary.fileSize, fetched: summary.bytesFetched, summary.duration) + proof + limited + warning
     }
 

@@ -33,7 +33,7 @@ actor ProgressPrinter {
             }
         isQuiet = style == .quiet
         renderer = ProgressRenderer(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
-        if style == .json, options.writesJSONHead { canWriteOutput = Self.write(JSONLines.head) }
+        if style == .json, options.writesJSONHead { canWriteOutput = Console.output.write(JSONLines.head + "\n") }
     }
 
     /// Returns the interval of progress updates, or of failure reports in a quiet run.
@@ -78,13 +78,12 @@ actor ProgressPrinter {
     }
 
     /// Updates the progress display, or prints lines with the progress for a program or a log.
-    func draw() async {
+    func draw() {
         let elapsed = ContinuousClock.now - start
         guard renderer.style != .plain || renderer.isLogDue(after: elapsed) else { return }
         // Reads the progress only when drawing, so that a download that ends between two frames costs nothing.
         for (id, download) in followed {
-            guard let progress = await download.currentProgress else { continue }
-            renderer.update(progress, of: id, isRunning: download.state == .running)
+            renderer.update(download.currentProgress, of: id, isRunning: download.state == .running)
         }
         switch renderer.style {
         case .json: print(renderer.progressLines)
@@ -105,16 +104,10 @@ actor ProgressPrinter {
         reported.remove(id)
     }
 
-    /// Prints a problem with the queue itself, unless the same message was printed before.
-    func warn(_ message: String) {
-        guard warnings.insert(message).inserted else { return }
+    /// Prints a problem with the queue itself, unless one with the same key, or else the same message, was printed before.
+    func warn(_ message: String, key: String? = nil) {
+        guard warnings.insert(key ?? message).inserted else { return }
         print([.error("headrace: \(message)".printable)])
-    }
-
-    /// Prints why the queue cannot be read or written, unless an error with the same code was printed before.
-    func warn(_ error: DownloadError) {
-        guard warnings.insert(error.code.description).inserted else { return }
-        warn(error.message)
     }
 
     /// Prints why a command of `--on-finish` or `--on-fail` failed, which changes the exit status.
@@ -129,17 +122,16 @@ actor ProgressPrinter {
         print([.error(renderer.text.explanation(ofWaitingFor: count))])
     }
 
-    /// Prints the summary, or `message` if downloads were interrupted, and returns the exit status of the run.
-    func end(after interruption: Interruption?, _ message: String) -> ExitCode {
-        let isEarly = interruption.map { $0.problem != nil || !$0.downloads.isEmpty } ?? false
-        let last = message.isEmpty ? [] : [ProgressRenderer.Line.error(message)]
-        print(isEarly ? last : renderer.summary(elapsed: .now - start))
+    /// Prints the summary, or the message of an interruption, and returns the exit status of the run.
+    func end(after interruption: (status: ExitCode, message: String)? = nil) -> ExitCode {
+        if let interruption {
+            print(interruption.message.isEmpty ? [] : [.error(interruption.message)])
+        } else {
+            print(renderer.summary(elapsed: .now - start))
+        }
         drawArea(LiveProgress(running: [], totals: renderer.totals))
         guard canWriteOutput else { return .disk }
-        guard let interruption, isEarly else {
-            return ExitCode(of: [renderer.totals.status, hasFailedHook ? .other : .success].filter { $0 != .success })
-        }
-        return interruption.status
+        return interruption?.status ?? ExitCode(of: [renderer.totals.status, hasFailedHook ? .other : .success])
     }
 
     private func begin(_ download: Download) -> Bool {
@@ -180,25 +172,13 @@ actor ProgressPrinter {
     }
 
     private func write(_ text: String) {
-        if canWriteOutput { canWriteOutput = Self.write(text) }
+        if canWriteOutput { canWriteOutput = Console.output.write(text + "\n") }
     }
-
-    private static func write(_ line: String) -> Bool { Console.output.write(line + "\n") }
 
     private func drawArea(_ liveProgress: LiveProgress) {
-        guard renderer.style == .live, Console.error.isForeground || liveProgress.running.isEmpty else { return }
+        guard renderer.style == .live else { return }
         let (columns, rows) = Console.error.size
         let live = liveProgress.draw(width: columns, height: rows, Console.glyphs)
-        if let frame = area.frame(permanent: permanent, live: live, width: columns) { Console.error.write(frame) }
-        permanent = []
-    }
-}
-
-extension Download {
-    fileprivate var currentProgress: DownloadProgress? {
-        get async {
-            for await progress in progress { return progress }
-            return nil
-        }
+        if Console.error.draw(live, below: permanent, in: &area) { permanent = [] }
     }
 }

@@ -36,6 +36,8 @@ struct ProgressRenderer: Sendable {
 
     init(style: Style, verbosity: GetOptions.Verbosity, queueWords: String = "") {
         self.style = style
+        // In JSON, other messages than failures would repeat the events.
+        let verbosity = style == .json ? .quiet : verbosity
         text = MessageFormatter(verbosity: verbosity, isLive: style == .live, queueWords: queueWords)
     }
 
@@ -69,12 +71,7 @@ struct ProgressRenderer: Sendable {
         item.apply(event)
         if items.updateValue(item, forKey: id) == nil { order.append(id) }
         switch event {
-        case .started: totals.removeFailure(of: id)
-        case .redirected, .responded, .resumed, .restarted, .waitingForNetwork, .networkChanged, .retrying,
-            .connectionOpened, .connectionClosed, .fellBackToOneConnection, .limited, .requestEnded, .sourceFailed,
-            .verifying,
-            .verified, .piecesVerified, .repairing, .notice:
-            break
+        case .started: totals.failures[id] = nil
         case .skipped, .unchanged:
             close(id)
             totals.addFinished(0, fetched: 0)
@@ -84,8 +81,9 @@ struct ProgressRenderer: Sendable {
         case .failed(let error):
             close(id)
             // Stopped by a signal, which is not a failure.
-            if error.code != .shutDown { totals.addFailure(ExitCode(error.code), of: id) }
+            if error.code != .shutDown { totals.failures[id] = ExitCode(error.code) }
         case .paused, .cancelled, .removed: close(id)
+        default: break
         }
         return lines
     }
@@ -112,7 +110,7 @@ struct ProgressRenderer: Sendable {
         open.remove(id)
         paused.remove(id)
         failedEarlier.remove(id)
-        totals.removeFailure(of: id)
+        totals.failures[id] = nil
     }
 
     mutating func update(_ progress: DownloadProgress, of id: Download.ID, isRunning: Bool) {
@@ -148,17 +146,13 @@ struct ProgressRenderer: Sendable {
 
     /// Returns the line that summarizes the run, as its last line; empty if none is printed.
     func summary(elapsed: Duration) -> [Line] {
-        style == .json ? [] : text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
+        text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }
 
     private func lines(for event: DownloadEvent, of item: DisplayedDownload) -> [Line] {
         // Stopped by a signal, which is reported once for the whole run.
         if case .failed(let error) = event, error.code == .shutDown { return [] }
-        guard style == .json else { return text.line(for: event, of: item).map { [.error($0)] } ?? [] }
-        let line = Line.output(JSONLines.line(for: event, of: item))
-        switch event {
-        case .failed, .cancelled: return [line] + (text.line(for: event, of: item).map { [.error($0)] } ?? [])
-        default: return [line]
-        }
+        let json = style == .json ? [Line.output(JSONLines.line(for: event, of: item))] : []
+        return json + (text.line(for: event, of: item).map { [.error($0)] } ?? [])
     }
 }

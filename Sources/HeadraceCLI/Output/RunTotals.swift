@@ -10,32 +10,25 @@ struct RunTotals: Sendable, Equatable {
     /// The number of downloads that failed before the run; the run does not retry these downloads.
     var failedEarlier = 0
     var paused = 0
-    private var statuses: [Download.ID: ExitCode] = [:]
+    /// The exit statuses of the failed downloads.
+    var failures: [Download.ID: ExitCode] = [:]
 
     init(open: Int = 0) {
         self.open = open
     }
 
-    var failed: Int { statuses.count }
+    var failed: Int { failures.count }
 
     var ended: Int { finished + failed }
 
     /// The number of downloads, except paused, cancelled and removed ones.
     var count: Int { open + ended }
 
-    var status: ExitCode { ExitCode(of: statuses.values) }
+    var status: ExitCode { ExitCode(of: failures.values) }
 
     mutating func addFinished(_ bytes: Int64, fetched: Int64) {
         finished += 1
         finishedBytes += bytes
         fetchedBytes += fetched
-    }
-
-    mutating func addFailure(_ status: ExitCode, of id: Download.ID) {
-        statuses[id] = status
-    }
-
-    mutating func removeFailure(of id: Download.ID) {
-        statuses[id] = nil
     }
 }

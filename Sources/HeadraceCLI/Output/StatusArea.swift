@@ -30,3 +30,15 @@ struct StatusArea: Sendable {
         drawn = []
     }
 }
+
+extension Console {
+    /// Redraws the area with the lines `live`, below the lines that stay; returns `false` if the process must not draw.
+    ///
+    /// A background job only removes the area.
+    @discardableResult
+    func draw(_ live: [String], below permanent: [String] = [], in area: inout StatusArea) -> Bool {
+        guard canRedraw, isForeground || live.isEmpty else { return false }
+        if let frame = area.frame(permanent: permanent, live: live, width: size.columns) { write(frame) }
+        return true
+    }
+}

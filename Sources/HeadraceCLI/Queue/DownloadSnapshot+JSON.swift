@@ -2,7 +2,7 @@ import Headrace
 import HeadracePlatform
 
 extension DownloadSnapshot {
-    /// The paragraph of the help text about ``json(position:)``; the page "JSON lines" is the full reference.
+    /// The paragraph of the help text about ``json``; the page "JSON lines" is the full reference.
     static let jsonNotes = """
         --json: an object for each download with its place, number, id, state, url, name, title, group, priority,
         begin, bytesReceived, totalBytes, and destination or directory. A finished download also has file, a failed one
@@ -11,27 +11,24 @@ extension DownloadSnapshot {
         unknown values are null. Later releases may add members.
         """
 
-    /// Returns the download as a JSON object on one line; `position` is its position in the queue, if known.
-    func json(position: Int?) -> String {
+    /// The download as a JSON object on one line.
+    var json: String {
         let item = DisplayedDownload(id: id.description, request: request)
-        var object = JSONObject([
-            "place": .optional(position.map { Int64($0) }), "number": .optional(number.map { Int64($0) }),
+        var object: JSONObject = [
+            "place": .optional(position.map { $0 + 1 }), "number": .optional(number),
             "id": .string(item.id), "state": .string(state.kind.rawValue),
             "url": .string(item.url), "name": .string(item.name), "title": .optional(request.title),
             "group": .optional(request.group), "priority": .integer(Int64(priority.rawValue)),
             "begin": .optional(request.earliestBegin?.formatted(.iso8601)),
             "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
-        ])
+        ]
         switch request.destination {
         case .file(let file): object.append("destination", .string(file.plainPath))
         case .directory(let folder): object.append("directory", .string(folder.plainPath))
         }
         switch state {
         case .finished(let file): object.append("file", .string(file.plainPath))
-        case .failed(let error):
-            object.append("code", .string("\(error.code)"))
-            object.append("message", .string(error.message))
-            object.append("exitStatus", .integer(Int64(ExitCode(error.code).code)))
+        case .failed(let error): object = object + .failure(error.code, error.message)
         default: break
         }
         if let blocker = networkBlocker { object.append("networkObstacle", .string(blocker.rawValue)) }

@@ -28,7 +28,6 @@ extension Verb {
             ),
             Verb(
                 name: "queue list",
-                operands: "",
                 summary: "show the queue",
                 options: .entries(of: [.state, .group, .registry, .json, .help]),
                 notes: [DownloadSnapshot.jsonNotes],
@@ -36,7 +35,6 @@ extension Verb {
             ),
             Verb(
                 name: "queue run",
-                operands: "",
                 summary: "run the downloads of the queue; other queue commands can be used meanwhile",
                 options: .entries(of: Option.queueRunOptions.union([.background])),
                 notes: [Hooks.notes],
@@ -63,21 +61,32 @@ extension Verb {
             },
             Verb(
                 name: "queue move",
-                operands: "ID first|last|before ID|after ID|POSITION",
+                operands: moveOperands,
                 summary: "move a download to another position in the queue",
                 options: .entries(of: [.registry, .help]),
-                notes: [QueueSelector.moveNotes],
-                run: queueMove
-            ),
+                notes: [QueueSelector.moveNotes]
+            ) { arguments in
+                try await changeOne(arguments, usage: "queue move \(moveOperands)") { id, queue in
+                    .move(id, to: try QueuePosition(arguments.operands.dropFirst(), in: queue))
+                }
+            },
             Verb(
                 name: "queue relink",
                 operands: "ID URL",
                 summary: "give a download a new URL of the same file; received bytes are kept if the validators match",
-                options: .entries(of: [.registry, .quiet, .help]),
-                run: queueRelink
-            ),
+                options: .entries(of: [.registry, .quiet, .help])
+            ) { arguments in
+                try await changeOne(arguments, usage: "queue relink ID URL") { id, _ in
+                    guard arguments.operands.count == 2 else {
+                        throw UsageError("give one new URL: headrace queue relink ID URL")
+                    }
+                    return .setURL(try Argument.url(arguments.operands[1]), id)
+                }
+            },
         ] + queueProcess
 }
+
+private let moveOperands = "ID first|last|before ID|after ID|POSITION"
 
 private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try QueueAddOptions(arguments, now: .now)
@@ -103,12 +112,12 @@ private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
     var lines = ids.map(\.description)
     if options.downloads.writesJSON {
         let queue = (try? await registry.downloads()) ?? []
+        let known = Dictionary(uniqueKeysWithValues: queue.map { ($0.id, $0) })
         lines = zip(ids, requests).map { id, request in
-            guard let index = queue.firstIndex(where: { $0.id == id }) else {
-                // The process that runs the queue has not processed the addition yet.
-                return DownloadSnapshot(added: request, as: id).json(position: nil)
-            }
-            return queue[index].json(position: index + 1)
+            // The process that runs the queue may not have processed the addition yet.
+            let state = request.startsPaused ? DownloadState.paused : .waiting
+            let added = DownloadSnapshot(id: id, request: request, state: state, priority: request.priority)
+            return (known[id] ?? added).json
         }
     }
     let status = Console.output.print(lines)
@@ -117,20 +126,20 @@ private func queueAdd(_ arguments: ParsedArguments) async throws -> ExitCode {
 }
 
 private func queueList(_ arguments: ParsedArguments) async throws -> ExitCode {
-    let state = try arguments.value(.state).map { try QueueSelector.state($0) }
+    let selector = try QueueSelector(["all"], arguments)
     let registry = try DownloadRegistry(arguments)
     var all = try await registry.presentDownloads()
     // If no process runs the queue, the downloads do not wait for the network.
     if try await registry.processID != nil { await all.fillInBlockers() }
-    let shown = Set(try QueueSelector.filter(all, group: arguments.value(.group), state: state).map(\.id))
+    let shown = Set(try selector.resolve(in: all))
     var lines: [String] = []
     if arguments.has(.json) {
-        lines = all.enumerated().filter { shown.contains($1.id) }.map { $1.json(position: $0 + 1) }
+        lines = all.filter { shown.contains($0.id) }.map(\.json)
     } else if !shown.isEmpty {
         lines = QueueTable(all, shown: shown, now: .now).lines(width: Console.output.width)
     } else {
-        let message =
-            all.isEmpty ? "The queue is empty." : "No download in the queue is \(state?.rawValue ?? "selected")."
+        let state = selector.state?.rawValue ?? "selected"
+        let message = all.isEmpty ? "The queue is empty." : "No download in the queue is \(state)."
         // If a program reads standard output, the message goes to standard error.
         guard Console.output.width != nil else { return Console.error.print(message) }
         lines = [message]
@@ -173,19 +182,6 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
 ///
 /// Other commands lock it for some milliseconds only, so after this time, another `queue run` must have locked it.
 private let timeout: Duration = .seconds(2)
-
-private func queueMove(_ arguments: ParsedArguments) async throws -> ExitCode {
-    try await changeOne(arguments, usage: "queue move ID first|last|before ID|after ID|POSITION") { id, queue in
-        .move(id, to: try QueuePosition(arguments.operands.dropFirst(), in: queue))
-    }
-}
-
-private func queueRelink(_ arguments: ParsedArguments) async throws -> ExitCode {
-    try await changeOne(arguments, usage: "queue relink ID URL") { id, _ in
-        guard arguments.operands.count == 2 else { throw UsageError("give one new URL: headrace queue relink ID URL") }
-        return .setURL(try Argument.url(arguments.operands[1]), id)
-    }
-}
 
 /// Carries out a command on the download that the first operand names.
 private func changeOne(
@@ -314,16 +310,5 @@ extension [DownloadSnapshot] {
         for index in indices where self[index].state == .waiting {
             self[index].networkBlocker = path?.blocker(for: self[index].request)
         }
-    }
-}
-
-extension DownloadSnapshot {
-    fileprivate init(added request: DownloadRequest, as id: Download.ID) {
-        self.init(
-            id: id,
-            request: request,
-            state: request.startsPaused ? .paused : .waiting,
-            priority: request.priority
-        )
     }
 }

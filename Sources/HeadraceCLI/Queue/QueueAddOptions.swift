@@ -4,26 +4,24 @@ import HeadracePlatform
 /// The options of `queue add`, converted and checked.
 struct QueueAddOptions: Sendable {
     var downloads: GetOptions
-    private let title: String?
-    private let group: String?
-    private let priority: DownloadPriority
-    private let begin: Date?
-    private let isPaused: Bool
+    private let apply: @Sendable (inout DownloadRequest) -> Void
 
     /// Converts and checks the options; delays such as `+30m` are relative to `now`.
     init(_ arguments: ParsedArguments, now: Date) throws {
         downloads = try GetOptions(arguments)
-        title = arguments.value(.title)
-        group = arguments.value(.group)
-        priority = try arguments.value(.priority).map { try Self.priority($0) } ?? .normal
-        begin = try arguments.value(.begin).map { text in
+        let priority = try arguments.value(.priority).map { try Self.priority($0) } ?? .normal
+        let begin = try arguments.value(.begin).map { text in
             let problem = "\"\(text)\" is not a time; use a date such as 2026-05-01T22:00, or a delay such as +1h30m "
             guard let date = BeginTime.date(text, now: now) else {
                 throw UsageError(.begin, problem + "(units: d, h, m, s)")
             }
             return date
         }
-        isPaused = arguments.has(.paused)
+        apply = { request in
+            (request.title, request.group) = (arguments.value(.title), arguments.value(.group))
+            (request.priority, request.earliestBegin) = (priority, begin)
+            request.startsPaused = arguments.has(.paused)
+        }
         guard !downloads.copiesToOutput else {
             throw UsageError("--output: queue add cannot write to standard output; use headrace get")
         }
@@ -66,11 +64,7 @@ struct QueueAddOptions: Sendable {
             }
             try Self.check(request.headers, "\(request.url.absoluteString): ")
             var request = request
-            request.title = title
-            request.group = group
-            request.priority = priority
-            request.earliestBegin = begin
-            request.startsPaused = isPaused
+            apply(&request)
             return request
         }
     }

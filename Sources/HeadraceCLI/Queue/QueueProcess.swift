@@ -5,7 +5,6 @@ extension Verb {
     static let queueProcess = [
         Verb(
             name: "queue status",
-            operands: "",
             summary: "show which process runs the queue, and how many downloads are in each state",
             options: .entries(of: [.registry, .json, .help]),
             notes: [QueueStatus.jsonNotes],
@@ -13,7 +12,6 @@ extension Verb {
         ),
         Verb(
             name: "queue stop",
-            operands: "",
             summary:
                 "stop the process that runs the queue, and wait until it exits; unfinished downloads remain queued",
             options: .entries(of: [.registry, .quiet, .help]),

@@ -20,8 +20,6 @@ struct QueueSelector: Sendable, Equatable {
         use plus one, so an empty queue starts at %1 again.
         """
 
-    static let states = words(DownloadState.Kind.allCases.map(\.rawValue))
-
     private static let minDigits = 4
     private static let maxDigits = 16
 
@@ -62,13 +60,13 @@ struct QueueSelector: Sendable, Equatable {
 
     private let terms: [Term]
     private let group: String?
-    private let state: DownloadState.Kind?
+    let state: DownloadState.Kind?
 
     /// Creates a selection from the operands, or from `--group` and `--state`.
     init(_ operands: some Collection<String>, _ arguments: ParsedArguments) throws {
         terms = try operands.map { try Term($0) }
         group = arguments.value(.group)
-        state = try arguments.value(.state).map { try Self.state($0) }
+        state = try arguments.choice(.state)
         let isFiltered = group != nil || state != nil
         guard isFiltered || !terms.isEmpty else {
             throw UsageError("no download given; use ids, numbers such as %1, all, --group or --state")
@@ -83,36 +81,16 @@ struct QueueSelector: Sendable, Equatable {
     /// Whether the operands name each download individually, instead of selecting by `all`, `--group` or `--state`.
     var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
 
-    static func state(_ text: String) throws -> DownloadState.Kind {
-        guard let state = DownloadState.Kind(rawValue: text) else {
-            throw UsageError("--state: \"\(text)\" is not one of \(states)")
-        }
-        return state
-    }
-
     /// Returns the selected downloads, in the order of the queue; throws if a term matches none or is ambiguous.
     func resolve(in queue: [DownloadSnapshot]) throws -> [Download.ID] {
         var chosen: Set<Download.ID> = []
         for term in terms where term != .all { chosen.insert(try Self.find(term, in: queue).id) }
         guard terms.isEmpty || terms.contains(.all) else { return queue.map(\.id).filter(chosen.contains) }
-        return try Self.filter(queue, group: group, state: state).map(\.id)
-    }
-
-    /// Returns the downloads of a group, in a state, or both; throws if no download is in the group.
-    static func filter(
-        _ queue: [DownloadSnapshot],
-        group: String?,
-        state: DownloadState.Kind?
-    ) throws -> [DownloadSnapshot] {
-        var queue = queue
-        if let group {
-            queue = queue.filter { $0.request.group == group }
-            guard !queue.isEmpty else {
-                throw UsageError("--group: no download in the queue has the group \"\(group)\"")
-            }
+        let members = queue.filter { group == nil || $0.request.group == group }
+        if let group, members.isEmpty {
+            throw UsageError("--group: no download in the queue has the group \"\(group)\"")
         }
-        if let state { queue = queue.filter { $0.state.kind == state } }
-        return queue
+        return members.filter { state == nil || $0.state.kind == state }.map(\.id)
     }
 
     /// Returns the only download of the queue that matches a term; throws if there is none or several.
@@ -142,10 +120,6 @@ struct QueueSelector: Sendable, Equatable {
             return first
         }
     }
-
-    private static func words(_ words: [String]) -> String {
-        words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
-    }
 }
 
 extension QueuePosition {
@@ -164,8 +138,7 @@ extension QueuePosition {
                 throw UsageError("the new position must be first, last, before ID, after ID, a number such as 1, or %1")
             }
             if isNumber {
-                let id = try QueueSelector.find(.number(value), in: queue).id
-                self = queue.firstIndex { $0.id == id }.map { .index($0) } ?? .last
+                self = try QueueSelector.find(.number(value), in: queue).position.map { .index($0) } ?? .last
             } else {
                 guard value <= queue.count else {
                     throw UsageError("\(value): the last position in the queue is \(queue.count)")

@@ -21,9 +21,7 @@ struct QueueStatus: Sendable, Equatable {
         """
 
     var json: String {
-        var object = JSONObject([
-            "processID": .optional(processID.map(Int64.init)), "log": .optional(log),
-        ])
+        var object: JSONObject = ["processID": .optional(processID), "log": .optional(log)]
         for kind in DownloadState.Kind.allCases { object.append(kind.rawValue, .integer(Int64(counts[kind] ?? 0))) }
         return object.text
     }

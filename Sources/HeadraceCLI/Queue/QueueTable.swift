@@ -97,9 +97,5 @@ extension DownloadSnapshot {
     var numberedName: String { shownName + (shownNumber.map { " (\($0))" } ?? "") }
 
     /// The download's title, or else the name of its file.
-    var shownName: String {
-        if let title = request.title { return title }
-        if case .finished(let file) = state { return file.lastPathComponent }
-        return DisplayedDownload(id: id.description, request: request).name
-    }
+    var shownName: String { request.title ?? name }
 }

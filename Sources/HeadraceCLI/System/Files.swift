@@ -21,3 +21,16 @@ enum Files {
     /// Returns whether the path does not exist; `false` if that cannot be determined.
     static func isMissing(_ path: String) -> Bool { (try? GivenFile.status(of: path) == nil) ?? false }
 }
+
+extension Option {
+    /// Reads or parses the file that the option names; the message of an error names both.
+    func reading<Value>(_ name: String, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let error as SystemError {
+            throw UsageError(self, "\(name): \(error)")
+        } catch let error as DownloadError {
+            throw UsageError(self, "\(name): \(error.message)")
+        }
+    }
+}

@@ -69,16 +69,18 @@ struct JSONLinesTests {
 
     @Test(arguments: ["", "\"\\/", "a\u{0}\u{1F}\u{7F}\u{9B}\n\r\t", "日本 👩\u{200D}🚀 \u{2028}"])
     func `any text survives encoding on one line`(_ text: String) throws {
-        let line = JSONObject(["id": .string(text)]).text
+        let line = (["id": .string(text)] as JSONObject).text
         #expect(try JSONDecoder().decode(Head.self, from: Data(line.utf8)).id == text)
         #expect(!line.unicodeScalars.contains { $0.properties.generalCategory == .control })
     }
 
     @Test
     func `an object may be empty, and numbers are numbers`() {
-        #expect(JSONObject(KeyValuePairs()).text == "{}")
-        let numbers = JSONObject(["a": .number(.nan), "b": .number(0.0004), "c": .number(2), "d": .integer(.max)])
-        #expect(numbers.text == #"{"a":null,"b":0.0,"c":2.0,"d":9223372036854775807}"#)
+        let empty: JSONObject = [:]
+        #expect((empty + empty).text == "{}")
+        let numbers: JSONObject = ["a": .number(.nan), "b": .number(0.0004), "c": .number(2), "d": .integer(.max)]
+        #expect((empty + numbers + empty).text == #"{"a":null,"b":0.0,"c":2.0,"d":9223372036854775807}"#)
+        #expect((numbers + numbers).text.matches(of: /,"a":/).count == 1)
     }
 
     private struct Head: Decodable {

@@ -33,7 +33,7 @@ struct LiveProgressTests {
         #expect(unknown.line == "a.bin: 0 B, 0 B/s")
         var totals = RunTotals(open: 2)
         totals.addFinished(100 << 20, fetched: 0)
-        totals.addFailure(.network, of: Download.ID(rawValue: 9))
+        totals.failures[Download.ID(rawValue: 9)] = .network
         let two = LiveProgress(running: [.running(.half), .running(.half)], totals: totals)
         #expect(two.line == "1/4 done, 1 failed: 66%, 200 MiB/300 MiB, 20.0 MiB/s, 0:05 left")
     }
@@ -100,7 +100,7 @@ struct LiveProgressTests {
     func `the total counts bytes if all sizes are known`() {
         var totals = RunTotals(open: 1)
         totals.addFinished(50 << 20, fetched: 50 << 20)
-        totals.addFailure(.network, of: .sample)
+        totals.failures[.sample] = .network
         #expect(
             draw([.running(.half)], of: totals) == [
                 "a.bin               [#####-----]   50%   50.0 MiB/100 MiB  10.0 MiB/s      0:05",

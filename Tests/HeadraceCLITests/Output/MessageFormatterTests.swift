@@ -161,7 +161,7 @@ struct MessageFormatterTests {
         let text = MessageFormatter(verbosity: .normal, isLive: false)
         totals.addFinished(1 << 20, fetched: 1 << 20)
         totals.addFinished(1 << 20, fetched: 1 << 20)
-        totals.addFailure(.network, of: .sample)
+        totals.failures[.sample] = .network
         #expect(text.summary(totals, elapsed: .seconds(4)) == "2 of 3 finished, 1 failed: 2.00 MiB in 4.0 s, 512 KiB/s")
         #expect(text.summary(RunTotals(open: 1), elapsed: .seconds(4)) == nil)
         #expect(text.summary(RunTotals(), elapsed: .seconds(4)) == "no download is waiting")

@@ -31,6 +31,7 @@ extension [DownloadSnapshot] {
         indices.map { index in
             var download = self[index]
             download.number = numbers.isEmpty ? index + 1 : numbers[index]
+            download.position = index
             return download
         }
     }

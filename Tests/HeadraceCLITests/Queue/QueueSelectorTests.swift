@@ -71,7 +71,7 @@ struct QueueSelectorTests {
         (["--group", "c"], "--group: no download in the queue has the group \"c\""),
         (
             ["--state", "done"],
-            "--state: \"done\" is not one of waiting, running, paused, finished, failed or cancelled"
+            "--state: \"done\" is not one of waiting, running, paused, finished, failed, cancelled"
         ),
     ])
     func `an unknown or ambiguous selection is rejected`(_ line: [String], message: String) {

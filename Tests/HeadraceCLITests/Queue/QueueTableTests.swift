@@ -101,7 +101,7 @@ struct QueueTableTests {
         var snapshot = DownloadSnapshot.sample(1)
         snapshot.networkBlocker = .expensive
         #expect(lines([snapshot]).last?.hasSuffix("  a.bin: waiting for a network that is not metered") == true)
-        #expect(snapshot.json(position: 1).hasSuffix(#","networkObstacle":"expensive"}"#))
+        #expect(snapshot.json.hasSuffix(#","networkObstacle":"expensive"}"#))
     }
 
     @Test
@@ -124,10 +124,10 @@ struct QueueTableTests {
             $0.group = "g"
             $0.earliestBegin = now
         }
-        #expect(snapshot.json(position: nil).hasPrefix(#"{"place":null,"number":null,"id":"#))
-        snapshot.number = 5
+        #expect(snapshot.json.hasPrefix(#"{"place":null,"number":null,"id":"#))
+        (snapshot.position, snapshot.number) = (2, 5)
         #expect(
-            snapshot.json(position: 3)
+            snapshot.json
                 == #"{"place":3,"number":5,"id":"00000000000000ff","state":"failed","url":"http://h/x","name":"a.bin","title":null,"#
                 + #""group":"g","priority":10,"begin":"1970-01-12T13:46:40Z","bytesReceived":52428800,"totalBytes":104857600,"#
                 + #""destination":"/d/a.bin","code":"tls","message":"No.","exitStatus":3}"#
@@ -135,6 +135,6 @@ struct QueueTableTests {
         let finished = DownloadSnapshot.sample(1, .finished(URL(filePath: "/d/b"))) {
             $0.destination = .directory(URL(filePath: "/d/"))
         }
-        #expect(finished.json(position: 1).hasSuffix(#","directory":"/d/","file":"/d/b"}"#))
+        #expect(finished.json.hasSuffix(#","directory":"/d/","file":"/d/b"}"#))
     }
 }
