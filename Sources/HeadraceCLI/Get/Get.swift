@@ -77,12 +77,12 @@ extension GetOptions {
         if areStored { for index in hosts.indices { self.hosts[index].headers.removeAll(where: \.isCredential) } }
         let requests = try requests(listed: listed, files: files, checksums: checksums)
         guard areStored, verbosity != .quiet else { return requests }
-        let names = requests.flatMap { request in hosts.flatMap { $0.unsuppliedSecrets(for: request.url) } }
-        for name in Set(names).sorted() {
-            Console.error.note(
-                "the header field \(name) of the configuration file is a secret, which the queue does not store; "
-                    + "queue run will not send it"
-            )
+        let fields = requests.map(\.url).flatMap { url in
+            hosts.flatMap { $0.unsuppliedSecrets(for: url) }.map { "\(url.host() ?? ""): the header field \($0)" }
+        }
+        for field in Set(fields).sorted() {
+            let problem = "of the configuration file is a secret, which the queue does not store"
+            Console.error.note("\(field) \(problem); queue run will not send it")
         }
         return requests
     }
