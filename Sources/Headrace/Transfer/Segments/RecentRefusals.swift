@@ -14,12 +14,13 @@ struct RecentRefusals: Sendable {
 
     /// Removes and returns the refusals that show that a host limits its connections, each as the index of its source.
     ///
-    /// A refusal shows this if the host later sent bytes over an older connection.
+    /// A refusal shows this if the host later sent bytes over an older connection, which may have served other segments
+    /// before.
     mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
         let isProven = { (refusal: Refusal) in
             segments.contains {
-                $0.source == refusal.source && $0.opened < refusal.time
+                $0.source == refusal.source && ($0.opened < refusal.time || $0.earlierRate != nil)
                     && $0.lastByte ?? .zero >= refusal.time + Self.transitTime
             }
         }
