@@ -16,7 +16,8 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// Whether the connection may carry other responses at the same time.
     package var sharesConnection: Bool
-    /// Whether the body was not received, because it is too large to share a connection; the request must be sent again.
+    /// Whether the request must be sent again on a connection of its own, because it could not share one, or because the
+    /// body is too large to share one; the body was not received.
     package var needsOwnConnection = false
     /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
@@ -46,6 +47,14 @@ package struct ResponseHead: Sendable, Hashable {
         self.isMultiplexed = isMultiplexed
         sharesConnection = isMultiplexed
         keys = fields.map { Self.key(of: $0.name) }
+    }
+
+    /// Creates the head that stands for the missing response to a request that could not share a connection.
+    package static func needingOwnConnection(_ url: URL) -> ResponseHead {
+        // 421 Misdirected Request: the client may use another connection (RFC 9110, section 15.5.20).
+        var head = ResponseHead(url: url, status: 421)
+        head.needsOwnConnection = true
+        return head
     }
 
     /// Returns the values of all fields with a name, in order; `name` must be in lower case.
@@ -87,10 +96,11 @@ package struct ResponseHead: Sendable, Hashable {
     /// Whether the body of a response with this status is the file or a part of it.
     var carriesFile: Bool { [200, 203, 206].contains(status) }
 
-    /// Whether the body is known to have at most this number of bytes, so that it needs no connection of its own.
-    func maySharedConnectionCarry(maxBytes: Int64) -> Bool {
-        guard case .length(let length)? = try? BodyFraming(of: self) else { return false }
-        return length <= maxBytes
+    /// Whether the body is the file and may have more than this number of bytes, so that it must not share a connection.
+    func isTooLargeToShare(maxBytes: Int64) -> Bool {
+        guard carriesFile else { return false }
+        guard case .length(let length)? = try? BodyFraming(of: self) else { return true }
+        return length > maxBytes
     }
 
     /// Whether only the close of a TLS connection marks the end of the body (RFC 9112, section 9.8).

@@ -63,6 +63,8 @@ struct RequestSender: Sendable {
     mutating func send<Result: Sendable>(
         _ receive: (Response, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
+        // Of the present URL.
+        var needsOwnConnection = false
         while true {
             upgrade()
             var sent = chain.request(with: request.fields)
@@ -77,13 +79,16 @@ struct RequestSender: Sendable {
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
             sent.mayShareConnection =
                 mayShareConnection && !avoidsHTTP2 && !prefersHTTP1 && sent.bufferBytes == nil
+            sent.needsOwnConnection = needsOwnConnection
+            let mayShare = sent.mayShareConnection && !needsOwnConnection
             let (hosts, clock, id, url) = (environment.hosts, environment.clock, record.id, sent.url)
-            if !hasConnection { try await hosts.reserveFirst(id, url, mayShare: sent.mayShareConnection, clock: clock) }
+            if !hasConnection { try await hosts.reserveFirst(id, url, mayShare: mayShare, clock: clock) }
             defer { if !hasConnection { hosts.end(id, url, at: clock.now()) } }
             let start = clock.now()
             let step: Step<Result> = try await environment.transport.perform(sent) { head, body in
-                if !hasConnection, sent.mayShareConnection || head.sharesConnection {
-                    hosts.received(id, url, isShared: head.sharesConnection, at: clock.now())
+                let isShared = head.sharesConnection
+                if !hasConnection, isShared || mayShare && !head.needsOwnConnection {
+                    hosts.received(id, url, isShared: isShared, at: clock.now())
                 }
                 guard !head.needsOwnConnection else { return .needsOwnConnection }
                 if environment.configuration.retryPolicy.maxUnreachableFailures != nil {
@@ -104,11 +109,12 @@ struct RequestSender: Sendable {
             }
             switch step {
             case .done(let result): return result
-            case .needsOwnConnection: mayShareConnection = false
+            case .needsOwnConnection: needsOwnConnection = true
             case .redirected(let target, let head):
                 // The redirect may request a delay, during which the connection is idle.
                 if !hasConnection { hosts.end(id, url, at: clock.now()) }
                 try await follow(target, head)
+                needsOwnConnection = false
             }
         }
     }

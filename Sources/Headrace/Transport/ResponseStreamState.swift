@@ -48,7 +48,10 @@ package struct ResponseStreamState: Sendable, Equatable {
     /// The number of buffered bytes at which the producer pauses.
     ///
     /// The reader may change it at any time; buffered bytes above it are read before the producer resumes.
-    var highWatermark: Int
+    var highWatermark: Int {
+        // Bytes that the reader may take already do not wait for a higher threshold.
+        willSet { if isReady { isDue = true } }
+    }
 
     private(set) var phase = Phase.awaitingHead
     private var hasHead = false

@@ -52,6 +52,8 @@ package struct TransportRequest: Sendable, Hashable {
     /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores
     /// this.
     package var mayShareConnection = false
+    /// Whether the request was sent before, but could not share a connection; see ``ResponseHead/needsOwnConnection``.
+    package var needsOwnConnection = false
     /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1; `URLSession` ignores this.
     ///
     /// HTTP/1.1 transfers a large body with less work.

@@ -38,7 +38,7 @@ final class CurlDriver {
     private var held: Set<TransferID> = []
     /// The time at which these readers get the bytes that have arrived; `nil` if there are none.
     private var holdEnd: SuspendingClock.Instant?
-    private static let holdTime = Duration.milliseconds(20)
+    private static let holdTime = Duration.milliseconds(4)
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
@@ -175,9 +175,16 @@ final class CurlDriver {
             let isFresh = freshUntil.map { time.now < $0 } ?? false
             let rule = reuse.rule(for: transfer.server, at: .now)
             let mayShare =
-                request.mayShareConnection && request.url.isHTTPS && request.proxy == nil && allowsSharing
-                && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
-            transfer.lane = mayShare && rule == .any && !isFresh ? sharedLane(for: transfer.server) : ownLane
+                request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
+                && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
+            if mayShare, rule != .any || isFresh {
+                // The reader has not reserved a connection of its own yet.
+                transfer.hasReportedMetrics = true
+                stream.deliver(.needingOwnConnection(request.url))
+                stream.finish()
+                return remove(transfer)
+            }
+            transfer.lane = mayShare ? sharedLane(for: transfer.server) : ownLane
             try transfer.configure(configuration, rule, isFresh: isFresh)
             guard transfer.lane?.add(transfer) == true else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")

@@ -323,7 +323,7 @@ final class CurlTransfer {
             let roundTrip = hr_easy_round_trip(handle)
             if roundTrip > 0 { head.roundTrip = .microseconds(roundTrip) }
             if lane?.isShared == true {
-                head.needsOwnConnection = !head.maySharedConnectionCarry(maxBytes: CurlLane.maxSharedBytes)
+                head.needsOwnConnection = head.isTooLargeToShare(maxBytes: CurlLane.maxSharedBytes)
                 // Further requests to a server without HTTP/2 get connections of their own.
                 if !head.isMultiplexed { forbidReuse() }
             }
