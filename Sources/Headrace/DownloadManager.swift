@@ -186,8 +186,9 @@ public actor DownloadManager {
             }
             try await journalWriter.flush(self)
             // The call that added the download removes it if it could not be saved.
-            if let removed = added.joinedUnsaved.first(where: { queue.records[$0.id] !== $0 }) {
-                let message = "Another call was adding this download, which was removed before it was saved."
+            let removed = added.joinedUnsaved.first { queue.records[$0.id] !== $0 && !$0.status.state.isFinished }
+            if let removed {
+                let message = "This download was removed while it was being added."
                 throw DownloadError(.fileSystem, message, url: removed.request.url)
             }
         } catch {

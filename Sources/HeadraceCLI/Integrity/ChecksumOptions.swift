@@ -83,7 +83,7 @@ extension GetOptions {
             options.applyHosts(to: &request)
             return try await withDownloadManager(configuration) { manager in
                 let file = try await manager.download(request).value
-                return try Option.checksumFile.reading(file.plainPath) { try Files.read(file.plainPath) }
+                return try Option.checksumFile.reading("\(url.withoutCredentials)") { try Files.read(file.plainPath) }
             }
         }
     }

@@ -199,11 +199,11 @@ struct CommandSpool: Sendable {
                     case .unknown(let what): .newer(what)
                     }
             }
-        } catch  where [EINVAL, EACCES, ELOOP, EISDIR].contains(error.errno) {
-            reason = .unreadable(error)
-        } catch {
-            // A later poll may succeed, for example once the process may open files again.
+        } catch  where [EMFILE, ENFILE, ENOMEM].contains(error.errno) {
+            // A later poll succeeds once the process may open files again.
             throw .registry("The command \(file) could not be read", error)
+        } catch {
+            reason = .unreadable(error)
         }
         contents.refusals.append(Rejection(path: quarantine(file), reason: reason))
     }
