@@ -167,8 +167,7 @@ final class CurlTransfer {
             return request
         }
         let failures = [HR_E_HTTP2, HR_E_HTTP2_STREAM, HR_E_GOT_NOTHING, HR_E_SEND_ERROR, HR_E_RECV_ERROR]
-        guard request.mayShareConnection, violation == nil, !isRepeated else { return nil }
-        guard failures.contains(code) else { return nil }
+        guard request.mayShareConnection, violation == nil, !isRepeated, failures.contains(code) else { return nil }
         request.mayShareConnection = false
         return request
     }
@@ -361,8 +360,9 @@ final class CurlTransfer {
         switch demand {
         case .more: return bytes.count
         case .stop: return 0
-        // A transfer on a shared connection is never paused; its body fits into memory.
-        case .pause where lane?.isShared == true: return bytes.count
+        // A transfer on a shared connection is never paused: its file fits into memory, and no reader needs more of
+        // another body.
+        case .pause where lane?.isShared == true: return finalHead?.carriesFile == true ? bytes.count : 0
         case .pause:
             // libcurl counts these bytes as accepted, and delivers no more until the reader has room.
             pauseStart = pauseStart ?? time.now
