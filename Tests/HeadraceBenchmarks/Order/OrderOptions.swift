@@ -2,7 +2,7 @@
 struct OrderOptions: VerbOptions {
     /// Enough for a sync during the download, which happens every 64 MiB, and for a record of it.
     var size = 128 << 20
-    var rate = 32 << 20
+    var rate = 4 << 20
     var subject: String?
     var directory: String?
     var isJSON = false
@@ -22,7 +22,7 @@ struct OrderOptions: VerbOptions {
     static var table: [OptionRow<Self>] {
         [
             .size("--size", "size of the file, K, M and G allowed (128M)", \.size),
-            .size("--rate", "bytes per second (32M)", \.rate),
+            .size("--rate", "bytes per second (4M)", \.rate),
             .subject("trace", \.subject),
             .directory(\.directory),
             .json(\.isJSON),
