@@ -38,7 +38,7 @@ final class CurlDriver {
     private var held: Set<TransferID> = []
     /// The time at which these readers get the bytes that have arrived; `nil` if there are none.
     private var holdEnd: SuspendingClock.Instant?
-    private static let holdTime = Duration.milliseconds(4)
+    private static let holdTime = Duration.milliseconds(1)
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
