@@ -16,8 +16,8 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// Whether the connection may carry other responses at the same time.
     package var sharesConnection: Bool
-    /// Whether the request must be sent again on a connection of its own, because it could not share one, or because the
-    /// body is too large to share one; the body was not received.
+    /// Whether the request must be sent again on a connection of its own, because it could not share one, or because
+    /// the body is too large to share one; the body was not received.
     package var needsOwnConnection = false
     /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
@@ -96,7 +96,8 @@ package struct ResponseHead: Sendable, Hashable {
     /// Whether the body of a response with this status is the file or a part of it.
     var carriesFile: Bool { [200, 203, 206].contains(status) }
 
-    /// Whether the body is the file and may have more than this number of bytes, so that it must not share a connection.
+    /// Whether the body is the file and may have more than this number of bytes, so that it must not share a
+    /// connection.
     func isTooLargeToShare(maxBytes: Int64) -> Bool {
         guard carriesFile else { return false }
         guard case .length(let length)? = try? BodyFraming(of: self) else { return true }

@@ -23,8 +23,8 @@ public struct DownloadConfiguration: Sendable {
     ///
     /// All downloads from a host share its connections evenly; if all are in use, a new download waits until one of
     /// them is closed. Only a fixed ``maxConcurrentDownloads`` above this limit takes precedence: that many downloads
-    /// run, each over one connection. If a host refuses connections, its limit drops temporarily. HTTP/2 connections that
-    /// small files share are counted separately, with the same maximum.
+    /// run, each over one connection. If a host refuses connections, its limit drops temporarily. HTTP/2 connections
+    /// that small files share are counted separately, with the same maximum.
     public var maxConnectionsPerHost = 16
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///

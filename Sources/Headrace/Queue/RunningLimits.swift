@@ -1,5 +1,8 @@
 /// The limits on the number of running downloads: the user's, and lower ones that are chosen automatically.
 struct RunningLimits: Sendable {
+    /// The number of downloads waiting for one host from which its files are expected to be small.
+    private static let manyWaiting = 6
+
     /// The maximum number of running downloads that the user has set.
     var maximum: Int
     /// Chooses the limits, up to those that the user has set; `nil` if they are fixed.
@@ -21,7 +24,7 @@ struct RunningLimits: Sendable {
     /// because these are probably small.
     func mayShareConnection(to host: String, with waiting: Int) -> Bool {
         guard let concurrency else { return false }
-        return concurrency.usesHTTP2(host) ?? (waiting >= DownloadConcurrency.modest)
+        return concurrency.usesHTTP2(host) ?? (waiting >= Self.manyWaiting)
     }
 }
 

@@ -11,7 +11,7 @@ struct DownloadConcurrency: Sendable {
     /// The number of downloads that run at once before anything is known.
     static let initial = 16
     /// The number of downloads at once that is never lowered because responses become slow.
-    static let modest = 6
+    private static let modest = 6
     /// The number of large downloads that run at once.
     static let ofLargeBodies = 4
     /// The maximum number of downloads from one host over HTTP/2, in which they share connections.

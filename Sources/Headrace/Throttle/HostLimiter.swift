@@ -30,7 +30,7 @@ final class HostLimiter: Sendable {
 
         /// Records that a server lets requests share connections, and admits the downloads that waited for one of their
         /// own; returns the latches to open.
-        mutating func share(_ url: URL, at now: Duration) -> [Latch] {
+        mutating func recordSharing(by url: URL, at now: Duration) -> [Latch] {
             let server = url.server
             guard multiplexed.insert(server).inserted else { return [] }
             return waiting.filter { $1.server == server }.map { id, waiter in
@@ -116,7 +116,7 @@ final class HostLimiter: Sendable {
     /// connections are not counted for each request.
     func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
         guard !isShared else {
-            let latches = connections.withLock { $0.share(url, at: now) }
+            let latches = connections.withLock { $0.recordSharing(by: url, at: now) }
             for latch in latches { latch.open() }
             return end(id, url, at: now)
         }

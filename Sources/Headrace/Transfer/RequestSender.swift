@@ -23,7 +23,7 @@ struct RequestSender: Sendable {
     private enum Step<Result: Sendable>: Sendable {
         case done(Result)
         case redirected(URL, ResponseHead)
-        /// The body is too large for a shared connection.
+        /// The request must be sent again on a connection of its own; see ``ResponseHead/needsOwnConnection``.
         case needsOwnConnection
     }
 
@@ -63,7 +63,7 @@ struct RequestSender: Sendable {
     mutating func send<Result: Sendable>(
         _ receive: (Response, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
-        // Of the present URL.
+        // Reset after a redirect, because the next server may let requests share connections.
         var needsOwnConnection = false
         while true {
             upgrade()

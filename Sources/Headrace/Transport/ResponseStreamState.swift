@@ -6,8 +6,8 @@
 ///          └────────── failed ─────────┴── failed ─────────▶ failed
 ///     any ── close ──▶ closed: the reader has left, and the producer must stop
 ///
-/// The producer pauses at the high watermark and resumes at the low one. The reader gets bytes in batches: it waits until
-/// ``wakeThreshold`` is reached, the body ends, or the producer calls ``flush(_:)`` for all bytes.
+/// The producer pauses at the high watermark and resumes at the low one. The reader gets bytes in batches: it waits
+/// until ``wakeThreshold`` is reached, the body ends, or the producer calls ``flush(_:)`` for all bytes.
 package struct ResponseStreamState: Sendable, Equatable {
     enum Phase: Equatable {
         case awaitingHead
@@ -27,7 +27,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         case stop
     }
 
-    /// What a flush makes available to the reader.
+    /// The content that a flush makes available to the reader.
     package enum Flush {
         case head
         /// The head and all buffered bytes.

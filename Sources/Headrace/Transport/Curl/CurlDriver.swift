@@ -33,8 +33,8 @@ final class CurlDriver {
     private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
-    /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader once
-    /// and not for each of them.
+    /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader
+    /// once and not for each of them.
     private var held: Set<TransferID> = []
     /// The time at which these readers get the bytes that have arrived; `nil` if there are none.
     private var holdEnd: SuspendingClock.Instant?
@@ -161,30 +161,30 @@ final class CurlDriver {
     }
 
     private func start(_ id: TransferID, _ request: TransportRequest, _ stream: ResponseStream) {
+        let server = ConnectionReuse.Server(request)
+        let isFresh = freshUntil.map { time.now < $0 } ?? false
+        let rule = reuse.rule(for: server, at: .now)
+        let mayShare =
+            request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
+            && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
+        if mayShare, rule != .any || isFresh {
+            // The reader has not reserved a connection of its own yet.
+            stream.deliver(.needingOwnConnection(request.url))
+            return stream.finish()
+        }
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))
         }
         var request = request
-        if request.prefersHTTP1, http2Only.contains(ConnectionReuse.Server(request)) { request.prefersHTTP1 = false }
+        if request.prefersHTTP1, http2Only.contains(server) { request.prefersHTTP1 = false }
         let transfer = CurlTransfer(id, handle, request, stream, time) { [unowned self] transfer in
             delivered.append(transfer)
             if let connection = transfer.endingConnection { endingConnections[connection] = transfer }
         }
+        transfer.server = server
         transfers[id] = transfer
         do throws(DownloadError) {
-            let isFresh = freshUntil.map { time.now < $0 } ?? false
-            let rule = reuse.rule(for: transfer.server, at: .now)
-            let mayShare =
-                request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
-                && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
-            if mayShare, rule != .any || isFresh {
-                // The reader has not reserved a connection of its own yet.
-                transfer.hasReportedMetrics = true
-                stream.deliver(.needingOwnConnection(request.url))
-                stream.finish()
-                return remove(transfer)
-            }
-            transfer.lane = mayShare ? sharedLane(for: transfer.server) : ownLane
+            transfer.lane = mayShare ? sharedLane(for: server) : ownLane
             try transfer.configure(configuration, rule, isFresh: isFresh)
             guard transfer.lane?.add(transfer) == true else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")

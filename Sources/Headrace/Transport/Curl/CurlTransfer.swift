@@ -15,7 +15,7 @@ final class CurlTransfer {
 
     /// The lane in which the transfer runs; `nil` before it starts.
     var lane: CurlLane?
-    private(set) lazy var server = ConnectionReuse.Server(request)
+    lazy var server = ConnectionReuse.Server(request)
     let request: TransportRequest
     private let time: CurlTime
     private let start: SuspendingClock.Instant
