@@ -210,18 +210,13 @@ public struct DownloadRegistry: Sendable, Hashable {
         let present = try await known()
         for (index, request) in requests.enumerated() {
             let known = present[DestinationPaths(request).partialPath] ?? []
-            if let existing = known.first(where: \.isActive) {
-                _ = try existing.expectations.adding(request.expectations, of: request.url)
-                ids[index] = existing.id
-            } else if known.contains(where: { $0.id == ids[index] && !$0.includes(request) }) {
-                let verified = known.filter { $0.includes(request) }.max { $0.number < $1.number }
-                ids[index] = verified?.id ?? ids[index]
-            }
+            ids[index] = try known.identity(of: request, posted: ids[index])
         }
         return (ids, true)
     }
 
-    private struct Known: Sendable {
+    /// A download in the queue on the disk.
+    struct Known: Sendable {
         let id: DownloadID
         var number = 0
         var expectations = FileExpectations()
@@ -353,6 +348,24 @@ public struct DownloadRegistry: Sendable, Hashable {
             await executor.shutdown()
             throw error
         }
+    }
+}
+
+extension [DownloadRegistry.Known] {
+    /// Finds the download that a posted request was added as, or merged into, among these downloads of one file.
+    /// - Parameters:
+    ///   - request: The request, which a manager has carried out.
+    ///   - id: The identity that the request was posted with.
+    /// - Returns: The identity of the download.
+    /// - Throws: `invalidRequest` if the active download has other expectations.
+    func identity(of request: DownloadRequest, posted id: DownloadID) throws(DownloadError) -> DownloadID {
+        if let active = first(where: \.isActive) {
+            _ = try active.expectations.adding(request.expectations, of: request.url)
+            return active.id
+        }
+        // A download may have ended without these expectations, or after the request was merged into it.
+        let suitable = filter { $0.includes(request) }
+        return suitable.contains { $0.id == id } ? id : suitable.max { $0.number < $1.number }?.id ?? id
     }
 }
 

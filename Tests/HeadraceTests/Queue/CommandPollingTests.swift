@@ -466,6 +466,21 @@ struct CommandPollingTests {
         }
     }
 
+    @Test func `a posted addition gets the identity of the download that it was merged into, even if that has ended`()
+        throws
+    {
+        let request = try request("a", Checksum(.sha256, of: [1]))
+        let (posted, other, older) = (Download.ID(rawValue: 1), Download.ID(rawValue: 2), Download.ID(rawValue: 3))
+        var ended = DownloadRegistry.Known(id: other, number: 2, isActive: false)
+        let earlier = DownloadRegistry.Known(id: older, number: 1, expectations: request.expectations, isActive: false)
+        #expect(try [DownloadRegistry.Known]().identity(of: request, posted: posted) == posted)
+        #expect(try [ended].identity(of: request, posted: posted) == posted)
+        #expect(try [ended, earlier].identity(of: request, posted: posted) == older)
+        ended.expectations = request.expectations
+        #expect(try [ended, earlier].identity(of: request, posted: posted) == other)
+        #expect(try [ended, earlier].identity(of: request, posted: older) == older)
+    }
+
     @Test func `concurrent additions of one file all return the same identity`() async throws {
         try await withDirectory { directory in
             let request = try request("a")
