@@ -24,22 +24,21 @@ final class BlockingExecutor: TaskExecutor {
             self.name = name
         }
 
-        /// Wakes or starts another thread if `threadRequest` says so.
+        /// Starts another thread if `threadRequest` says so; returns whether an idle thread must be woken.
+        ///
+        /// The caller wakes that thread once it has released the lock, since the thread takes the lock at once.
         func perform(
             _ threadRequest: ThreadPoolState<UnownedJob>.ThreadRequest,
             _ state: inout State,
             _ executor: UnownedTaskExecutor
-        ) {
-            switch threadRequest {
-            case .none: break
-            case .wake: wake.signal()
-            case .start:
-                do {
-                    try addThread(to: &state, executor)
-                } catch {
-                    state.pool.startFailed()
-                }
+        ) -> Bool {
+            guard threadRequest == .start else { return threadRequest == .wake }
+            do {
+                try addThread(to: &state, executor)
+            } catch {
+                state.pool.startFailed()
             }
+            return false
         }
 
         func addThread(to state: inout State, _ executor: UnownedTaskExecutor) throws(SystemError) {
@@ -49,11 +48,12 @@ final class BlockingExecutor: TaskExecutor {
         private func work(_ executor: UnownedTaskExecutor) {
             var previous = ThreadPoolState<UnownedJob>.PreviousStep.start
             while true {
-                let step = state.withLock { state in
+                let (step, wakesOther) = state.withLock { state in
                     let step = state.pool.step(after: previous)
-                    if case .run(_, _, let threadRequest) = step { perform(threadRequest, &state, executor) }
-                    return step
+                    guard case .run(_, _, let threadRequest) = step else { return (step, false) }
+                    return (step, perform(threadRequest, &state, executor))
                 }
+                if wakesOther { wake.signal() }
                 switch step {
                 case .run(let job, let number, _):
                     job.runSynchronously(on: executor)
@@ -95,15 +95,14 @@ final class BlockingExecutor: TaskExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        let (job, executor) = (UnownedJob(job), asUnownedTaskExecutor())
         // Once the lock is released, the job may have run and its task may have released the executor.
-        let isTaken = shared.state.withLock { state in
-            guard let threadRequest = state.pool.add(job) else { return false }
-            shared.perform(threadRequest, &state, executor)
-            return true
+        let (job, executor, shared, successor) = (UnownedJob(job), asUnownedTaskExecutor(), shared, successor)
+        let wakesThread: Bool? = shared.state.withLock { state in
+            state.pool.add(job).map { shared.perform($0, &state, executor) }
         }
         // After the shutdown, only a few file calls follow, which do not justify a thread.
-        if !isTaken { successor.enqueue(job) }
+        guard let wakesThread else { return successor.enqueue(job) }
+        if wakesThread { shared.wake.signal() }
     }
 
     /// Stops the threads once all jobs have run, and waits for them to finish.
