@@ -22,6 +22,13 @@ struct QueueModel {
             }
         }
 
+        /// The intents after any of these verbs, in this order; first the intent after none of them.
+        func after(someOf verbs: [Verb]) -> [Intent] {
+            verbs.reduce(into: [self]) { intents, verb in
+                for next in intents.map({ $0.after(verb) }) where !intents.contains(next) { intents.append(next) }
+            }
+        }
+
         /// Whether a queue may show this state; `nil` if the download is not in it.
         func allows(_ state: DownloadState.Kind?, isFinal: Bool, isShared: Bool) -> Bool {
             switch (self, state) {
@@ -93,14 +100,14 @@ struct QueueModel {
     mutating func done(_ verb: Verb, _ ids: [DownloadID], _ states: [DownloadID: DownloadState.Kind]) -> [String] {
         ids.compactMap { id in
             guard let intent = entries[id]?.intent else { return nil }
-            let next = intent.after(verb)
             entries[id]?.earlier.append(intent)
             // An ended download cannot be paused.
             guard verb != .pause || states[id]?.isEnded != true else { return nil }
-            entries[id]?.intent = next
-            let allowed = [next] + (entries[id]?.pending ?? []).map(next.after)
-            return allowed.contains { $0.allows(states[id], isFinal: false, isShared: true) }
-                ? nil : "after \(verb), \(id) is \(states[id]?.rawValue ?? "not there")"
+            let pending = entries[id]?.pending ?? []
+            let allowed = intent.after(someOf: pending).map { $0.after(verb) }.flatMap { $0.after(someOf: pending) }
+            let next = allowed.first { $0.allows(states[id], isFinal: false, isShared: true) }
+            entries[id]?.intent = next ?? intent.after(verb)
+            return next == nil ? "after \(verb), \(id) is \(states[id]?.rawValue ?? "not there")" : nil
         }
     }
 
@@ -133,7 +140,7 @@ struct QueueModel {
         for id in entries.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
             guard let entry = entries[id] else { continue }
             let intents = [entry.intent] + entry.earlier.reversed()
-            let allowed = intents + entry.pending.flatMap { verb in intents.map { $0.after(verb) } }
+            let allowed = intents + intents.flatMap { $0.after(someOf: entry.pending) }
             let state = states[id]
             let intent =
                 allowed.first { $0.rawValue == state?.rawValue }
