@@ -91,11 +91,11 @@ private struct VerifiedFile: Sendable {
         display.withLock { _ = Console.error.draw([], in: &$0.area) }
         switch result {
         case .success(.verified(.checksum(let found))):
-            return succeed("verified", ["checksum": .string("\(found)")], "\(found)")
+            return succeed("verified", ["checksum": "\(found)"], "\(found)")
         case .success(.verified(.pieces(let count))):
-            return succeed("piecesVerified", ["pieces": .integer(Int64(count))], "\(count) pieces")
+            return succeed("piecesVerified", ["pieces": count], "\(count) pieces")
         case .success(.verified(.size(let bytes))):
-            return succeed("verified", ["size": .integer(bytes)], Format.size(bytes))
+            return succeed("verified", ["size": bytes], Format.size(bytes))
         case .success(.different(let difference)): return fail(difference.message, .checksum)
         case .failure(let error as DownloadError): return fail(error.message, error.code)
         case .failure(let error): return fail("\(error)", .fileSystem)
@@ -109,7 +109,7 @@ private struct VerifiedFile: Sendable {
         }
         display.last = now
         if writesJSON {
-            write("progress", ["bytesVerified": .integer(bytes), "totalBytes": .integer(size)])
+            write("progress", ["bytesVerified": bytes, "totalBytes": size])
         } else {
             let name = (position + file).printable
             let columns = Columns(
@@ -133,8 +133,7 @@ private struct VerifiedFile: Sendable {
 
     @discardableResult
     private func write(_ event: String, _ members: JSONObject) -> Bool {
-        let head: JSONObject = ["event": .string(event), "file": .string(file)]
-        return Console.output.write((head + members).text + "\n")
+        Console.output.write((["event": event, "file": file] + members).text + "\n")
     }
 }
 

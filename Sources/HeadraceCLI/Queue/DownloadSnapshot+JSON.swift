@@ -15,23 +15,21 @@ extension DownloadSnapshot {
     var json: String {
         let item = DisplayedDownload(id: id.description, request: request)
         var object: JSONObject = [
-            "place": .optional(position.map { $0 + 1 }), "number": .optional(number),
-            "id": .string(item.id), "state": .string(state.kind.rawValue),
-            "url": .string(item.url), "name": .string(item.name), "title": .optional(request.title),
-            "group": .optional(request.group), "priority": .integer(Int64(priority.rawValue)),
-            "begin": .optional(request.earliestBegin?.formatted(.iso8601)),
-            "bytesReceived": .integer(progress.bytesReceived), "totalBytes": .optional(progress.totalBytes),
+            "place": position.map { $0 + 1 }, "number": number, "id": item.id, "state": state.kind.rawValue,
+            "url": item.url, "name": item.name, "title": request.title, "group": request.group,
+            "priority": priority.rawValue, "begin": request.earliestBegin?.formatted(.iso8601),
+            "bytesReceived": progress.bytesReceived, "totalBytes": progress.totalBytes,
         ]
         switch request.destination {
-        case .file(let file): object.append("destination", .string(file.plainPath))
-        case .directory(let folder): object.append("directory", .string(folder.plainPath))
+        case .file(let file): object.append("destination", file.plainPath)
+        case .directory(let folder): object.append("directory", folder.plainPath)
         }
         switch state {
-        case .finished(let file): object.append("file", .string(file.plainPath))
+        case .finished(let file): object.append("file", file.plainPath)
         case .failed(let error): object = object + .failure(error.code, error.message)
         default: break
         }
-        if let blocker = networkBlocker { object.append("networkObstacle", .string(blocker.rawValue)) }
+        if let networkBlocker { object.append("networkObstacle", networkBlocker.rawValue) }
         return object.text
     }
 }

@@ -21,8 +21,8 @@ struct QueueStatus: Sendable, Equatable {
         """
 
     var json: String {
-        var object: JSONObject = ["processID": .optional(processID), "log": .optional(log)]
-        for kind in DownloadState.Kind.allCases { object.append(kind.rawValue, .integer(Int64(counts[kind] ?? 0))) }
+        var object: JSONObject = ["processID": processID, "log": log]
+        for kind in DownloadState.Kind.allCases { object.append(kind.rawValue, counts[kind] ?? 0) }
         return object.text
     }
 }
