@@ -122,7 +122,7 @@ enum Invocation {
         case let word? where group == nil && word.contains("://"):
             throw UsageError("a command must come before the URL: headrace get \(word.withoutCredentials)")
         case let word?:
-            let known = group == nil ? Completions.words(verbs) : verbs.compactMap(\.words.last)
+            let known = Completions.words(after: group.map { [$0] } ?? [], in: verbs)
             let suggestion =
                 Spelling.nearest(to: word, in: known).map { words + $0 }
                 // A command of a group is found without the group's word.

@@ -6,13 +6,37 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct CompletionsTests {
-    @Test(arguments: Completions.Shell.allCases)
-    func `every command and option is completed`(_ shell: Completions.Shell) {
-        let script = Completions.script(for: shell)
+    @Test
+    func `every command and option is completed`() {
         for verb in Verb.table {
-            for word in verb.words { #expect(script.contains(word)) }
-            for entry in verb.options { #expect(script.contains(entry.option.rawValue)) }
+            for (index, word) in verb.words.enumerated() {
+                let candidates = Completions.candidates(for: verb.words.prefix(index) + [""])
+                #expect(candidates.map(\.word).contains(word))
+            }
+            let options = Completions.candidates(for: verb.words + ["-"])
+            #expect(options.map(\.word) == verb.options.flatMap(\.names))
+            #expect(options.allSatisfy { !$0.help.isEmpty })
         }
+    }
+
+    @Test(arguments: [
+        (["queue", "a"], ["add", "list", "run", "pause", "resume", "retry", "cancel"]), (["-"], ["--version", "-h"]),
+        (["get", "--if-exists", "o"], ["rename", "overwrite", "skip", "fail"]), (["get", "-j", ""], ["auto"]),
+        (["get", "--if-exists=o"], ["rename", "overwrite", "skip", "fail"]), (["get", "--output="], [":files"]),
+        (["get", "-d", "/us"], [":directories"]), (["get", "--header", "x"], []), (["get", "--quiet", "x"], []),
+        (["verify", ""], [":files"]), (["completions", "z"], ["bash", "zsh", "fish"]), (["unknown", ""], []),
+        (["get", "--no-such-option="], ["-o", "--output"]),
+    ])
+    func `the candidates depend on the words before`(_ line: [String], _ first: [String]) {
+        let candidates = Completions.candidates(for: line).map(\.word)
+        #expect(Array(candidates.prefix(first.isEmpty ? 1 : first.count)) == first)
+    }
+
+    @Test
+    func `a line has the description in the form of the shell`() {
+        let lines = Completions.Shell.allCases.map(Completions.Candidate(word: "get", help: "a: b").line)
+        #expect(lines == ["get", "get:a: b", "get\ta: b"])
+        #expect(Completions.Shell.allCases.map(Completions.Candidate.files.line) == [":files", ":files", ":files"])
     }
 
     /// Checks the syntax with each installed shell.
@@ -20,46 +44,48 @@ struct CompletionsTests {
     func `the script is valid for its shell`(_ name: String, _ options: [String]) async throws {
         guard let path = Shell.path(name) else { return }
         let shell = try #require(Completions.Shell(rawValue: name))
-        let result = try await Shell.run(path, options, Completions.script(for: shell))
+        let result = try await Shell.run(path, options, shell.script)
         #expect(result == Shell.Result(end: .exit(status: 0), output: ""))
     }
 
     @Test(arguments: [
-        (["headrace", "q"], "queue"), (["headrace", "queue", "mo"], "move"),
-        (["headrace", "get", "--if-e"], "--if-exists"),
-        (["headrace", "get", "--if-exists", "o"], "overwrite"), (["headrace", "queue", "list", "--sta"], "--state"),
-        (["headrace", "queue", "list", "--state", "fai"], "failed"),
-        (["headrace", "get", "-j", ""], "auto"), (["headrace", "completions", "z"], "zsh"),
-        (["headrace", "get", "--header", "x"], ""), (["headrace", "get", "-d", "/us"], "/usr"),
-        (["headrace", "queue", "list", "--out"], ""),
+        (["q"], "queue"), (["queue", "mo"], "move"), (["get", "--if-exists", "o"], "overwrite"),
+        (["get", "-d", "/us"], "/usr"), (["queue", "list", "--out"], ""),
     ])
-    func `bash completes a partial word`(_ line: [String], _ expected: String) async throws {
-        let path = try #require(Shell.path("bash"))
-        let words = line.map(Completions.quoted).joined(separator: " ")
-        let call = "COMP_WORDS=(\(words)); COMP_CWORD=\(line.count - 1); _headrace; echo \"${COMPREPLY[*]}\""
-        let result = try await Shell.run(path, ["--norc"], Completions.script(for: .bash) + call + "\n")
+    func `bash completes a partial word`(_ words: [String], _ expected: String) async throws {
+        let result = try await bash(completing: words, "echo \"${COMPREPLY[*]}\"")
         #expect(result == Shell.Result(end: .exit(status: 0), output: expected + "\n"))
     }
 
     /// Regression: blanks split the name, and the star was expanded.
     @Test(arguments: [["get", "-o"], ["get", "-d"], ["verify"]])
     func `bash completes a name with blanks and stars as one word`(_ words: [String]) async throws {
-        let path = try #require(Shell.path("bash"))
-        let line = ["headrace"] + words + ["a"]
-        let call =
-            "mkdir 'a * b'; COMP_WORDS=(\(line.joined(separator: " "))); COMP_CWORD=\(line.count - 1); _headrace; "
-            + "printf '<%s>' \"${COMPREPLY[@]}\""
-        let script = "cd \"$HOME\"\n" + Completions.script(for: .bash) + call + "\n"
-        let result = try await Shell.run(path, ["--norc"], script)
+        let result = try await bash(completing: words + ["a"], "printf '<%s>' \"${COMPREPLY[@]}\"")
         #expect(result == Shell.Result(end: .exit(status: 0), output: "<a * b>"))
     }
 
-    /// With a blank as the completion, zsh would insert an option.
-    @Test
-    func `the zsh script marks attached arguments and offers nothing for free text`() {
-        let script = Completions.script(for: .zsh)
-        #expect(script.contains("'*--if-exists=''[") && script.contains("'*'{-o+,--output=}'["))
-        #expect(script.contains("'*:URL...:()'") && !script.contains(": '"))
+    /// Runs the completion function of bash in a folder with the directory `a * b`, then the command `output`.
+    private func bash(completing words: [String], _ output: String) async throws -> Shell.Result {
+        let lines = [
+            "cd \"$HOME\"", "mkdir 'a * b'", "headrace() { '\(ToolProcess.toolPath)' \"$@\"; }",
+            Completions.Shell.bash.script,
+            "COMP_WORDS=(headrace \(words.joined(separator: " "))); COMP_CWORD=\(words.count); _headrace", output,
+        ]
+        let path = try #require(Shell.path("bash"))
+        return try await Shell.run(path, ["--norc"], lines.joined(separator: "\n") + "\n")
+    }
+
+    @Test(arguments: [
+        ("queue mo", "move\tmove a download to another position in the queue"),
+        ("get --if-exists=ov", "--if-exists=overwrite"), ("get -d /us", "/usr/\tDirectory"),
+        ("get --directory=/us", "--directory=/usr/\tDirectory"),
+    ])
+    func `fish completes a partial word`(_ words: String, _ expected: String) async throws {
+        guard let path = Shell.path("fish") else { return }
+        let start = "function headrace; '\(ToolProcess.toolPath)' $argv; end\n"
+        let script = start + Completions.Shell.fish.script + "complete -C 'headrace \(words)'\n"
+        let result = try await Shell.run(path, [], script)
+        #expect(result == Shell.Result(end: .exit(status: 0), output: expected + "\n"))
     }
 
     @Test

@@ -42,8 +42,7 @@ enum Manual {
     ]
 
     private static func name(of entry: Option.Entry, argument: String?) -> String {
-        let names = (entry.short.map { ["-\($0)"] } ?? []) + ["--\(entry.option.rawValue)"]
-        return names.map(bold).joined(separator: ", ") + (argument.map { " \\fI\(escaped($0))\\fR" } ?? "")
+        entry.names.map(bold).joined(separator: ", ") + (argument.map { " \\fI\(escaped($0))\\fR" } ?? "")
     }
 
     private static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fR" }

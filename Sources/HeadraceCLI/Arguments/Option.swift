@@ -26,7 +26,7 @@ enum Option: CaseIterable, Sendable {
     }
 
     /// The possible arguments of the option, if there are only a few.
-    private var words: [String] {
+    var words: [String] {
         switch self {
         case .ifExists: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue)
         case .state: DownloadState.Kind.allCases.map(\.rawValue)
@@ -88,7 +88,8 @@ enum Option: CaseIterable, Sendable {
         let argument: String?
         let help: String
 
-        var words: [String] { option.words }
+        /// The short name, if there is one, and the long name, with their hyphens.
+        var names: [String] { (short.map { ["-\($0)"] } ?? []) + ["--\(option.rawValue)"] }
     }
 
     /// All options, in the order in which the help lists them within their groups.

@@ -139,7 +139,7 @@ private func queueWait(_ arguments: ParsedArguments) async throws -> ExitCode {
 extension ParsedArguments {
     /// Throws if an option names a file that the background process cannot read again: standard input or a pipe.
     func checkFilesAreReadable() throws {
-        for entry in Option.table where entry.completion == .file {
+        for entry in Option.table where entry.takesFile {
             for path in all(entry.option) where path == "-" || Files.status(path).map({ $0.kind != .regular }) == true {
                 let name = path == "-" ? "standard input" : path
                 let problem = "\(name) is not a regular file, and the background process has to read it again"
