@@ -1,5 +1,3 @@
-import Headrace
-
 /// A parsed command line: the arguments of each option, and the operands.
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
@@ -16,19 +14,8 @@ struct ParsedArguments: Sendable, Equatable {
 
     /// Parses the arguments after the command, with the options in `table`.
     init(_ arguments: [String], table: [Option.Entry] = Option.table) throws {
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            if argument == "--" {
-                operands += rest
-                return
-            } else if argument.hasPrefix("--") {
-                try readLong(argument.dropFirst(2), &rest, table)
-            } else if argument.hasPrefix("-"), argument != "-" {
-                try readShort(argument.dropFirst(), &rest, table)
-            } else {
-                operands.append(argument)
-            }
-        }
+        let parser = try ArgumentParser(arguments, table)
+        (values, operands) = (parser.values, parser.operands)
     }
 
     /// The options on the command line; for a section of the configuration file, the options in that section.
@@ -97,96 +84,6 @@ struct ParsedArguments: Sendable, Equatable {
                 return entry.argument == nil ? name : "\(name)=\(value)"
             }
         }
-    }
-
-    private mutating func readLong(
-        _ text: Substring,
-        _ rest: inout ArraySlice<String>,
-        _ table: [Option.Entry]
-    ) throws {
-        let name = text.prefix { $0 != "=" }
-        let value = name.endIndex == text.endIndex ? nil : text[name.endIndex...].dropFirst()
-        guard let entry = table.first(where: { $0.option.rawValue == name }) else {
-            if let habit = Habit.find("--\(name)", in: table) {
-                guard let option = try read(habit, "--\(name)", value, &rest) else { return }
-                return try readLong(option.rawValue + text[name.endIndex...], &rest, table)
-            }
-            let suggestion = Spelling.nearest(to: name, in: table.map(\.option.rawValue)).map { "--\($0)" }
-            throw UsageError("--\(name): no such option\(Spelling.hint(suggestion))")
-        }
-        switch (entry.argument, value) {
-        case (nil, nil): add(entry, "")
-        case (nil, .some): throw UsageError("--\(name): takes no argument")
-        case (.some, .some(let value)): add(entry, String(value))
-        case (.some, nil): add(entry, try Self.next(&rest, for: "--\(name)", entry))
-        }
-    }
-
-    private mutating func readShort(
-        _ letters: Substring,
-        _ rest: inout ArraySlice<String>,
-        _ table: [Option.Entry]
-    ) throws {
-        if letters.count > 1, case .advice(let advice)? = Habit.find("-\(letters)", in: table) {
-            throw UsageError("-\(letters): \(advice)")
-        }
-        var letters = letters
-        while let letter = letters.popFirst() {
-            // For aria2, `-s16` is a number of connections; for curl, `-s` is silent.
-            if letter == "s", letters.isEmpty ? rest.first?.isDigits == true : letters.isDigits {
-                let count = letters.isEmpty ? rest.popFirst() ?? "" : String(letters)
-                return try has(.connections) ? () : readLong("connections=\(count)", &rest, table)
-            }
-            var entry = table.first { $0.short == letter }
-            if entry == nil, let habit = Habit.find("-\(letter)", in: table) {
-                guard let option = try read(habit, "-\(letter)", letters.isEmpty ? nil : letters, &rest) else {
-                    if habit == .isDefaultWithHyphen { return }
-                    continue
-                }
-                entry = table.first { $0.option == option }
-            }
-            guard let entry else { throw UsageError("-\(letter): no such option") }
-            guard entry.argument != nil else {
-                add(entry, "")
-                continue
-            }
-            add(entry, letters.isEmpty ? try Self.next(&rest, for: "-\(letter)", entry) : String(letters))
-            return
-        }
-    }
-
-    /// Reads an option of another tool, and returns this tool's option with the same meaning; `nil` if none is needed.
-    private func read(
-        _ habit: Habit,
-        _ name: String,
-        _ value: Substring?,
-        _ rest: inout ArraySlice<String>
-    ) throws -> Option? {
-        switch habit {
-        case .name(let option): return option
-        case .isDefault: return nil
-        case .advice(let advice): throw UsageError("\(name): \(advice)")
-        case .isDefaultWithHyphen:
-            guard value ?? rest.popFirst()?[...] == "-" else {
-                throw UsageError("\(name): the offset to resume at is found without it; leave it out")
-            }
-            return nil
-        }
-    }
-
-    private static func next(
-        _ rest: inout ArraySlice<String>,
-        for name: String,
-        _ entry: Option.Entry
-    ) throws -> String {
-        guard let value = rest.popFirst() else {
-            throw UsageError("\(name): \(entry.argument ?? "an argument") is missing")
-        }
-        return value
-    }
-
-    private mutating func add(_ entry: Option.Entry, _ value: String) {
-        values[entry.option, default: []].append(value)
     }
 }
 
