@@ -27,9 +27,10 @@ struct MessageFormatter: Sendable {
     func summary(_ totals: RunTotals, elapsed: Duration) -> String? {
         guard totals.count != 1, verbosity != .quiet else { return nil }
         guard totals.count > 0 else {
+            let (failed, paused) = (totals.failedEarlier.count, totals.paused.count)
             return "no download is waiting"
-                + hint("retry", totals.failedEarlier, .failed, totals.failedEarlier == 1 ? "has failed" : "have failed")
-                + hint("resume", totals.paused, .paused, totals.paused == 1 ? "is paused" : "are paused")
+                + hint("retry", failed, .failed, failed == 1 ? "has failed" : "have failed")
+                + hint("resume", paused, .paused, paused == 1 ? "is paused" : "are paused")
         }
         let failed = totals.failed
         let result = "\(totals.finished) of \(totals.count) finished\(failed > 0 ? ", \(failed) failed" : "")"

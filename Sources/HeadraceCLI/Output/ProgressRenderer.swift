@@ -23,16 +23,6 @@ struct ProgressRenderer: Sendable {
     private var lastLog = Duration.zero
     private var items: [Download.ID: DisplayedDownload] = [:]
     private var order: [Download.ID] = []
-    /// The downloads that are known to be waiting or running.
-    private var open: Set<Download.ID> = [] {
-        didSet { totals.open = open.count }
-    }
-    private var paused: Set<Download.ID> = [] {
-        didSet { totals.paused = paused.count }
-    }
-    private var failedEarlier: Set<Download.ID> = [] {
-        didSet { totals.failedEarlier = failedEarlier.count }
-    }
 
     init(style: Style, verbosity: GetOptions.Verbosity, queueWords: String = "") {
         self.style = style
@@ -51,16 +41,16 @@ struct ProgressRenderer: Sendable {
     mutating func setState(_ state: DownloadState, of id: Download.ID) {
         switch state {
         case .waiting, .running:
-            open.insert(id)
-            paused.remove(id)
-            failedEarlier.remove(id)
+            totals.open.insert(id)
+            totals.paused.remove(id)
+            totals.failedEarlier.remove(id)
         case .paused:
-            open.remove(id)
-            paused.insert(id)
-        case .failed(let error) where error.code != .shutDown: failedEarlier.insert(id)
+            totals.open.remove(id)
+            totals.paused.insert(id)
+        case .failed(let error) where error.code != .shutDown: totals.failedEarlier.insert(id)
         case .cancelled:
-            paused.remove(id)
-            failedEarlier.remove(id)
+            totals.paused.remove(id)
+            totals.failedEarlier.remove(id)
         case .finished, .failed: break
         }
     }
@@ -107,9 +97,9 @@ struct ProgressRenderer: Sendable {
 
     /// Forgets a download that was retried after a failure or removed from the queue.
     mutating func forget(_ id: Download.ID) {
-        open.remove(id)
-        paused.remove(id)
-        failedEarlier.remove(id)
+        totals.open.remove(id)
+        totals.paused.remove(id)
+        totals.failedEarlier.remove(id)
         totals.failures[id] = nil
     }
 
@@ -123,7 +113,7 @@ struct ProgressRenderer: Sendable {
     }
 
     private mutating func close(_ id: Download.ID) {
-        open.remove(id)
+        totals.open.remove(id)
         guard items.removeValue(forKey: id) != nil else { return }
         order.removeAll { $0 == id }
     }

@@ -2,27 +2,24 @@ import Headrace
 
 /// The numbers of downloads and bytes of a run, by outcome.
 struct RunTotals: Sendable, Equatable {
-    var open: Int
+    /// The downloads that are known to be waiting or running.
+    var open: Set<Download.ID> = []
+    var paused: Set<Download.ID> = []
+    /// The downloads that failed before the run, which does not retry them.
+    var failedEarlier: Set<Download.ID> = []
     private(set) var finished = 0
     private(set) var finishedBytes: Int64 = 0
     /// The number of bytes that this run downloaded for the finished files.
     private(set) var fetchedBytes: Int64 = 0
-    /// The number of downloads that failed before the run; the run does not retry these downloads.
-    var failedEarlier = 0
-    var paused = 0
     /// The exit statuses of the failed downloads.
     var failures: [Download.ID: ExitCode] = [:]
-
-    init(open: Int = 0) {
-        self.open = open
-    }
 
     var failed: Int { failures.count }
 
     var ended: Int { finished + failed }
 
     /// The number of downloads, except paused, cancelled and removed ones.
-    var count: Int { open + ended }
+    var count: Int { open.count + ended }
 
     var status: ExitCode { ExitCode(of: failures.values) }
 

@@ -13,6 +13,18 @@ extension Download.ID {
     static let sample = Download.ID(rawValue: 0xFF)
 }
 
+extension Set<Download.ID> {
+    /// The identities of `count` downloads.
+    static func sample(_ count: Int) -> Set<Download.ID> { Set((0..<count).map { Download.ID(rawValue: UInt64($0)) }) }
+}
+
+extension RunTotals {
+    init(open count: Int) {
+        self.init()
+        open = .sample(count)
+    }
+}
+
 extension DisplayedDownload {
     /// A download without a response.
     static func connecting(_ name: String = "a.bin") -> DisplayedDownload {

@@ -166,13 +166,13 @@ struct MessageFormatterTests {
         #expect(text.summary(RunTotals(open: 1), elapsed: .seconds(4)) == nil)
         #expect(text.summary(RunTotals(), elapsed: .seconds(4)) == "no download is waiting")
         var paused = RunTotals()
-        paused.paused = 2
+        paused.paused = .sample(2)
         let hint = "no download is waiting; 2 are paused: resume with headrace queue resume --state paused"
         #expect(text.summary(paused, elapsed: .seconds(4)) == hint)
         let other = MessageFormatter(verbosity: .normal, isLive: false, queueWords: " --registry other")
         #expect(other.summary(paused, elapsed: .seconds(4)) == hint + " --registry other")
         var failed = RunTotals()
-        failed.failedEarlier = 1
+        failed.failedEarlier = .sample(1)
         #expect(
             text.summary(failed, elapsed: .seconds(4))
                 == "no download is waiting; 1 has failed: retry with headrace queue retry --state failed"

@@ -195,19 +195,19 @@ struct ProgressRendererTests {
         var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
         renderer.setState(.paused, of: ids[0])
         renderer.setState(.paused, of: ids[1])
-        #expect(renderer.totals.paused == 2 && renderer.totals.count == 0)
+        #expect(renderer.totals.paused.count == 2 && renderer.totals.count == 0)
         renderer.setState(.waiting, of: ids[0])
         renderer.forget(ids[1])
-        #expect(renderer.totals.paused == 0 && renderer.totals.count == 1)
+        #expect(renderer.totals.paused.count == 0 && renderer.totals.count == 1)
     }
 
     @Test(arguments: [DownloadState.paused, .failed(DownloadError(.tls, "No."))])
     func `a cancelled download is no longer counted as paused or failed`(_ earlier: DownloadState) {
         var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
         renderer.setState(earlier, of: ids[0])
-        #expect(renderer.totals.paused + renderer.totals.failedEarlier == 1)
+        #expect(renderer.totals.paused.count + renderer.totals.failedEarlier.count == 1)
         renderer.setState(.cancelled, of: ids[0])
-        #expect(renderer.totals.paused + renderer.totals.failedEarlier == 0)
+        #expect(renderer.totals.paused.count + renderer.totals.failedEarlier.count == 0)
     }
 
     @Test
@@ -215,6 +215,6 @@ struct ProgressRendererTests {
         var renderer = ProgressRenderer(style: .plain, verbosity: .normal)
         renderer.setState(.paused, of: ids[0])
         renderer.setState(.failed(.init(.shutDown, "Shut down.")), of: ids[0])
-        #expect(renderer.totals.paused == 1 && renderer.totals.failedEarlier == 0)
+        #expect(renderer.totals.paused.count == 1 && renderer.totals.failedEarlier.count == 0)
     }
 }
