@@ -95,12 +95,14 @@ extension Hooks.Call {
 
     /// Runs the command after the commands that are already waiting; returns a message if it fails.
     func run() async -> String? {
-        let result = try? await Self.queue.run(evenIfCancelled: true) { Result { try Processes.run(words, variables) } }
+        let result = await withCheckedContinuation { continuation in
+            Self.queue.async { continuation.resume(returning: Result { try Processes.run(words, variables) }) }
+        }
         let problem: String
         switch result {
-        case .success(0)?, nil: return nil
-        case .success(let status)?: problem = "exit status \(status)"
-        case .failure(let error)?: problem = "\(error)"
+        case .success(0): return nil
+        case .success(let status): problem = "exit status \(status)"
+        case .failure(let error): problem = "\(error)"
         }
         return "--\(option.rawValue): \(words[0]): \(problem)"
     }
