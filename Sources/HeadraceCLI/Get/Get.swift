@@ -4,23 +4,23 @@ import HeadracePlatform
 /// Runs `headrace get`: creates the requests, waits for the downloads, and returns the exit status.
 func get(_ arguments: ParsedArguments) async throws -> ExitCode {
     let options = try GetOptions(arguments)
-    guard options.isTemporary else { return try await get(arguments, options) }
+    guard options.isTemporary else { return try await get(options) }
     return try await withTemporaryFolder { folder in
         var options = options
         options.directory = folder.plainPath
-        return try await get(arguments, options)
+        return try await get(options)
     }
 }
 
-private func get(_ arguments: ParsedArguments, _ options: GetOptions) async throws -> ExitCode {
+private func get(_ options: GetOptions) async throws -> ExitCode {
     var options = options
     async let isLoaded: Void = DownloadConfiguration.loadTransport()
     let requests = try await options.readRequests()
     await isLoaded
-    guard !arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
+    guard !options.arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
     let (first, finished) = try await download(requests, options)
     var statuses = [first]
-    let documents = arguments.has(.followMetalink) ? finished.filter(Metalink.isDocument) : []
+    let documents = options.arguments.has(.followMetalink) ? finished.filter(Metalink.isDocument) : []
     if !documents.isEmpty {
         options = options.following(documents)
         let requests = try options.requests(files: try options.readMetalinks())
@@ -38,7 +38,7 @@ func download(
     return try await withDownloadManager(options.configuration) { manager in
         // Leaked on purpose: the process exits next, which is faster than deallocating each download.
         _ = Unmanaged.passRetained(manager)
-        let run = Run(manager, .alone, options, signals)
+        let run = Run(manager, options, signals)
         // The first downloads start while the others are added.
         let limit = options.configuration.maxConcurrentDownloads.maximum
         try await manager.download(Array(requests.prefix(limit)))
@@ -71,7 +71,7 @@ extension GetOptions {
     mutating func readRequests(areStored: Bool = false) async throws -> [DownloadRequest] {
         try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())
-        if !areStored || integrity.isRemote { try readNetworkFiles() }
+        if !areStored || downloadsChecksumFile { try readNetworkFiles() }
         let checksums = try await readChecksumList()
         let hosts = hosts
         if areStored { for index in hosts.indices { self.hosts[index].headers.removeAll(where: \.isCredential) } }

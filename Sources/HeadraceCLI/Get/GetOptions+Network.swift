@@ -2,15 +2,6 @@ import Headrace
 import HeadracePlatform
 
 extension GetOptions {
-    /// The paths of the files to read, and the login to complete, before the first download starts.
-    struct NetworkFiles: Sendable, Equatable {
-        var netrc: String?
-        /// The option that names the netrc file.
-        var netrcOption = Option.netrc
-        var cookies: String?
-        var user: String?
-    }
-
     mutating func readNetworkOptions(_ arguments: ParsedArguments) throws {
         configuration.certificateAuthorities = arguments.value(.cacert).map(Self.file)
         configuration.pinnedPublicKeys = arguments.all(.pinnedKey)
@@ -20,19 +11,9 @@ extension GetOptions {
             throw UsageError("--key: the certificate is missing; pass it with --cert")
         }
         if let value = arguments.value(.proxy) { configuration.proxy = try Self.proxy(value) }
-        network.cookies = arguments.value(.cookies)
-        network.user = arguments.value(.user)
         configuration.hstsFile = arguments.value(.hsts).map(Self.file)
         if let text = arguments.value(.userAgent) { configuration.userAgent = text }
         configuration.connectionPolicy = try Self.connectionPolicy(arguments)
-        if let file = arguments.value(.netrcFile) {
-            (network.netrc, network.netrcOption) = (file, .netrcFile)
-        } else if arguments.has(.netrc) {
-            guard let home = ProcessInfo.processInfo.environment["HOME"], !home.isEmpty else {
-                throw UsageError("--netrc: HOME is not set; pass the file with --netrc-file")
-            }
-            network.netrc = "\(home)/.netrc"
-        }
         do {
             try configuration.validate()
         } catch {
@@ -48,27 +29,33 @@ extension GetOptions {
         ] {
             if let path = file?.plainPath { try option.reading(path) { try GivenFile.checkReadable(path) } }
         }
-        if let path = network.netrc {
-            let option = network.netrcOption
-            let bytes = try option.reading(path) { try Files.read(path) }
-            guard !Files.isReadableByOthers(path) else {
-                throw UsageError(
-                    option,
-                    "\(path): other users can read the passwords in this file; protect it with chmod 600"
-                )
+        if let path = arguments.value(.netrcFile) {
+            configuration.netrc = try Self.netrc(path, .netrcFile)
+        } else if arguments.has(.netrc) {
+            guard let home = ProcessInfo.processInfo.environment["HOME"], !home.isEmpty else {
+                throw UsageError("--netrc: HOME is not set; pass the file with --netrc-file")
             }
-            configuration.netrc = try option.reading(path) { try Netrc(parsing: bytes) }
+            configuration.netrc = try Self.netrc("\(home)/.netrc", .netrc)
         }
-        if let path = network.cookies {
+        if let path = arguments.value(.cookies) {
             let jar = CookieJar()
             try Option.cookies.reading(path) { try jar.add(netscapeFile: Files.read(path)) }
             configuration.cookies = jar
         }
-        guard let user = network.user else { return }
+        guard let user = arguments.value(.user) else { return }
         guard headers["Authorization"] == nil else {
             throw UsageError(.user, "--header 'Authorization: ...' was given too")
         }
         headers.append(try login(user).field)
+    }
+
+    private static func netrc(_ path: String, _ option: Option) throws -> Netrc {
+        let bytes = try option.reading(path) { try Files.read(path) }
+        guard !Files.isReadableByOthers(path) else {
+            let problem = "\(path): other users can read the passwords in this file; protect it with chmod 600"
+            throw UsageError(option, problem)
+        }
+        return try option.reading(path) { try Netrc(parsing: bytes) }
     }
 
     private func login(_ text: String) throws -> Credential {

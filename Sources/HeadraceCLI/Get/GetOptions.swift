@@ -2,6 +2,7 @@ import Headrace
 import HeadracePlatform
 
 struct GetOptions: Sendable {
+    let arguments: ParsedArguments
     var configuration = DownloadConfiguration()
     var conflictPolicy = DownloadRequest.ConflictPolicy.rename
     /// When to download an existing file again; by default, unless the file is up to date.
@@ -12,7 +13,7 @@ struct GetOptions: Sendable {
     private var method: String?
     private var body: DownloadRequest.Body?
     var mirrors: [URL] = []
-    private(set) var integrity: ChecksumOptions
+    private(set) var checksums: [Checksum]
     var output: String?
     private(set) var copiesToOutput = false
     /// Whether the file is only written to standard output, and not saved.
@@ -20,18 +21,13 @@ struct GetOptions: Sendable {
     var directory = "."
     var inputFile: String?
     var metalinks: [String] = []
-    private var decodesContent = false
     var rejectedFiles: [String] = []
     /// Whether to write the first line of the JSON output; `false` if it has already been written.
     var writesJSONHead = true
-    var network = NetworkFiles()
     var verbosity = Verbosity.normal
     var writesJSON = false
-    /// The `--registry` option to add to a suggested queue command; empty for the default queue.
-    let queueWords: String
     var hooks: Hooks
     var urls: [String]
-    let given: Set<Option>
     /// The options of requests in the configuration file; later ones override earlier ones.
     var hosts: [HostOptions]
 
@@ -42,11 +38,10 @@ struct GetOptions: Sendable {
     }
 
     init(_ arguments: ParsedArguments) throws {
+        self.arguments = arguments
         urls = arguments.operands
-        given = arguments.given
         hosts = try arguments.sections.map { try HostOptions($0) }
-        integrity = try ChecksumOptions(arguments)
-        queueWords = arguments.queueWords
+        checksums = try arguments.all(.checksum).map { try Argument.checksum($0) }
         hooks = try Hooks(arguments)
         configuration.linkProvider = try arguments.value(.linkCommand, as: Hooks.words).map(Hooks.linkProvider)
         try readPlaces(arguments)
@@ -72,7 +67,7 @@ struct GetOptions: Sendable {
         copiesToOutput = isTemporary || arguments.has(.tee)
         let others: [Option] =
             [.json, .dryRun, .followMetalink] + (isTemporary ? [.tee, .directory, .onMismatch] : [])
-        if copiesToOutput, let other = others.first(where: given.contains) {
+        if copiesToOutput, let other = others.first(where: arguments.given.contains) {
             throw UsageError(other, "it cannot be combined with \(isTemporary ? "--output -" : "--tee")")
         }
         output = isTemporary ? nil : arguments.value(.output)
@@ -122,7 +117,6 @@ struct GetOptions: Sendable {
         mismatchPolicy = try arguments.choice(.onMismatch) ?? .keep
         if isTemporary { mismatchPolicy = .delete }
         networkPolicy = try arguments.choice(.network) ?? .any
-        decodesContent = arguments.has(.compressed)
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
                 throw UsageError("--if-changed: it replaces the file, so --if-exists can only be overwrite")
@@ -162,8 +156,10 @@ struct GetOptions: Sendable {
             throw UsageError("--directory: -d is the directory; to send a body, write --data TEXT")
         } else if method == "HEAD" || arguments.has(.dryRun) {
             throw UsageError("--method: \(method) has no effect on files; --dry-run sends GET")
-        } else if !given.contains(.retries), let other = [.linkCommand, Option.mirror].first(where: arguments.has) {
-            throw UsageError(other, "a request with --data or --method may be sent again only with get --retries N")
+        }
+        let repeating = [Option.linkCommand, .mirror].first(where: arguments.has)
+        if let repeating, !arguments.given.contains(.retries) {
+            throw UsageError(repeating, "a request with --data or --method may be sent again only with get --retries N")
         }
     }
 }
@@ -175,7 +171,7 @@ extension GetOptions {
     func requests(
         listed: [URLList.Entry] = [],
         files: [Metalink.File] = [],
-        checksums: ChecksumList? = nil
+        checksums list: ChecksumList? = nil
     ) throws -> [DownloadRequest] {
         let all = urls.map { URLList.Entry(url: $0) } + listed
         guard !all.isEmpty || !files.isEmpty else { throw UsageError("no URL given") }
@@ -185,7 +181,7 @@ extension GetOptions {
             (isMany && output != nil, "output: it names", "; use --directory instead"),
             (copiesToOutput && count > 1, "\(isTemporary ? "output -" : "tee"): it writes", ""),
             (isMany && !mirrors.isEmpty, "mirror: it applies to", ""),
-            (isMany && !integrity.checksums.isEmpty, "checksum: it applies to", "; use --checksum-file instead"),
+            (isMany && !checksums.isEmpty, "checksum: it applies to", "; use --checksum-file instead"),
         ]
         if let (_, problem, advice) = problems.first(where: \.0) {
             throw UsageError("--\(problem) one file, but \(count) were given\(advice)")
@@ -202,10 +198,10 @@ extension GetOptions {
             }
             request.checksums =
                 try entry.checksums
-                + integrity.checksums(forFileNamed: listedNames(of: url, entry.output ?? output), in: checksums)
+                + checksums(forFileNamed: listedNames(of: url, entry.output ?? output), in: list)
             return try completed(request, at: entry.origin)
         }
-        return try requests + files.map { try request(for: $0, checksums) }
+        return try requests + files.map { try request(for: $0, list) }
     }
 
     /// Returns the options for the files that downloaded Metalink documents describe.
@@ -216,7 +212,7 @@ extension GetOptions {
         var options = self
         (options.urls, options.metalinks) = ([], documents)
         (options.inputFile, options.output, options.mirrors) = (nil, nil, [])
-        options.integrity.checksums = []
+        options.checksums = []
         (options.method, options.body) = (nil, nil)
         options.removeFields(where: \.isBoundToOrigin)
         options.writesJSONHead = false
@@ -241,8 +237,8 @@ extension GetOptions {
                 request.headers["Content-Type"] = "application/x-www-form-urlencoded"
             }
         }
-        request.decodesContent = decodesContent
-        if request.method != "GET" { request.isRepeatable = given.contains(.retries) }
+        request.decodesContent = arguments.has(.compressed)
+        if request.method != "GET" { request.isRepeatable = arguments.given.contains(.retries) }
         if configuration.linkProvider != nil {
             // The signature of a link differs in each run, but each run must find the partial file of the last one.
             request.identity = request.url.withoutSignature
@@ -269,7 +265,7 @@ extension GetOptions {
         guard var request = file.request(to: folder) else { throw UsageError(Self.rejection(of: file)) }
         // Differing checksums of the same algorithm are all added, so that the check below rejects them.
         let given = request.checksums
-        request.checksums += try integrity.checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
+        request.checksums += try checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
         return try completed(request, at: "--metalink: \(file.name): ")
     }
 

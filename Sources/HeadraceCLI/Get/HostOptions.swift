@@ -42,7 +42,7 @@ struct HostOptions: Sendable {
     /// Adds the applied options to `set`, because earlier sections must not override them.
     func apply(to request: inout DownloadRequest, unless set: inout Set<Option>) {
         guard isFor(request.url) else { return }
-        let new = options.given.subtracting(set)
+        let new = options.arguments.given.subtracting(set)
         if !new.isDisjoint(with: [.ifExists, .ifChanged]), set.isDisjoint(with: [.ifExists, .ifChanged]) {
             (request.conflictPolicy, request.refetchPolicy) = (options.conflictPolicy, options.refetchPolicy)
         }
@@ -57,7 +57,7 @@ struct HostOptions: Sendable {
 extension GetOptions {
     /// Applies the options of the configuration file to a request.
     func applyHosts(to request: inout DownloadRequest) {
-        var set = given
+        var set = arguments.given
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
     }
 

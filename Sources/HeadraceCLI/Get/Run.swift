@@ -3,14 +3,6 @@ import HeadracePlatform
 
 /// Runs the downloads of a manager and prints their progress and results, for `get` and `queue run`.
 struct Run {
-    /// Whether other processes can change the queue during the run.
-    enum Mode {
-        case alone
-        /// Other processes can send commands to the queue in this directory; if `watches` is `true`, only a signal ends
-        /// the run.
-        case shared(directory: String, watches: Bool)
-    }
-
     private enum End {
         /// A signal or a failure of standard output stopped downloads; the message is empty if nothing is printed.
         case interrupted(ExitCode, message: String)
@@ -19,23 +11,27 @@ struct Run {
     }
 
     let manager: DownloadManager
-    let mode: Mode
     private let options: GetOptions
+    /// The directory of the queue, which other processes can change during the run; `nil` for `get`.
+    private let registry: URL?
     private let requests: AsyncStream<Signals.Request>
     private let printer: ProgressPrinter
     private let events: AsyncStream<QueueEvent>?
 
     /// Creates a run; must be called before the first download is added.
-    init(_ manager: DownloadManager, _ mode: Mode, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
+    init(_ manager: DownloadManager, _ options: GetOptions, _ requests: AsyncStream<Signals.Request>) {
         self.manager = manager
-        self.mode = mode
         self.options = options
+        registry = options.configuration.registryDirectory
         self.requests = requests
         printer = ProgressPrinter(options)
         // A quiet `get` does not need the events, which are costly for thousands of small files.
-        let isSimple = mode.isAlone && options.hooks.isEmpty && !options.copiesToOutput
+        let isSimple = registry == nil && options.hooks.isEmpty && !options.copiesToOutput
         events = isSimple && printer.isQuiet ? nil : manager.events
     }
+
+    /// Whether only a signal ends the run.
+    private var watches: Bool { options.arguments.has(.watch) }
 
     /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
     /// directory is lost.
@@ -65,9 +61,9 @@ struct Run {
     /// The shutdown ends the stream of events, but only after the last event.
     private func stopWhenDone() async -> End? {
         var end: End?
-        switch mode {
-        case .alone: end = await copyToOutput()
-        case .shared(_, let watches):
+        if registry == nil {
+            end = await copyToOutput()
+        } else {
             do throws(DownloadError) {
                 try await manager.serveCommands(untilIdle: !watches)
             } catch {
@@ -126,13 +122,14 @@ struct Run {
                 case .removed(let id):
                     paused.remove(id)
                     await printer.forget(id)
-                case .registryDamaged(let message): await printer.warn(mode.naming(message))
+                case .registryDamaged(let message):
+                    await printer.warn("\(registry?.plainPath ?? ""): \(message)")
                 // The end of the run reports that the queue is lost.
                 case .registryFailed(let error) where !error.isRegistryLost:
                     await printer.warn(error.message, key: error.code.description)
                 case .idle:
                     await followMissed(in: &group)
-                    if mode.waitsForPaused, !paused.isEmpty { await printer.explainWaiting(for: paused.count) }
+                    if registry != nil, !watches, !paused.isEmpty { await printer.explainWaiting(for: paused.count) }
                 default: break
                 }
             }
@@ -168,7 +165,7 @@ struct Run {
         case .waiting where download.networkBlocker == nil: return
         case .paused: return
         // A signal stopped the download, which remains in the queue.
-        case .failed(let error) where error.code == .shutDown && !mode.isAlone: return
+        case .failed(let error) where error.code == .shutDown && registry != nil: return
         case .waiting, .running, .finished, .failed, .cancelled: group.addTask { await printer.follow(download) }
         }
     }
@@ -201,7 +198,7 @@ struct Run {
     }
 
     private func message(afterStopping stopped: [Download]) async -> String {
-        guard mode.isAlone else {
+        guard registry == nil else {
             return
                 "headrace: interrupted; unfinished downloads remain in the queue. Run the same command again to continue."
         }
@@ -229,20 +226,5 @@ struct Run {
             try? await Task.sleep(for: interval)
         }
         return nil
-    }
-}
-
-extension Run.Mode {
-    fileprivate var isAlone: Bool {
-        if case .alone = self { true } else { false }
-    }
-
-    /// Whether the run waits for downloads that were paused during it, and ends by itself when none are left.
-    fileprivate var waitsForPaused: Bool {
-        if case .shared(_, watches: false) = self { true } else { false }
-    }
-
-    fileprivate func naming(_ message: String) -> String {
-        if case .shared(let directory, _) = self { "\(directory): \(message)" } else { message }
     }
 }

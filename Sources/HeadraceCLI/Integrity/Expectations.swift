@@ -35,7 +35,7 @@ struct Expectations: Sendable, Equatable {
                 ? documents.file(named: name) : documents.file(matching: name)
             let own =
                 document != nil && !isListed
-                ? options.integrity.checksums : try options.integrity.checksums(forFileNamed: [path], in: list)
+                ? options.checksums : try options.checksums(forFileNamed: [path], in: list)
             var verification = document.map(FileVerification.init) ?? FileVerification()
             verification.checksums = own + verification.checksums
             if let algorithm = verification.checksums.contradiction {

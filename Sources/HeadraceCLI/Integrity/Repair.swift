@@ -34,7 +34,7 @@ func repair(_ arguments: ParsedArguments) async throws -> ExitCode {
     let list = try await options.readChecksumList()
     var request = DownloadRequest(source, to: .file(fileURL))
     request.mirrors = Array(sources.dropFirst())
-    request.checksums = try options.integrity.checksums(forFileNamed: [file], in: list) + (described?.checksums ?? [])
+    request.checksums = try options.checksums(forFileNamed: [file], in: list) + (described?.checksums ?? [])
     request.pieceHashes = described?.pieceHashes
     request.expectedSize = described?.expectedSize
     guard request.pieceHashes != nil || !request.checksums.isEmpty else {

@@ -4,13 +4,12 @@ import HeadracePlatform
 /// Runs `headrace verify`: checks existing files against their checksums.
 func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
     var options = try GetOptions(arguments)
-    guard !options.integrity.checksums.isEmpty || options.integrity.checksumFile != nil || !options.metalinks.isEmpty
-    else {
+    guard !options.checksums.isEmpty || options.checksumFile != nil || !options.metalinks.isEmpty else {
         let list = options.urls.first(where: ChecksumList.isFile)
         let advice = list.map { "\($0) is a checksum file, so use headrace verify --checksum-file \($0)" }
         throw UsageError("no checksum given; \(advice ?? "use --checksum, --checksum-file or --metalink")")
     }
-    guard options.integrity.checksums.isEmpty || options.urls.count == 1 else {
+    guard options.checksums.isEmpty || options.urls.count == 1 else {
         let count = options.urls.count
         throw UsageError(
             count == 0
@@ -32,7 +31,7 @@ func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
     if options.verbosity != .quiet {
         if malformed > 0 {
             let lines = malformed == 1 ? "1 line is malformed" : "\(malformed) lines are malformed"
-            let name = (options.integrity.checksumFile ?? "").withoutCredentials
+            let name = (options.checksumFile ?? "").withoutCredentials
             Console.error.note("--checksum-file: \(name): \(lines)")
         }
         expected[0].document?.reportName(unless: expected[0].name)

@@ -32,7 +32,8 @@ actor ProgressPrinter {
             default: Console.error.canRedraw ? .live : .plain
             }
         isQuiet = style == .quiet
-        renderer = ProgressRenderer(style: style, verbosity: options.verbosity, queueWords: options.queueWords)
+        let queueWords = options.arguments.queueWords
+        renderer = ProgressRenderer(style: style, verbosity: options.verbosity, queueWords: queueWords)
         if style == .json, options.writesJSONHead { canWriteOutput = Console.output.write(JSONLines.head + "\n") }
     }
 

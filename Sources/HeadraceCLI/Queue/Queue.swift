@@ -165,11 +165,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     while true {
         do {
             return try await withDownloadManager(options.configuration) { manager in
-                let mode = Run.Mode.shared(
-                    directory: registry.directory.plainPath,
-                    watches: arguments.has(.watch)
-                )
-                return try await Run(manager, mode, options, signals).finish()
+                try await Run(manager, options, signals).finish()
             }
         } catch let error as DownloadError where error.code == .busy {
             guard .now < end else { throw DownloadError.alreadyRunning(registry, by: try await registry.processID) }

@@ -27,9 +27,7 @@ struct QueueAddOptions: Sendable {
         }
         try Self.check(downloads.headers, "--header: ")
         let networkOptions = arguments.given.intersection(Option.networkOptions)
-        if !downloads.integrity.isRemote,
-            let option = Option.allCases.first(where: networkOptions.contains)
-        {
+        if !downloads.downloadsChecksumFile, let option = Option.allCases.first(where: networkOptions.contains) {
             throw UsageError(
                 option,
                 "queue add uses it only to download a --checksum-file URL; pass it to queue run instead"

@@ -1,17 +1,11 @@
 import Headrace
 import HeadracePlatform
 
-struct ChecksumOptions: Sendable {
-    var checksums: [Checksum]
+extension GetOptions {
     /// The path or the URL of a file such as `SHA256SUMS`.
-    let checksumFile: String?
+    var checksumFile: String? { arguments.value(.checksumFile) }
     /// Whether the checksum file must be downloaded.
-    var isRemote: Bool { checksumFile?.contains("://") == true }
-
-    init(_ arguments: ParsedArguments) throws {
-        checksums = try arguments.all(.checksum).map { try Argument.checksum($0) }
-        checksumFile = arguments.value(.checksumFile)
-    }
+    var downloadsChecksumFile: Bool { checksumFile?.contains("://") == true }
 
     /// Returns the checksums of the file with one of these names; empty if none were given.
     func checksums(
@@ -27,23 +21,21 @@ struct ChecksumOptions: Sendable {
         }
         return checksums + [checksum]
     }
-}
 
-extension GetOptions {
     /// Reads the checksum file from disk or from its URL; returns `nil` if none was given.
     ///
     /// `isOnlyDownload` is set if the header fields are meant for the checksum file, since nothing else is downloaded.
     func readChecksumList(isOnlyDownload: Bool = false) async throws -> ChecksumList? {
-        guard let checksumFile = integrity.checksumFile else { return nil }
+        guard let checksumFile else { return nil }
         let name = checksumFile.withoutCredentials
-        let path = integrity.isRemote ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
+        let path = downloadsChecksumFile ? URL(string: checksumFile)?.plainPath ?? "" : checksumFile
         if let function = Self.otherFunction(of: path) {
             throw UsageError(
                 "--checksum-file: \(name): the name suggests \(function) checksums, which are not supported; "
                     + "use a SHA-2 file such as SHA256SUMS"
             )
         }
-        guard integrity.isRemote else {
+        guard downloadsChecksumFile else {
             return try Option.checksumFile.reading(name) { try ChecksumList(parsing: Files.read(checksumFile)) }
         }
         do {
@@ -68,7 +60,6 @@ extension GetOptions {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")
         }
         var configuration = configuration
-        configuration.registryDirectory = nil
         configuration.partialsDirectory = nil
         configuration.durability = .none
         configuration.maxFileSize = Int64(ChecksumList.maxBytes)
