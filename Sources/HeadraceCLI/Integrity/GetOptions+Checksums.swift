@@ -55,26 +55,20 @@ extension GetOptions {
     }
 
     /// Downloads the checksum file from the URL `text` with the command's settings, and returns its content.
-    private func fetch(_ text: String, _ isOnlyDownload: Bool) async throws -> [UInt8] {
+    private func fetch(_ text: String, _ isOnlyDownload: Bool) async throws -> Data {
         guard let url = URL(string: text) else {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")
         }
-        var configuration = configuration
-        configuration.partialsDirectory = nil
-        configuration.durability = .none
-        configuration.maxFileSize = Int64(ChecksumList.maxBytes)
         // Header fields for the files' server, which may be secrets, are not sent to other servers.
         let first = urls.first.flatMap { try? Argument.url($0) }
         let isForServer = isOnlyDownload || first.map { Origin($0) == Origin(url) } ?? false
         var options = self
         if !isForServer { options.removeFields { !$0.isSentToAllOrigins } }
-        return try await withTemporaryFolder { [configuration, options] folder in
-            let file = folder.appending(path: "checksums")
-            var request = DownloadRequest(url, to: .file(file), headers: options.headers)
-            options.applyHosts(to: &request)
-            return try await withDownloadManager(configuration) { manager in
-                let file = try await manager.download(request).value
-                return try Option.checksumFile.reading("\(url.withoutCredentials)") { try Files.read(file.plainPath) }
+        var request = DownloadRequest(url, to: .directory(URL(filePath: "/")), headers: options.headers)
+        options.applyHosts(to: &request)
+        return try await Signals.cancelling { [configuration, headers = request.headers] in
+            try await withDownloadManager(configuration) { manager in
+                try await manager.data(from: url, headers: headers, maxBytes: ChecksumList.maxBytes)
             }
         }
     }
