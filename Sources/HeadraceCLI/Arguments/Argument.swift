@@ -3,18 +3,13 @@ import HeadracePlatform
 
 /// Converts the arguments of options; each error names the option.
 enum Argument {
-    static func count(_ text: String, of option: Option) throws -> Int { try count(text, of: option, atLeast: 1) }
-
     /// Parses a number of parallel downloads, or `auto`.
     static func jobs(_ text: String, of option: Option) throws -> ConcurrencyLimit {
         try text.lowercased() == "auto" ? .automatic : .fixed(count(text, of: option))
     }
 
-    static func countOrZero(_ text: String, of option: Option) throws -> Int {
-        try count(text, of: option, atLeast: 0)
-    }
-
-    private static func count(_ text: String, of option: Option, atLeast minimum: Int) throws -> Int {
+    static func count(_ text: String, of option: Option) throws -> Int {
+        let minimum = [.retries, .maxRedirects].contains(option) ? 0 : 1
         guard text.isDigits, let count = Int(text) else {
             throw UsageError(option, "\"\(text)\" is not a number")
         }

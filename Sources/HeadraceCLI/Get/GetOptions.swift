@@ -96,7 +96,7 @@ struct GetOptions: Sendable {
         configuration.timeLimit = try arguments.value(.timeLimit, as: Argument.seconds)
         if let time = try arguments.value(.timeout, as: Argument.seconds) { configuration.stallTimeout = time }
         if let time = try arguments.value(.connectTimeout, as: Argument.seconds) { configuration.connectTimeout = time }
-        if let count = try arguments.value(.retries, as: Argument.countOrZero) {
+        if let count = try arguments.value(.retries, as: Argument.count) {
             configuration.retryPolicy.maxFailures = count
         } else {
             // Fail soon after a mistyped host name: the user is waiting.
@@ -130,7 +130,7 @@ struct GetOptions: Sendable {
         // Like other tools, do not flush to disk unless --sync is given.
         configuration.durability = arguments.has(.sync) ? .full : .none
         configuration.allowsInsecureRedirects = arguments.has(.allowDowngrade)
-        if let count = try arguments.value(.maxRedirects, as: Argument.countOrZero) {
+        if let count = try arguments.value(.maxRedirects, as: Argument.count) {
             configuration.maxRedirects = count
         }
     }

@@ -13,19 +13,13 @@ enum Glyphs: Sendable, Equatable {
     /// Returns a progress bar in brackets, `width` columns wide; no column is filled if the fraction is unknown.
     func bar(_ fraction: Double?, width: Int) -> String {
         let inner = width - 2
-        let fraction = min(1, max(0, fraction ?? 0))
-        var filled: String
-        switch self {
-        case .ascii:
-            filled = String(repeating: "#", count: Int(Format.wholeNumber(fraction * Double(inner))))
-            filled += String(repeating: "-", count: inner - filled.count)
-        case .unicode:
-            let eighths = Int(Format.wholeNumber(fraction * Double(inner * 8)))
-            filled = String(repeating: "█", count: eighths / 8)
-            if eighths % 8 > 0 { filled.append(Self.blocks[eighths % 8 - 1]) }
-            filled += String(repeating: " ", count: inner - filled.count)
-        }
-        return "[" + filled + "]"
+        let (full, empty, parts) = self == .ascii ? ("#", "-", []) : ("█", " ", Self.blocks)
+        // A column is filled in steps: one for each partly filled block, and one for the full one.
+        let steps = parts.count + 1
+        let done = Int(Format.wholeNumber(min(1, max(0, fraction ?? 0)) * Double(inner * steps)))
+        var filled = String(repeating: full, count: done / steps)
+        if done % steps > 0 { filled.append(parts[done % steps - 1]) }
+        return "[" + filled + String(repeating: empty, count: inner - filled.count) + "]"
     }
 
     /// Returns the line; in ASCII, each ellipsis is replaced by `~`.
