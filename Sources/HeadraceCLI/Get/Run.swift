@@ -208,9 +208,7 @@ struct Run {
         return Interruption(
             partialFiles: begun.filter { $0.isResumable != false }.map(\.partialPath),
             isResumeDisabled: !options.configuration.resumesPartialDownloads,
-            restarting: begun.filter { $0.isResumable == false }.map {
-                DisplayedDownload(id: "", request: $0.request).name
-            },
+            restarting: begun.filter { $0.isResumable == false }.map(\.fileName),
             finished: hasFinished ? options.rerun : nil
         ).message
     }
