@@ -89,23 +89,6 @@ public struct RateSchedule: Sendable, Hashable {
         limit(of: Self.minute(of: weekday, minuteOfDay))
     }
 
-    /// Finds the next change of the limit, ignoring changes of the clock such as daylight saving time.
-    /// - Parameters:
-    ///   - weekday: The day to start from.
-    ///   - minuteOfDay: The minutes since midnight of that day.
-    /// - Returns: The minutes until the change, and the new limit (`nil` for none); `nil` if the limit never changes.
-    public func nextChange(after weekday: Weekday, minuteOfDay: Int) -> (minutes: Int, bytesPerSecond: Int64?)? {
-        let minute = Self.minute(of: weekday, minuteOfDay)
-        let waits = Set(entries.flatMap { [$0.start, $0.end] }).flatMap { edge in
-            (0..<7).map { Self.wrapped(edge + $0 * Self.minutesOfDay - minute) }
-        }
-        for wait in waits.sorted() {
-            let next = limit(of: Self.wrapped(minute + wait))
-            if next != limit(of: minute) { return (wait, next) }
-        }
-        return nil
-    }
-
     // MARK: Minutes of the week
 
     static let minutesOfDay = 1440

@@ -69,31 +69,6 @@ struct RateScheduleTests {
         #expect(try RateSchedule(parsing: text).limit(weekday: weekday, minuteOfDay: minute) == limit)
     }
 
-    @Test(
-        arguments: [
-            (office, .monday, 0, 480, 1 << 20), (office, .monday, 480, 600, nil),
-            (office, .friday, 1080, 3 * 1440 - 600, 1 << 20), (office, .sunday, 1439, 481, 1 << 20),
-            (night, .friday, 1320, 480, nil), ("Sun 23:00-01:00 1, Mon 00:00-02:00 1", .sunday, 1380, 180, nil),
-            ("Mon 1, else 2", .monday, 0, 1440, 2), ("Mon 1, else 2", .monday, 1, 1439, 2),
-        ] as [(String, RateSchedule.Weekday, Int, Int, Int64?)]
-    )
-    func `the next change of the limit is found`(
-        _ text: String,
-        _ weekday: RateSchedule.Weekday,
-        _ minute: Int,
-        _ minutes: Int,
-        _ limit: Int64?
-    ) throws {
-        let change = try RateSchedule(parsing: text).nextChange(after: weekday, minuteOfDay: minute)
-        #expect(change?.minutes == minutes)
-        #expect(change?.bytesPerSecond == limit)
-    }
-
-    @Test(arguments: ["else 1M", "1M", "08:00-18:00 1M, else 1M", "Mon-Sun none, else 1M"])
-    func `a constant schedule has no next change`(_ text: String) throws {
-        #expect(try RateSchedule(parsing: text).nextChange(after: .monday, minuteOfDay: 0) == nil)
-    }
-
     @Test(arguments: [
         ("  mon-FRI\t8:00-18:00 1024k ,ELSE None", "Mon-Fri 08:00-18:00 1M, else none"),
         ("Mon Wed Thu 1", "Mon Wed-Thu 1, else none"), ("Fri-Mon 1", "Mon Fri-Sun 1, else none"),
@@ -142,7 +117,6 @@ struct RateScheduleTests {
     func `an out-of-range minute belongs to another day`(_ minute: Int) throws {
         let schedule = try RateSchedule(parsing: "Mon 1, else 2")
         #expect(schedule.limit(weekday: .monday, minuteOfDay: minute) != nil)
-        #expect(schedule.nextChange(after: .monday, minuteOfDay: minute) != nil)
     }
 
     @Test func `a schedule has at most a hundred entries`() throws {
@@ -182,10 +156,6 @@ struct RateScheduleTests {
             let minute = Int.random(in: 0..<week, using: &random)
             let weekday = try #require(RateSchedule.Weekday(rawValue: minute / 1440 + 1))
             #expect(schedule.limit(weekday: weekday, minuteOfDay: minute % 1440) == table[minute])
-            let wait = (1..<week).first { table[(minute + $0) % week] != table[minute] }
-            let change = schedule.nextChange(after: weekday, minuteOfDay: minute % 1440)
-            #expect(change?.minutes == wait)
-            if let wait { #expect(change?.bytesPerSecond == table[(minute + wait) % week]) }
         }
     }
 }
