@@ -247,18 +247,20 @@ struct CommandServer: Sendable {
     private func pollRepeatedly(for manager: isolated DownloadManager) async throws(DownloadError) {
         let watch = await registry?.executor.run { [registry] in registry?.spool.watch() } ?? nil
         let change: (@Sendable () async -> Void)? = if let watch { { await watch.change() } } else { nil }
-        var backoff = PollBackoff()
+        let interval = Duration.milliseconds(500)
+        // Doubles with each failed poll until one succeeds.
+        var delay = interval
         repeat {
             do throws(DownloadError) {
                 try await poll(for: manager)
-                backoff.succeeded()
+                delay = interval
             } catch {
                 guard error.code != .shutDown else { return }
                 guard !error.isRegistryLost else { throw error }
-                if !backoff.isFailing { observers.publish(.registryFailed(error)) }
-                backoff.failed()
+                if delay == interval { observers.publish(.registryFailed(error)) }
+                delay = min(delay * 2, .seconds(30))
             }
-            await wait(until: clock.now() + backoff.delay, or: change)
+            await wait(until: clock.now() + delay, or: change)
         } while !Task.isCancelled
     }
 
