@@ -69,7 +69,7 @@ struct RequestSender: Sendable {
             upgrade()
             var sent = chain.request(with: request.fields)
             if environment.configuration.collectsMetrics {
-                sent.metrics = MetricsReceiver { [weak record] in record?.status.publish(.requestEnded($0)) }
+                sent.metrics = { [weak record] in record?.status.publish(.requestEnded($0)) }
             }
             let decodable = record.requested(\.decodesContent) ? ContentCoding.decodable : nil
             sent.acceptEncoding = decodable.map { ContentCoding.accepted(decodable: $0) }

@@ -24,7 +24,7 @@ package protocol Transport: Sendable {
 }
 
 /// A request.
-package struct TransportRequest: Sendable, Hashable {
+package struct TransportRequest: Sendable {
     /// An http or https URL.
     package var url: URL
     /// The header fields, in order.
@@ -45,8 +45,8 @@ package struct TransportRequest: Sendable, Hashable {
     package var proxy: ProxyServer?
     /// The initial limit for buffered bytes of the response; `nil` for the transport's own limit.
     package var bufferBytes: Int?
-    /// Receives the measured times at the end; `nil` to measure nothing.
-    package var metrics: MetricsReceiver?
+    /// Receives the measured times at the end, from any thread; `nil` to measure nothing.
+    package var metrics: (@Sendable (RequestMetrics) -> Void)?
     /// Whether to not offer HTTP/2 to the server; `URLSession` ignores this.
     package var avoidsHTTP2 = false
     /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores

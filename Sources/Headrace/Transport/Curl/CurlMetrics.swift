@@ -7,9 +7,9 @@ extension CurlTransfer {
     ///
     /// ``end(_:)`` calls this first, so that the metrics are there when the reader sees the end of the body.
     func reportMetrics() {
-        guard let receiver = request.metrics, !hasReportedMetrics else { return }
+        guard let receive = request.metrics, !hasReportedMetrics else { return }
         hasReportedMetrics = true
-        receiver.receive(CurlMetrics(handle: handle).metrics(of: request))
+        receive(CurlMetrics(handle: handle).metrics(of: request))
     }
 }
 

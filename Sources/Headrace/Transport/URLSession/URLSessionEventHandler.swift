@@ -175,7 +175,7 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
             return
         }
         if let name = last.networkProtocolName { transfer.receive(protocolName: name) }
-        transfer.request.metrics?.receive(RequestMetrics(last, of: transfer.request))
+        transfer.request.metrics?(RequestMetrics(last, of: transfer.request))
     }
     #endif
 
