@@ -11,18 +11,22 @@ struct HTTPDate: Sendable, Hashable, Comparable {
     ///
     /// The day name must be valid, but need not match the date.
     init?(parsing text: String) {
-        guard let fields = Fields.preferred(text) ?? Fields.rfc850(text) ?? Fields.asctime(text),
-            let seconds = fields.seconds
-        else { return nil }
-        self.seconds = seconds
+        guard let date = Self.preferred(text) ?? Self.rfc850(text) ?? Self.asctime(text) else { return nil }
+        self = date
     }
 
     /// Creates a time; returns `nil` if the date does not exist.
     ///
     /// `month` counts from 0, `time` is in seconds since midnight.
     init?(year: Int, month: Int, day: Int, time: Int) {
-        guard let seconds = Fields(year: year, month: month, day: day, time: time).seconds else { return nil }
-        self.seconds = seconds
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard year >= 1, (1...lengths[month]).contains(day) else { return nil }
+        let past = year - 1
+        let leapDays = past / 4 - past / 100 + past / 400
+        let days = past * 365 + leapDays + lengths[..<month].reduce(0, +) + day - 1
+        let daysBefore1970 = 719_162
+        seconds = Int64((days - daysBefore1970) * 86_400 + time)
     }
 
     /// Whether the time can be the real modification time of a file.
@@ -34,56 +38,38 @@ struct HTTPDate: Sendable, Hashable, Comparable {
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }
 }
 
-/// The components of a date and time.
-private struct Fields {
-    var year: Int
-    var month: Int
-    var day: Int
-    /// Seconds since midnight.
-    var time: Int
-
+extension HTTPDate {
     /// Parses IMF-fixdate: `Sun, 06 Nov 1994 08:49:37 GMT`.
-    static func preferred(_ text: String) -> Fields? {
+    private static func preferred(_ text: String) -> HTTPDate? {
         var text = FieldScanner(text)
         guard text.name(in: FieldScanner.shortDays) != nil, text.skip(", "), let day = text.number(2), text.skip(" "),
             let month = text.name(in: FieldScanner.months), text.skip(" "), let year = text.number(4), text.skip(" "),
             let time = text.time(), text.skip(" GMT"), text.isAtEnd
         else { return nil }
-        return Fields(year: year, month: month, day: day, time: time)
+        return HTTPDate(year: year, month: month, day: day, time: time)
     }
 
     /// Parses the RFC 850 form: `Sunday, 06-Nov-94 08:49:37 GMT`.
     ///
     /// The century is chosen as in POSIX (69 is 1969), since the rule of the RFC would require the current time.
-    static func rfc850(_ text: String) -> Fields? {
+    private static func rfc850(_ text: String) -> HTTPDate? {
         var text = FieldScanner(text)
         guard text.name(in: FieldScanner.longDays) != nil, text.skip(", "), let day = text.number(2), text.skip("-"),
             let month = text.name(in: FieldScanner.months), text.skip("-"), let year = text.number(2), text.skip(" "),
             let time = text.time(), text.skip(" GMT"), text.isAtEnd
         else { return nil }
-        return Fields(year: year + (year < 69 ? 2000 : 1900), month: month, day: day, time: time)
+        return HTTPDate(year: year + (year < 69 ? 2000 : 1900), month: month, day: day, time: time)
     }
 
     /// Parses the asctime form: `Sun Nov  6 08:49:37 1994`.
-    static func asctime(_ text: String) -> Fields? {
+    private static func asctime(_ text: String) -> HTTPDate? {
         var text = FieldScanner(text)
         guard text.name(in: FieldScanner.shortDays) != nil, text.skip(" "),
             let month = text.name(in: FieldScanner.months),
             text.skip(" "), let day = text.skip(" ") ? text.number(1) : text.number(2), text.skip(" "),
             let time = text.time(), text.skip(" "), let year = text.number(4), text.isAtEnd
         else { return nil }
-        return Fields(year: year, month: month, day: day, time: time)
-    }
-
-    var seconds: Int64? {
-        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-        guard year >= 1, (1...lengths[month]).contains(day) else { return nil }
-        let past = year - 1
-        let leapDays = past / 4 - past / 100 + past / 400
-        let days = past * 365 + leapDays + lengths[..<month].reduce(0, +) + day - 1
-        let daysBefore1970 = 719_162
-        return Int64((days - daysBefore1970) * 86_400 + time)
+        return HTTPDate(year: year, month: month, day: day, time: time)
     }
 }
 
