@@ -9,8 +9,6 @@ struct RegistryDecoder {
     var line: RegistryScanner
     /// Descriptions of the values that were skipped because they are unknown.
     var unknown: [String] = []
-    /// The number of downloads that were skipped because their values are invalid.
-    var invalidEntries = 0
 
     init(_ bytes: ArraySlice<UInt8>) {
         line = RegistryScanner(bytes)

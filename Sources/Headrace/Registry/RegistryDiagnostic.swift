@@ -2,10 +2,8 @@
 enum RegistryDiagnostic: Sendable, Hashable {
     /// The line with this number and this length in bytes is damaged; its changes are lost.
     case damagedLine(Int, bytes: Int)
-    /// A line with a correct checksum that is not a change.
+    /// A line with a correct checksum that is not a valid change.
     case unreadableLine(Int)
-    /// A line adds this many downloads with invalid values; they are skipped.
-    case invalidEntries(line: Int, count: Int)
     /// A part of a line that this release does not know, described by the text; it was skipped.
     case unknown(String, line: Int)
     /// Downloads that were changed but never added; only reported if other lines are damaged.
@@ -23,9 +21,7 @@ extension RegistryDiagnostic: CustomStringConvertible {
         case .damagedLine(let line, let bytes):
             "Line \(line) is damaged: the changes in its \(bytes) bytes are lost."
         case .unreadableLine(let line):
-            "Line \(line) is not a change of a queue: it was skipped."
-        case .invalidEntries(let line, let count):
-            "Line \(line) adds invalid downloads, which were skipped: \(count)."
+            "Line \(line) is not a valid change of a queue: it was skipped."
         case .unknown(let what, let line):
             "Line \(line) has \(what.printable), which this release does not know: it was skipped."
         case .missing(let ids):
@@ -42,7 +38,7 @@ extension RegistryDiagnostic: CustomStringConvertible {
 
     fileprivate var isDamage: Bool {
         switch self {
-        case .damagedLine, .unreadableLine, .invalidEntries: true
+        case .damagedLine, .unreadableLine: true
         case .unknown, .missing, .torn: false
         }
     }

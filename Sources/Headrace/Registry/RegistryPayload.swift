@@ -4,14 +4,12 @@ struct RegistryPayload {
     let change: RegistryChange?
     /// Descriptions of the values that were skipped because they are unknown.
     let unknown: [String]
-    /// The number of downloads that were skipped because their values are invalid.
-    let invalidEntries: Int
 
     init(_ bytes: ArraySlice<UInt8>) throws(RegistryScanner.Failure) {
         var decoder = RegistryDecoder(bytes)
         change = try decoder.change()
         guard decoder.line.isAtEnd else { throw RegistryScanner.Failure() }
-        (unknown, invalidEntries) = (decoder.unknown, decoder.invalidEntries)
+        unknown = decoder.unknown
     }
 }
 
@@ -32,7 +30,7 @@ extension RegistryDecoder {
 
     private mutating func change(_ kind: RegistryKind) throws(Failure) -> RegistryChange? {
         switch kind {
-        case .add: return .added(try entries())
+        case .add: return .added([try entry()])
         case .state:
             let id = try line.id()
             return try state().map { .state(id, $0) }
@@ -47,21 +45,5 @@ extension RegistryDecoder {
         case .priority: return .priority(try line.id(), try line.integer())
         case .remove: return .removed(try ids())
         }
-    }
-
-    /// Reads the downloads of an addition; skips those whose values are invalid.
-    private mutating func entries() throws(Failure) -> [RegistryEntry] {
-        var entries: [RegistryEntry] = []
-        while !line.isAtListEnd {
-            let start = self
-            do throws(Failure) {
-                entries.append(try entry())
-            } catch {
-                self = start
-                try line.skip()
-                invalidEntries += 1
-            }
-        }
-        return entries
     }
 }

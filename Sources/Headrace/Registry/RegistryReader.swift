@@ -73,7 +73,6 @@ struct RegistryReader {
             return
         }
         for unknown in decoded.unknown { findings.record(unknown: unknown, line: number) }
-        if decoded.invalidEntries > 0 { findings.record(.invalidEntries(line: number, count: decoded.invalidEntries)) }
         recordCount += max(1, decoded.change?.recordCount ?? 0)
         if let change = decoded.change { apply(change) }
     }
