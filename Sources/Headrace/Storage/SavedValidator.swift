@@ -21,7 +21,7 @@ struct SavedValidator: Sendable, Hashable {
     private let hash: String
     /// Whether the line expires at the next boot.
     private let isBootSpecific: Bool
-    /// The requester that downloaded the file; `nil` if it is anonymous, or if an earlier release saved the line.
+    /// The requester that downloaded the file; `nil` if it is anonymous.
     let requester: RequesterFingerprint?
     let condition: Precondition
 
@@ -45,44 +45,26 @@ struct SavedValidator: Sendable, Hashable {
     /// Decodes a line; returns `nil` if it is malformed or was written by a later release.
     init?(decoding bytes: [UInt8]) {
         let line = String(decoding: bytes, as: UTF8.self)
-        guard bytes.count <= Self.maxBytes, let version = line.split(separator: " ").first.flatMap({ Version($0) })
+        guard bytes.count <= Self.maxBytes, let number = Int64(digits: line.prefix { $0 != " " }),
+            (1...4).contains(number)
         else { return nil }
-        let splits = version.hasRequester ? 3 : 2
+        let hasRequester = number > 2
+        let splits = hasRequester ? 3 : 2
         let fields = line.split(separator: " ", maxSplits: splits, omittingEmptySubsequences: false).map(String.init)
         guard fields.count == splits + 1, let condition = Precondition(parsing: fields[splits]) else { return nil }
-        requester = version.hasRequester ? RequesterFingerprint(parsing: fields[2]) : nil
-        guard version.hasRequester == (requester != nil) else { return nil }
+        requester = hasRequester ? RequesterFingerprint(parsing: fields[2]) : nil
+        guard hasRequester == (requester != nil) else { return nil }
         self.condition = condition
         hash = fields[1]
-        isBootSpecific = version.isBootSpecific
-    }
-
-    /// The number at the start of a line, which determines the fields that follow.
-    private struct Version {
-        let hasRequester: Bool
-        let isBootSpecific: Bool
-
-        init?(_ text: Substring) {
-            switch text {
-            case "1": (hasRequester, isBootSpecific) = (false, false)
-            case "2": (hasRequester, isBootSpecific) = (false, true)
-            case "3": (hasRequester, isBootSpecific) = (true, false)
-            case "4": (hasRequester, isBootSpecific) = (true, true)
-            default: return nil
-            }
-        }
-
-        static func text(hasRequester: Bool, isBootSpecific: Bool) -> String {
-            hasRequester ? isBootSpecific ? "4" : "3" : isBootSpecific ? "2" : "1"
-        }
+        isBootSpecific = number.isMultiple(of: 2)
     }
 
     /// The encoded line, or `nil` if it would be too long.
     var encoded: [UInt8]? {
         var line: [UInt8] = []
         line.reserveCapacity(64)
-        let version = Version.text(hasRequester: requester != nil, isBootSpecific: isBootSpecific)
-        for word in [version, " ", hash, " ", requester.map { "\($0.text) " } ?? "", condition.text] {
+        let number = (requester == nil ? 1 : 3) + (isBootSpecific ? 1 : 0)
+        for word in ["\(number)", " ", hash, " ", requester.map { "\($0.text) " } ?? "", condition.text] {
             line.append(contentsOf: word.utf8)
         }
         return line.count <= Self.maxBytes ? line : nil
