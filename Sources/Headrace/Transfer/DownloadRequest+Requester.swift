@@ -22,22 +22,14 @@ extension DownloadRequest {
             .joined(separator: "\n") + operation
     }
 
-    /// Returns the properties of a request, besides its URL, that may affect which file the server sends; contains no
-    /// secrets.
-    ///
-    /// With `tellingLogins`, the text also differs between logins. It contains a hash of 16 bits, too short to reveal a
-    /// login.
-    func variant(_ configuration: DownloadConfiguration, tellingLogins: Bool) -> String {
-        guard hasCredentials(configuration) else { return variant }
-        let login = "credentials" + (tellingLogins ? " \(loginBits(configuration))" : "")
-        return variant.isEmpty ? login : "\(login)\n\(variant)"
-    }
-
     /// Returns a fingerprint of the login and the header fields by which a server may select the file; empty if there
     /// are none.
+    ///
+    /// The login is included as a hash of 16 bits, too short to reveal it.
     func requesterFingerprint(_ configuration: DownloadConfiguration) -> String {
-        let variant = variant(configuration, tellingLogins: true)
-        return variant.isEmpty ? "" : Fingerprint(variant).short
+        let login = hasCredentials(configuration) ? "credentials \(loginBits(configuration))" : ""
+        let text = [login, variant].filter { !$0.isEmpty }.joined(separator: "\n")
+        return text.isEmpty ? "" : Fingerprint(text).short
     }
 
     /// Returns a 16-bit hash of all login data and header fields by which a server may identify the requester.

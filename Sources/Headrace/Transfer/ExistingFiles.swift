@@ -7,8 +7,6 @@ struct ExistingFiles {
         let path: String
         let size: Int64
         let version: SavedValidator
-        /// Whether the version was saved by an earlier release, which did not save the requester.
-        let lacksRequester: Bool
     }
 
     private let record: DownloadRecord
@@ -63,7 +61,6 @@ struct ExistingFiles {
     /// Whether an existing file with a matching validator is current for this requester too: a server may send a
     /// different file to each requester.
     func isCurrent(_ kept: ExistingFile, for requester: Requester) -> Bool {
-        if kept.lacksRequester { return true }
         guard let fingerprint = kept.version.requester else { return requester.isAnonymous }
         guard !requester.isAnonymous else { return false }
         // With `ifChanged`, the caller relies on the server's entity tag.
@@ -198,19 +195,12 @@ struct ExistingFiles {
         let existing = filesOnDisk(named: path)
         // Most downloads have no existing file, and skip the rest.
         guard !existing.isEmpty else { return [] }
-        let (request, configuration) = (request, environment.configuration)
-        let key = request.key(of: source)
+        let (key, variant) = record.requested { ($0.key(of: source), $0.variant) }
         return existing.compactMap { path, status in
-            guard let version = savedValidator(of: path, status) else { return nil }
-            func matches(_ variant: String) -> Bool {
+            guard let version = savedValidator(of: path, status),
                 version.matches(status, from: key, variant: variant, bootID: { try environment.files.bootID() })
-            }
-            let isKnown = matches(request.variant)
-            let lacksRequester =
-                !isKnown && version.requester == nil && request.refetchPolicy == .ifChanged
-                && matches(request.variant(configuration, tellingLogins: version.condition.isDate))
-            guard isKnown || lacksRequester else { return nil }
-            return ExistingFile(path: path, size: status.size, version: version, lacksRequester: lacksRequester)
+            else { return nil }
+            return ExistingFile(path: path, size: status.size, version: version)
         }
     }
 

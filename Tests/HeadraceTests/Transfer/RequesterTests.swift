@@ -225,27 +225,4 @@ struct RequesterTests {
             #expect(try fixture.names == ["file.bin"])
         }
     }
-
-    @Test(arguments: [DownloadRequest.RefetchPolicy.unlessCurrent, .ifChanged])
-    func `a version stored without its requester counts only if the policy accepts any login`(
-        _ policy: DownloadRequest.RefetchPolicy
-    ) async throws {
-        try await Fixture.run(.file(Fixture.old)) { fixture in
-            _ = try await fetch(fixture, .bearerField, "ada")
-            let tag = try #require(EntityTag(parsing: "\"v1\""))
-            let line = SavedValidator(
-                .noneMatch(tag),
-                of: fixture.url,
-                variant: "credentials",
-                try fixture.stamp,
-                bootID: nil
-            )
-            let open = try FileSystem.system.open(fixture.file.path)
-            try FileSystem.system.setAttribute(open, SavedValidator.attribute, try #require(line.encoded))
-            try FileSystem.system.close(open)
-            let outcome = try await fetch(fixture, .bearerField, "ada", change: { $0.refetchPolicy = policy })
-            #expect(policy == .ifChanged ? outcome.isUnchanged : outcome.isFinished)
-            #expect(try fixture.names == (policy == .ifChanged ? ["file.bin"] : ["file (1).bin", "file.bin"]))
-        }
-    }
 }
