@@ -177,34 +177,11 @@ extension [UInt8] {
     ///
     /// Unused bits of the last digit are ignored.
     init?(base64 text: some StringProtocol) {
-        self = []
-        var (buffer, bits, padding) = (UInt32(0), 0, 0)
-        for byte in text.utf8 {
-            if byte == UInt8(ascii: "=") {
-                padding += 1
-                continue
-            }
-            guard padding == 0, let digit = byte.base64Digit else { return nil }
-            buffer = buffer << 6 | UInt32(digit)
-            bits += 6
-            guard bits >= 8 else { continue }
-            bits -= 8
-            append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits)))
-        }
-        // If six bits remain, the text is one digit too short.
-        guard bits < 6, padding == 0 || (padding <= 2 && text.utf8.count.isMultiple(of: 4)) else { return nil }
-    }
-}
-
-extension UInt8 {
-    fileprivate var base64Digit: UInt8? {
-        switch self {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): self - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): self - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
-        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
-        default: nil
-        }
+        let digits = String(text.prefix { $0 != "=" })
+        let padded = digits + String(repeating: "=", count: -digits.utf8.count & 3)
+        guard text == digits || text == padded,
+            let data = Data(base64Encoded: padded.replacing("-", with: "+").replacing("_", with: "/"))
+        else { return nil }
+        self = Array(data)
     }
 }
