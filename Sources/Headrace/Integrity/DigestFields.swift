@@ -54,12 +54,34 @@ struct DigestFields: Sendable, Hashable {
         return values.joined(separator: ", ")
     }
 
-    /// Parses the SHA-256 and SHA-512 checksums; the registry marks all others as deprecated (RFC 9530, section 5).
+    /// Parses a dictionary of byte sequences (RFC 9651, section 3.2), such as `sha-256=:BASE64:`.
+    ///
+    /// Returns the SHA-256 and SHA-512 checksums; the registry marks all others as deprecated (RFC 9530, section 5).
+    /// Parameters are skipped. Any error invalidates the whole field, and so does a value of another type.
     private static func structured(_ text: String) -> [Checksum] {
-        guard let sequences = StructuredDictionary(parsing: text)?.byteSequences else { return [] }
-        return [("sha-256", Checksum.Algorithm.sha256), ("sha-512", .sha512)].compactMap { key, algorithm in
-            sequences[key].flatMap { Checksum(algorithm, bytes: $0) }
-        }
+        var checksums: [Checksum.Algorithm: Checksum] = [:]
+        var text = FieldScanner(text)
+        repeat {
+            text.skipBlanks()
+            let key = text.token()
+            guard !key.isEmpty, text.skip("=:") else { return [] }
+            let value = text.take { $0 != UInt8(ascii: ":") }
+            guard text.skip(":"), let bytes = [UInt8](base64: value) else { return [] }
+            // The last value of a repeated key counts.
+            switch key {
+            case "sha-256": checksums[.sha256] = Checksum(.sha256, bytes: bytes)
+            case "sha-512": checksums[.sha512] = Checksum(.sha512, bytes: bytes)
+            default: break
+            }
+            text.skipBlanks()
+            if text.skip(";") {
+                // The parameters; a comma in a quoted string is not the end.
+                while let byte = text.next, byte != UInt8(ascii: ",") {
+                    if text.take() == UInt8(ascii: "\"") { _ = text.quoted() }
+                }
+            }
+        } while text.skip(",")
+        return text.isAtEnd ? Array(checksums.values) : []
     }
 
     /// Parses a `Digest` field, such as `SHA-256=BASE64,MD5=BASE64`; the name `SHA` means SHA-1.

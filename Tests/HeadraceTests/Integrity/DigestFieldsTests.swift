@@ -23,23 +23,20 @@ struct DigestFieldsTests {
             ("sha-256=:\(sha256):", [.sha256]), ("sha-256=:\(sha256):, sha-512=:\(sha512):", [.sha512, .sha256]),
             ("sha-512=:\(sha512):,sha-256=:\(sha256):;a;b=?1;c=\"x,y\\\"z\"", [.sha512, .sha256]),
             ("md5=:\(md5):, sha=:\(sha1):, sha-256=:\(sha256):", [.sha256]), ("unixsum=:AAA=:", []),
-            (
-                "a, b=1, c=-1.5, d=\"s\", e=tok/en:*, f=?0, g=(1 \"two\";p :AA==:);q=1, h=@12, i=%\"x\", sha-256=:\(sha256):",
-                [.sha256]
-            ),
+            ("sha-256=:\(sha256):;a=\"x, sha-256=:\(zeros):\", x=:AA==:", [.sha256]),
+            ("x=::, sha-256=:\(sha256):", [.sha256]),
             ("sha-256=:\(sha256):, sha-256=:\(zeros):, sha-256=:\(sha256):", [.sha256]),
             ("sha-256=:\(sha256):, sha-256", []), ("sha-256=:\(sha256):, sha-256=1", []), ("", []), (" ", []),
-            ("  sha-256=:\(sha256):  ", [.sha256]), ("sha-256=:\(sha256):\t,\tx", [.sha256]),
+            ("  sha-256=:\(sha256):  ", [.sha256]), ("sha-256=:\(sha256):\t,\tx=:AA==:", [.sha256]),
             ("sha-256=:\(sha256.dropLast()):", [.sha256]),
             // A field that is malformed anywhere is ignored as a whole.
-            ("sha-256=:\(sha256):,", []), ("sha-256=:\(sha256):, ,x", []), ("sha-256=\(sha256)", []),
+            ("sha-256=:\(sha256):,", []), ("sha-256=:\(sha256):, ,x=:AA==:", []), ("sha-256=\(sha256)", []),
+            ("sha-256=:\(sha256):, x=1", []), ("x, sha-256=:\(sha256):", []), ("=:AA==:, sha-256=:\(sha256):", []),
             ("sha-256=:\(sha256)", []),
             ("SHA-256=:\(sha256):", []), ("sha-256=:\(sha256): x", []), ("sha-256 =:\(sha256):", []),
-            ("sha-256=:\(sha256):, x=\"", []), ("sha-256=:\(sha256):, x=(1", []),
-            ("sha-256=:\(sha256):, x=(1\"2\")", []),
-            ("sha-256=:\(sha256):;B", []), ("sha-256=:\(sha256):, x=\"\u{e9}\"", []), ("sha-256=:\(sha256):, x=-", []),
+            ("sha-256=:\(sha256):, x=\"", []), ("sha-256=:\(sha256):, x=(1", []), ("sha-256=:\(sha256):;a, x=-", []),
             ("sha-256=:!!!!:", []), ("sha-256=:AAAA:", []), ("sha-256=::", []),
-            ("sha-256=:X_8=:, sha-256=:\(sha256):", []),
+            ("x=:!:, sha-256=:\(sha256):", []), ("x=:AA=A:, sha-256=:\(sha256):", []),
             ("sha-512=:\(sha256):, sha-256=:\(sha256):", [.sha256]),
         ] as [(String, [Checksum.Algorithm])]
     )
@@ -144,7 +141,7 @@ struct DigestFieldsTests {
     }
 
     @Test func `a field that is too long is ignored`() {
-        let padding = String(repeating: "x, ", count: 1400)
+        let padding = String(repeating: "x=::, ", count: 700)
         #expect(digests(["Repr-Digest": padding + "sha-256=:\(Self.sha256):"]).representation == [])
         #expect(digests(["Repr-Digest": padding.prefix(3000) + "sha-256=:\(Self.sha256):"]).representation != [])
     }
