@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// Reads a line of JSON (RFC 8259) that contains no whitespace between values; numbers must be integers, except in
 /// skipped values.
 ///
@@ -224,54 +226,12 @@ struct RegistryScanner {
     }
 
     private static func text(_ content: ArraySlice<UInt8>, hasEscapes: Bool) throws(Failure) -> String {
-        guard
-            let text = hasEscapes
-                ? String(validating: try unescaped(content), as: UTF8.self) : String(validating: content, as: UTF8.self)
-        else { throw Failure() }
+        // Few texts have escapes, so that their speed does not matter.
+        let text =
+            hasEscapes
+            ? try? JSONDecoder().decode(String.self, from: Data("\"".utf8) + content + Data("\"".utf8))
+            : String(validating: content, as: UTF8.self)
+        guard let text else { throw Failure() }
         return text
-    }
-
-    private static func unescaped(_ content: ArraySlice<UInt8>) throws(Failure) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = content
-        while let escape = rest.firstIndex(of: UInt8(ascii: "\\")) {
-            bytes += rest[..<escape]
-            rest = rest[(escape + 1)...]
-            switch rest.popFirst() {
-            case UInt8(ascii: "b"): bytes.append(0x08)
-            case UInt8(ascii: "f"): bytes.append(0x0c)
-            case UInt8(ascii: "n"): bytes.append(0x0a)
-            case UInt8(ascii: "r"): bytes.append(0x0d)
-            case UInt8(ascii: "t"): bytes.append(0x09)
-            case UInt8(ascii: "u"): bytes += Array(String(try scalar(&rest)).utf8)
-            case .some(let byte) where "\"\\/".utf8.contains(byte): bytes.append(byte)
-            default: throw Failure()
-            }
-        }
-        return bytes + rest
-    }
-
-    /// Reads the digits of a `\u` escape, and the whole next escape if both form a surrogate pair; returns the scalar.
-    private static func scalar(_ rest: inout ArraySlice<UInt8>) throws(Failure) -> Unicode.Scalar {
-        let unit = try codeUnit(&rest)
-        if let scalar = Unicode.Scalar(unit) { return scalar }
-        guard UTF16.isLeadSurrogate(unit), rest.starts(with: "\\u".utf8) else { throw Failure() }
-        rest = rest.dropFirst(2)
-        let trail = try codeUnit(&rest)
-        guard UTF16.isTrailSurrogate(trail),
-            let scalar = Unicode.Scalar(0x1_0000 + (UInt32(unit & 0x3ff) << 10 | UInt32(trail & 0x3ff)))
-        else { throw Failure() }
-        return scalar
-    }
-
-    private static func codeUnit(_ rest: inout ArraySlice<UInt8>) throws(Failure) -> UInt16 {
-        var unit: UInt16 = 0
-        for _ in 0..<4 {
-            guard let digit = rest.popFirst().flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }) else {
-                throw Failure()
-            }
-            unit = unit << 4 | UInt16(digit)
-        }
-        return unit
     }
 }
