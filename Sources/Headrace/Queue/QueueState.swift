@@ -35,15 +35,16 @@ struct QueueState: Sendable {
     /// Restores the downloads of an earlier process; returns the effects to perform.
     mutating func restore(_ list: RestoredQueue, observers: QueueObservers, at now: Duration) -> [QueueEffect] {
         var items: [Scheduler.Item] = []
-        let numbers = list.members.map(\.number) + list.leftOut.map(\.number)
+        let numbers = list.members.map(\.entry.number) + list.leftOut.map(\.number)
         downloads.reserve(numbers.compactMap(\.self))
         for member in list.members {
-            let record = DownloadRecord(member, number: member.number ?? downloads.nextNumber, observers: observers)
+            let number = member.entry.number ?? downloads.nextNumber
+            let record = DownloadRecord(member, number: number, observers: observers)
             insert(record)
             if let file = member.file { record.finish(with: file) }
             var item = Scheduler.Item(record, at: now)
             item.phase = member.state.phase
-            item.label = member.label
+            item.label = member.entry.label
             if !member.state.isEnded { activate(record) }
             if case .failed = member.state { partialFiles.failed(record) }
             if member.state == .waiting { reopen(record) }
@@ -52,7 +53,7 @@ struct QueueState: Sendable {
         let actions = scheduler.add(items, at: now)
         for change in list.changes { journal?.note(change) }
         // A damaged journal may give two downloads the same label.
-        if list.members.contains(where: { $0.label != scheduler.order.label(of: $0.id) }) { recordAllLabels() }
+        if list.members.contains(where: { $0.entry.label != scheduler.order.label(of: $0.id) }) { recordAllLabels() }
         return effects(of: actions)
     }
 

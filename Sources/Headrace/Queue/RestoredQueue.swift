@@ -4,18 +4,14 @@ import HeadracePlatform
 struct RestoredQueue: Sendable {
     /// A stored download and the state in which it is restored.
     struct Member: Sendable {
-        var id: DownloadID
-        var request: DownloadRequest
-        var names: DestinationPaths
-        /// The request as it was saved, without its secrets; `nil` if the request had no secrets.
-        var withoutSecrets: RegistryRequest?
-        var state: DownloadState
-        var file: FinishedFile?
-        var progress: DownloadProgress
-        var label: Int64
-        var number: Int?
-        var added: Int64?
-        var background: BackgroundTaskState?
+        let entry: RegistryEntry
+        let request: DownloadRequest
+        let names: DestinationPaths
+        let state: DownloadState
+        let file: FinishedFile?
+        let progress: DownloadProgress
+
+        var id: DownloadID { DownloadID(rawValue: entry.id) }
     }
 
     /// The downloads in queue order.
@@ -76,17 +72,12 @@ struct RestoredQueue: Sendable {
             if !state.isEnded { open[names.partialPath] = id }
             members.append(
                 Member(
-                    id: id,
+                    entry: entry,
                     request: request,
                     names: names,
-                    withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
                     state: state,
                     file: file,
-                    progress: entry.state.progress(file?.stamp, at: names.partialPath(in: partials), files),
-                    label: entry.label,
-                    number: entry.number,
-                    added: entry.added,
-                    background: entry.background
+                    progress: entry.state.progress(file?.stamp, at: names.partialPath(in: partials), files)
                 )
             )
         }
@@ -222,14 +213,15 @@ extension DownloadProgress {
 
 extension DownloadRecord {
     convenience init(_ member: RestoredQueue.Member, number: Int, observers: QueueObservers) {
+        let entry = member.entry
         self.init(
             id: member.id,
             number: number,
-            added: member.added,
+            added: entry.added,
             request: member.request,
             names: member.names,
-            withoutSecrets: member.withoutSecrets,
-            backgroundNote: member.background,
+            withoutSecrets: entry.request.lacksSecrets ? entry.request : nil,
+            backgroundNote: entry.background,
             state: member.state,
             progress: member.progress,
             observers: observers
