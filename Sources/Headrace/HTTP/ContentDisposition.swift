@@ -10,14 +10,16 @@ struct ContentDisposition: Sendable, Hashable {
     init(parsing text: String) {
         var extended: String?
         var plain: String?
-        var rest = text.utf8[...]
-        while !rest.isEmpty {
+        var text = FieldScanner(text)
+        while !text.isAtEnd {
             // Text without a value is the disposition type, or malformed.
-            let name = rest.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") }
-            rest = rest[name.endIndex...]
-            guard rest.popFirst() == UInt8(ascii: "=") else { continue }
-            let value = Self.value(at: &rest)
-            switch Substring(name).trimmed.lowercased() {
+            let name = text.take { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") }
+            guard text.take() == UInt8(ascii: "=") else { continue }
+            text.skipBlanks()
+            let value = text.skip("\"") ? text.quoted() : String(text.take { $0 != UInt8(ascii: ";") }.trimmed)
+            _ = text.take { $0 != UInt8(ascii: ";") }
+            _ = text.take()
+            switch name.trimmed.lowercased() {
             case "filename*" where extended == nil: extended = Self.extendedText(of: value)
             case "filename" where plain == nil: plain = Self.plainText(of: value)
             default: break
@@ -31,38 +33,16 @@ struct ContentDisposition: Sendable, Hashable {
         fileNames = head.values("content-disposition").flatMap { ContentDisposition(parsing: $0).fileNames }
     }
 
-    /// Returns the quoted or unquoted value at the start of `rest`, and consumes everything up to the next parameter.
-    private static func value(at rest: inout Substring.UTF8View) -> [UInt8] {
-        rest = rest.drop(while: \.isBlank)
-        let isEnd: (UInt8) -> Bool = { $0 == UInt8(ascii: ";") }
-        var value: [UInt8] = []
-        if rest.first == UInt8(ascii: "\"") {
-            rest.removeFirst()
-            // An unterminated quoted string extends to the end of the text.
-            while var byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
-                if byte == UInt8(ascii: "\\"), let escaped = rest.popFirst() { byte = escaped }
-                value.append(byte)
-            }
-            rest = rest.drop { !isEnd($0) }
-        } else {
-            let token = rest.prefix { !isEnd($0) }
-            rest = rest[token.endIndex...]
-            value = Array(Substring(token).trimmed.utf8)
-        }
-        rest = rest.dropFirst()
-        return value
-    }
-
     /// Decodes percent-encoded UTF-8, as browsers do although no RFC specifies it; returns other text unchanged.
-    private static func plainText(of value: [UInt8]) -> String {
-        String(validating: value.percentDecoded, as: UTF8.self) ?? String(decoding: value, as: UTF8.self)
+    private static func plainText(of value: String) -> String {
+        String(validating: value.utf8.percentDecoded, as: UTF8.self) ?? value
     }
 
     /// Decodes `charset'language'text` (RFC 8187, section 3.2.1); returns `nil` if the text or the charset is invalid.
-    private static func extendedText(of value: [UInt8]) -> String? {
-        let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+    private static func extendedText(of value: String) -> String? {
+        let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
-        return switch String(decoding: parts[0], as: UTF8.self).lowercased() {
+        return switch Substring(parts[0]).lowercased() {
         case "utf-8": String(validating: parts[2].percentDecoded, as: UTF8.self)
         case "iso-8859-1": String(latin1: parts[2].percentDecoded)
         default: nil

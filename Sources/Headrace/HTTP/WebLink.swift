@@ -1,5 +1,5 @@
 /// A link in a `Link` field (RFC 8288, section 3).
-struct WebLink: Sendable, Hashable {
+struct WebLink: Sendable {
     /// The maximum total size, in bytes, of the `Link` fields read from one response.
     static let maxBytes = 64 << 10
     /// The maximum number of links read from one response.
@@ -18,14 +18,6 @@ struct WebLink: Sendable, Hashable {
     /// Returns whether the link has this lower-case relation type (RFC 8288, section 3.3).
     func has(relation: String) -> Bool {
         value("rel")?.lowercased().split { $0 == " " || $0 == "\t" }.contains { $0 == relation } == true
-    }
-
-    static func == (lhs: WebLink, rhs: WebLink) -> Bool {
-        lhs.target == rhs.target && lhs.parameters.elementsEqual(rhs.parameters, by: ==)
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(target)
     }
 
     /// Reads the links in a response, up to ``maxBytes`` and ``maxLinks``.
