@@ -17,11 +17,8 @@ extension RegistryFile {
     ) throws(DownloadError) -> (snapshot: RegistrySnapshot, findings: RegistryDiagnostics) {
         let path = "\(directory)/\(RegistryStore.fileName)"
         var reader = RegistryReader()
-        let bytes: [UInt8]
-        do throws(SystemError) {
-            bytes = try contents(path, calls)
-        } catch {
-            throw .registry("The queue file \(path) could not be read", error)
+        let bytes = try DownloadError.registry("The queue file \(path) could not be read") { () throws(SystemError) in
+            try contents(path, calls)
         }
         do throws(RegistryReader.TooNew) {
             try reader.read(bytes)

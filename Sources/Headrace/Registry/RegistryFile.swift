@@ -121,11 +121,9 @@ extension FileSystem {
     /// Creates a registry's folder if it is missing, accessible only to this user, and syncs the folder that contains
     /// it.
     func makeRegistryFolder(_ path: String) throws(DownloadError) {
-        do throws(SystemError) {
+        try DownloadError.registry("The folder \(path) could not be created") { () throws(SystemError) in
             guard try status(path) == nil else { return }
             try makeDirectory(path, mode: 0o700, syncs: true)
-        } catch {
-            throw .registry("The folder \(path) could not be created", error)
         }
     }
 }

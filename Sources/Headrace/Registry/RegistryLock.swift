@@ -85,7 +85,7 @@ struct RegistryLock: Sendable {
     }
 
     private static func attempt(_ path: String, _ isRun: Bool, _ calls: FileSystem) throws(DownloadError) -> Attempt {
-        do throws(SystemError) {
+        try DownloadError.registry("The lock \(path) could not be taken") { () throws(SystemError) in
             let file = try calls.openOrCreate(path)
             do throws(SystemError) {
                 let result = try attempt(path, file, isRun, calls)
@@ -95,8 +95,6 @@ struct RegistryLock: Sendable {
                 try? calls.close(file)
                 throw error
             }
-        } catch {
-            throw .registry("The lock \(path) could not be taken", error)
         }
     }
 
@@ -141,6 +139,18 @@ struct RegistryLock: Sendable {
 }
 
 extension DownloadError {
+    /// Performs a call on a registry's files, and converts its error with `registry(_:_:)`.
+    static func registry<Result>(
+        _ what: @autoclosure () -> String,
+        _ call: () throws(SystemError) -> Result
+    ) throws(DownloadError) -> Result {
+        do {
+            return try call()
+        } catch {
+            throw .registry(what(), error)
+        }
+    }
+
     /// Returns the error for a failed call on a registry's files; `what` names the file and has no full stop.
     static func registry(_ what: String, _ error: SystemError) -> DownloadError {
         switch error.errno {

@@ -17,26 +17,21 @@ extension RegistryStore {
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
         let newPath = path + Self.newSuffix
-        let new: Int32
+        let new = try DownloadError.registry("\(newPath) could not be created") { () throws(SystemError) in
+            try? calls.remove(newPath)
+            return try calls.create(newPath)
+        }
         let newSize: Int64
         var lines = RegistryEncoder.journal(of: entries)
-        do throws(SystemError) {
-            try? calls.remove(newPath)
-            new = try calls.create(newPath)
-        } catch {
-            throw .registry("\(newPath) could not be created", error)
-        }
         do throws(DownloadError) {
             do throws(WriteFailure) {
                 newSize = try writeAll(&lines, to: new, at: 0)
             } catch {
                 throw .registry(newPath, error)
             }
-            do throws(SystemError) {
+            try DownloadError.registry("The queue file \(path) could not be replaced") { () throws(SystemError) in
                 try calls.sync(new)
                 try calls.replace(newPath, path)
-            } catch {
-                throw .registry("The queue file \(path) could not be replaced", error)
             }
         } catch {
             try? calls.close(new)
@@ -51,10 +46,9 @@ extension RegistryStore {
         // Until the rename is synced, a power cut may bring back the old journal, without changes appended to the new
         // one.
         needsRewrite = true
-        do throws(SystemError) {
+        try DownloadError.registry("The folder \(directory) could not be written to the disk") {
+            () throws(SystemError) in
             try calls.syncNames(in: directory)
-        } catch {
-            throw .registry("The folder \(directory) could not be written to the disk", error)
         }
         needsRewrite = false
         postponedCount = 0

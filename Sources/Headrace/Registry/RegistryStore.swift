@@ -193,28 +193,21 @@ struct RegistryStore: Sendable {
     /// Copies a journal with unreadable parts before it is replaced; returns the path of the copy.
     func saveCopy() throws(DownloadError) -> String {
         let copyPath = path + Self.unreadSuffix
-        let copy: Int32
-        do throws(SystemError) {
+        let copy = try DownloadError.registry("\(copyPath) could not be created") { () throws(SystemError) in
             try? calls.remove(copyPath)
-            copy = try calls.create(copyPath)
-        } catch {
-            throw .registry("\(copyPath) could not be created", error)
+            return try calls.create(copyPath)
         }
         defer { try? calls.close(copy) }
         do throws(DownloadError) {
             var offset: Int64 = 0
             _ = try forEachPiece { piece throws(DownloadError) in
-                do throws(SystemError) {
+                try DownloadError.registry("\(copyPath) could not be written") { () throws(SystemError) in
                     try calls.writeAll(copy, piece, at: offset)
-                } catch {
-                    throw .registry("\(copyPath) could not be written", error)
                 }
                 offset += Int64(piece.count)
             }
-            do throws(SystemError) {
+            try DownloadError.registry("\(copyPath) could not be written to the disk") { () throws(SystemError) in
                 try calls.sync(copy)
-            } catch {
-                throw .registry("\(copyPath) could not be written to the disk", error)
             }
         } catch {
             try? calls.remove(copyPath)
@@ -228,16 +221,15 @@ struct RegistryStore: Sendable {
         guard let file else { return 0 }
         var offset: Int64 = 0
         while true {
-            let piece: [UInt8]
-            do throws(SystemError) {
+            let piece = try DownloadError.registry("The queue file \(path) could not be read") {
+                () throws(SystemError) in
                 let status = try calls.openStatus(file)
                 guard status.kind == .regular else { throw SystemError(errno: EEXIST) }
-                piece = try calls.readAt(file, offset, Self.pieceBytes)
+                let piece = try calls.readAt(file, offset, Self.pieceBytes)
                 // Bytes that a short read left out would be lost when the journal is rewritten.
                 let hasAll = offset + Int64(piece.count) >= status.size
                 guard hasAll || piece.count == Self.pieceBytes else { throw SystemError(errno: EIO) }
-            } catch {
-                throw .registry("The queue file \(path) could not be read", error)
+                return piece
             }
             try body(piece)
             offset += Int64(piece.count)

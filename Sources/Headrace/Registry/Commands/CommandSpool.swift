@@ -77,12 +77,10 @@ struct CommandSpool: Sendable {
         let random = UInt32.random(in: .min ... .max)
         let commandPath = "\(path)/\(time.hexadecimal)-\(getpid())-\(random.hexadecimal)\(Self.suffix)"
         let newPath = commandPath + Self.newSuffix
-        do throws(SystemError) {
+        try DownloadError.registry("The command \(commandPath) could not be written") { () throws(SystemError) in
             try calls.createFile(newPath, with: bytes, syncs: true) { path throws(SystemError) in
                 try calls.move(path, commandPath)
             }
-        } catch {
-            throw .registry("The command \(commandPath) could not be written", error)
         }
         do throws(SystemError) {
             try calls.syncNames(in: path)
