@@ -43,8 +43,9 @@ struct DocumentationTests {
 
     @Test func `the table of failures has every error code`() throws {
         let source = try String(contentsOf: library.appending(path: "Model/DownloadError.swift"), encoding: .utf8)
-        let kinds = try #require(source.components(separatedBy: "enum Kind: String {").last).prefix { $0 != "}" }
-        let names = kinds.split(whereSeparator: \.isWhitespace).map(String.init).filter { $0 != "case" }
+        let codes = source.matches(of: /static let (\w+) = Code\("(\w+)"\)/)
+        #expect(codes.allSatisfy { $0.1 == $0.2 })
+        let names = codes.map { String($0.1) }
         #expect(names.count > 20)
         let errors = try text(of: "Errors")
         #expect(names.filter { !errors.contains("\n| `\($0)` |") } == [])

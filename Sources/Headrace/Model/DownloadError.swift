@@ -175,109 +175,71 @@ extension DownloadError: CustomStringConvertible {
 extension DownloadError {
     /// The kind of a failure; see <doc:Errors> for causes and remedies.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Kind: String {
-            case invalidRequest
-            case transportUnavailable
-            case nameResolution
-            case addressRefused
-            case connection
-            case tls
-            case proxy
-            case stalled
-            case connectionLost
-            case httpStatus
-            case redirect
-            case protocolViolation
-            case resourceChanged
-            case unexpectedContent
-            case fileTooLarge
-            case checksum
-            case digestUnavailable
-            case contentCoding
-            case timedOut
-            case busy
-            case diskFull
-            case permission
-            case fileExists
-            case fileSystem
-            case unknownDownload
-            case credentialsMissing
-            case cancelled
-            case shutDown
-        }
-
-        private let kind: Kind
-
-        private init(_ kind: Kind) {
-            self.kind = kind
-        }
-
-        /// Creates the code with this name; `nil` if this release has no such code.
-        init?(name: String) {
-            guard let kind = Kind(rawValue: name) else { return nil }
-            self.init(kind)
-        }
-
         /// The name of the code, such as `httpStatus`.
-        public var description: String { kind.rawValue }
+        public let description: String
+
+        /// Creates the code with this name, which may be a code of a later release.
+        init(_ name: String) {
+            description = name
+        }
 
         /// The request or a setting is invalid, such as the URL, a header field or the destination.
-        public static let invalidRequest = Code(.invalidRequest)
+        public static let invalidRequest = Code("invalidRequest")
         /// The system's HTTP library is missing or too old, or the chosen transport is not in this build.
-        public static let transportUnavailable = Code(.transportUnavailable)
+        public static let transportUnavailable = Code("transportUnavailable")
         /// The host name could not be resolved.
-        public static let nameResolution = Code(.nameResolution)
+        public static let nameResolution = Code("nameResolution")
         /// The host has no address that ``DownloadConfiguration/allowsAddress`` allows.
-        public static let addressRefused = Code(.addressRefused)
+        public static let addressRefused = Code("addressRefused")
         /// The connection to the server failed, or could not be established in time.
-        public static let connection = Code(.connection)
+        public static let connection = Code("connection")
         /// TLS failed: the certificate, its host name, a pinned key, or the handshake.
-        public static let tls = Code(.tls)
+        public static let tls = Code("tls")
         /// The proxy rejected the request or requires a login; see ``DownloadError/statusCode`` for its response.
-        public static let proxy = Code(.proxy)
+        public static let proxy = Code("proxy")
         /// The server sent nothing, or more slowly than the minimum speed, for as long as the stall timeout.
-        public static let stalled = Code(.stalled)
+        public static let stalled = Code("stalled")
         /// The connection was lost before the response was complete.
-        public static let connectionLost = Code(.connectionLost)
+        public static let connectionLost = Code("connectionLost")
         /// The server responded with an error status; see ``DownloadError/statusCode``.
-        public static let httpStatus = Code(.httpStatus)
+        public static let httpStatus = Code("httpStatus")
         /// The redirect limit was reached, or a redirect led from https to http or to a scheme other than HTTP.
-        public static let redirect = Code(.redirect)
+        public static let redirect = Code("redirect")
         /// The response violates HTTP.
-        public static let protocolViolation = Code(.protocolViolation)
+        public static let protocolViolation = Code("protocolViolation")
         /// The file kept changing on the server during the download.
-        public static let resourceChanged = Code(.resourceChanged)
+        public static let resourceChanged = Code("resourceChanged")
         /// The server sent something other than the file, such as a login page.
-        public static let unexpectedContent = Code(.unexpectedContent)
+        public static let unexpectedContent = Code("unexpectedContent")
         /// The file is larger than ``DownloadConfiguration/maxFileSize``, or would be much larger when decoded; see
         /// ``DownloadRequest/decodesContent``.
-        public static let fileTooLarge = Code(.fileTooLarge)
+        public static let fileTooLarge = Code("fileTooLarge")
         /// The checksum or size of the file is wrong; see ``DownloadRequest/mismatchPolicy-swift.property``.
-        public static let checksum = Code(.checksum)
+        public static let checksum = Code("checksum")
         /// The system's library of hash functions is missing, or lacks the required function.
-        public static let digestUnavailable = Code(.digestUnavailable)
+        public static let digestUnavailable = Code("digestUnavailable")
         /// The content coding of the file could not be removed: the bytes are damaged or truncated, or the system cannot
         /// decode them; see ``DownloadRequest/decodesContent``.
-        public static let contentCoding = Code(.contentCoding)
+        public static let contentCoding = Code("contentCoding")
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
-        public static let timedOut = Code(.timedOut)
+        public static let timedOut = Code("timedOut")
         /// Another download writes to the partial file, or another manager uses the registry or the background session.
-        public static let busy = Code(.busy)
+        public static let busy = Code("busy")
         /// The disk is full, or the quota is exceeded.
-        public static let diskFull = Code(.diskFull)
+        public static let diskFull = Code("diskFull")
         /// The file or its directory cannot be accessed for lack of permission.
-        public static let permission = Code(.permission)
+        public static let permission = Code("permission")
         /// A file with the destination's name exists and may not be replaced, as with the conflict policy `fail`.
-        public static let fileExists = Code(.fileExists)
+        public static let fileExists = Code("fileExists")
         /// Any other failure of the file system.
-        public static let fileSystem = Code(.fileSystem)
+        public static let fileSystem = Code("fileSystem")
         /// The download or the position is not in the queue.
-        public static let unknownDownload = Code(.unknownDownload)
+        public static let unknownDownload = Code("unknownDownload")
         /// The request was added in an earlier run with credentials, which are never saved.
-        public static let credentialsMissing = Code(.credentialsMissing)
+        public static let credentialsMissing = Code("credentialsMissing")
         /// The download was cancelled.
-        public static let cancelled = Code(.cancelled)
+        public static let cancelled = Code("cancelled")
         /// The manager was shut down.
-        public static let shutDown = Code(.shutDown)
+        public static let shutDown = Code("shutDown")
     }
 }

@@ -148,8 +148,7 @@ extension RegistryEntry.State {
         case .paused: return (.paused, nil)
         case .cancelled: return (.cancelled, nil)
         case .failed(let code, let message, let status):
-            let code = DownloadError.Code(name: code) ?? .fileSystem
-            return (.failed(DownloadError(code, message, statusCode: status, url: url)), nil)
+            return (.failed(DownloadError(DownloadError.Code(code), message, statusCode: status, url: url)), nil)
         case .finished(let path, let stamp), .skipped(let path, let stamp):
             guard let path = path.resolved(in: bases) else { return (.waiting, nil) }
             return restored(at: path, stamp)

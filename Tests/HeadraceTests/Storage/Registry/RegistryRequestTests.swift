@@ -180,4 +180,12 @@ struct RegistryRequestTests {
         let homeless = RegistryBaseDirectories(home: "", registry: "", temporary: "")
         #expect(RegistryRequest(url: "http://h/", destination: .file(path)).downloadRequest(in: homeless) == nil)
     }
+
+    @Test(arguments: ["httpStatus", "codeOfALaterRelease"])
+    func `a restored failure has the code that was saved`(_ name: String) throws {
+        let saved = RegistryEntry.State.failed(code: name, message: "No.", status: 404)
+        let (state, _) = saved.restored(try #require(URL(string: "http://h/f")), bases: RegistryFixture.bases)
+        let error: DownloadError? = if case .failed(let error) = state { error } else { nil }
+        #expect(error.map { RegistryEntry.State($0) } == saved)
+    }
 }
