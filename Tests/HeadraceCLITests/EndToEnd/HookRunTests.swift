@@ -129,16 +129,20 @@ struct HookRunTests {
     }
 
     @Test func `a queue runs the commands once for each download`() async throws {
-        try await withFaultServer(.file(Self.file)) { server in
+        try await withFaultServer(.routes(["/a": .file(Self.file), "/b": .file(Self.file)])) { server in
             try await withQueueFolder { folder in
                 let hook = try writeHook(in: folder.url)
-                for (name, lines) in [("/a", 1), ("/b", 2)] {
+                let hooks = ["--on-finish", "/bin/sh \(hook) done", "--on-fail", "/bin/sh \(hook) failed"]
+                for (index, name) in ["/a", "/b", "/none"].enumerated() {
                     _ = try await folder.add(server.url(name))
-                    var process = try folder.run("--on-finish", "/bin/sh \(hook) x")
+                    var process = try folder.run(hooks[0], hooks[1], hooks[2], hooks[3])
                     let result = try await process.result()
-                    #expect(result.status == 0, "\(result.errors)")
+                    #expect(result.status == (name == "/none" ? 4 : 0), "\(result.errors)")
                     let text = try String(contentsOf: folder.url.appending(path: "log"), encoding: .utf8)
-                    #expect(text.split(separator: "\n").count == lines)
+                    let lines = text.split(separator: "\n")
+                    #expect(lines.count == index + 1)
+                    let call = name == "/none" ? "failed 4" : "done 0"
+                    #expect(lines.last?.hasPrefix("\(call) \(server.url(name).absoluteString) ") == true, "\(text)")
                 }
             }
         }
@@ -225,6 +229,15 @@ struct HookRunTests {
                     "\(queued.errors)"
                 )
                 #expect(!queued.errors.contains("hidden"))
+            }
+        }
+    }
+
+    @Test func `with -q nothing is printed`() async throws {
+        try await withFaultServer(.file(Self.file)) { server in
+            try await withTemporaryDirectory { folder in
+                let result = try await ToolProcess.run("get", "-q", server.url("/a").absoluteString, in: folder)
+                #expect(result.status == 0 && result.output.isEmpty && result.errors.isEmpty, "\(result.errors)")
             }
         }
     }

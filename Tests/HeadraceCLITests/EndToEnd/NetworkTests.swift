@@ -64,6 +64,22 @@ struct NetworkTests {
         }
     }
 
+    @Test(.enabled(if: FaultServer.hasIPv6, "this machine has no ::1"))
+    func `-6 and --interface choose the address and the interface`() async throws {
+        try await withFaultServer(.ok("hello"), onIPv6: true) { server in
+            try await withTemporaryDirectory { folder in
+                let resolve = ["--resolve", "a.invalid:\(server.port):127.0.0.1,[::1]"]
+                // The server listens on ::1 only.
+                for (family, status) in [("-4", 3), ("-6", 0)] {
+                    let words = [family, "--interface", "lo"] + resolve + ["http://a.invalid:\(server.port)/x"]
+                    let result = try await run(words, in: folder)
+                    #expect(result.status == status, "\(result.errors)")
+                }
+                #expect(server.requests.count == 1)
+            }
+        }
+    }
+
     @Test(.enabled(if: FaultProxy.speaksTLS, "libssl could not be loaded"))
     func `--doh-url names the resolver`() async throws {
         try await withFaultServer(.ok("hello")) { server in

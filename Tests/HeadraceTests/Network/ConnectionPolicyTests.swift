@@ -148,9 +148,26 @@ struct ConnectionPolicyTests {
         }
     }
 
-    @Test func `connections are made from the given interface`() async throws {
+    @Test(.enabled(if: FaultServer.hasIPv6, "this machine has no ::1"))
+    func `a host with addresses of both families has a connection to the chosen one`() async throws {
+        try await withFaultServer(.ok("hello"), onIPv6: true) { server in
+            for (family, address) in [(ConnectionPolicy.AddressFamily.ipv4, "127.0.0.1"), (.ipv6, "::1")] {
+                let outcome = try await Self.run(server.url("/a", host: "a.invalid")) {
+                    $0.addresses = ["a.invalid:\(server.port):127.0.0.1,[::1]"]
+                    ($0.addressFamily, $0.interface) = (family, "lo")
+                }
+                // The server listens on ::1 only.
+                #expect((outcome.error == nil) == (family == .ipv6), "\(outcome)")
+                #expect(outcome.addresses == [address])
+            }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: ["127.0.0.1", "lo"])
+    func `connections are made from the given interface`(_ interface: String) async throws {
         try await withFaultServer(.ok("hello")) { server in
-            let outcome = try await Self.run(server.url("/a")) { $0.interface = "127.0.0.1" }
+            let outcome = try await Self.run(server.url("/a")) { $0.interface = interface }
             #expect(outcome.error == nil, "\(outcome)")
             #expect(server.requests.count == 1)
         }

@@ -49,6 +49,12 @@ struct HostileResponseTests {
         }
     }
 
+    @Test func `a 404 says Not Found`() async throws {
+        let result = try await outcome(.status(404)).result
+        let error = #expect(throws: DownloadError.self) { try result.get() }
+        #expect(error?.message == "The server responded with status 404, Not Found.")
+    }
+
     @Test(arguments: ["-1", "abc", "12abc", "9223372036854775808", "5, 6", "", "5 5"])
     func `L05 an invalid Content-Length is rejected`(_ length: String) async throws {
         let outcome = try await outcome(.ok("hello").claimingLength(length))

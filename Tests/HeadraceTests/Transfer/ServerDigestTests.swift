@@ -12,18 +12,23 @@ struct ServerDigestTests {
     /// The field with the digest of a resource.
     private static func field(_ name: String, of resource: Resource) throws -> (String, String) {
         let bytes = Pattern(seed: resource.body == Fixture.old.body ? 1 : 2).bytes(in: 0..<Fixture.size)
-        let algorithm: Checksum.Algorithm = name == "Content-MD5" ? .md5 : .sha256
-        let base64 = Data(try Checksum(algorithm, of: bytes).bytes).base64EncodedString()
+        let algorithm: Checksum.Algorithm = ["Content-MD5", "X-Goog-Hash"].contains(name) ? .md5 : .sha256
+        let checksum = try Checksum(algorithm, of: bytes)
+        let base64 = Data(checksum.bytes).base64EncodedString()
         let value =
             switch name {
             case "Content-MD5": base64
             case "Digest": "SHA-256=\(base64)"
+            case "X-Goog-Hash": "md5=\(base64)"
+            case "X-Checksum-SHA256": checksum.hexadecimal
             default: "sha-256=:\(base64):"
             }
         return (name, value)
     }
 
-    private static let names = ["Repr-Digest", "Digest", "Content-Digest", "Content-MD5"]
+    private static let names = [
+        "Repr-Digest", "Digest", "Content-Digest", "Content-MD5", "X-Goog-Hash", "X-Checksum-SHA256",
+    ]
 
     @Test(arguments: names)
     func `V14 a matching digest is reported, and a file with a wrong one is not renamed`(_ name: String) async throws {
