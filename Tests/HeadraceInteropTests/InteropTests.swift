@@ -12,7 +12,7 @@ import Testing
     .enabled(if: ProcessInfo.processInfo.environment["HEADRACE_INTEROP"] != nil, "HEADRACE_INTEROP is not set")
 )
 struct InteropTests {
-    private static let file = RunningServer.file
+    static let file = RunningServer.file
     private static let other = Resource(size: 5 << 20, seed: 4).body
 
     #if os(Linux)
@@ -260,24 +260,24 @@ struct InteropTests {
         }
     }
 
-    private static let one: @Sendable (inout DownloadConfiguration) -> Void = {
+    static let one: @Sendable (inout DownloadConfiguration) -> Void = {
         $0.maxConnectionsPerDownload = 1
     }
     /// Slow enough for a test to act in the middle.
-    private static let slow: @Sendable (inout DownloadRequest) -> Void = { $0.rateLimit = 256 << 10 }
+    static let slow: @Sendable (inout DownloadRequest) -> Void = { $0.rateLimit = 256 << 10 }
 
-    private func pauseInTheMiddle(_ download: Download) async throws {
+    func pauseInTheMiddle(_ download: Download) async throws {
         for await progress in download.progress where progress.bytesReceived > 0 { break }
         await download.pause()
         #expect(download.state == .paused)
     }
 
-    private func resume(_ download: Download) async throws {
+    func resume(_ download: Download) async throws {
         try await download.setRateLimit(nil)
         await download.resume()
     }
 
-    private func history(of download: Download) async -> [DownloadEvent] {
+    func history(of download: Download) async -> [DownloadEvent] {
         var events: [DownloadEvent] = []
         for await event in download.events { events.append(event) }
         return events

@@ -1,4 +1,5 @@
 import Foundation
+import HeadraceTestSupport
 
 extension RunningServer {
     /// The configuration, with which all servers serve the same content.
@@ -28,13 +29,15 @@ extension RunningServer {
                 access_log off;
                 gzip on;
                 \(scratch)
+                ssl_certificate_key \(place)/key.pem;
+                root \(place)/site;
                 server {
                     listen 127.0.0.1:\(port(.http1));
+                    \(FaultServer.hasIPv6 ? "listen [::1]:\(port(.http1));" : "")
+                    listen unix:\(socket.path);
                     listen 127.0.0.1:\(port(.http1OverTLS)) ssl;
                     listen 127.0.0.1:\(port(.http2)) ssl http2;
                     ssl_certificate \(place)/certificate.pem;
-                    ssl_certificate_key \(place)/key.pem;
-                    root \(place)/site;
                     location = /old { return 302 /file.bin; }
                     location = /cipher { add_header Cipher $ssl_cipher; return 204; }
                     location = /packed.gz { add_header Content-Encoding gzip; }
@@ -42,6 +45,26 @@ extension RunningServer {
                     # Nobody knows the length of what may have includes.
                     location /included/ { alias \(place)/site/; ssi on; ssi_types *; }
                     location /private/ { auth_basic test; auth_basic_user_file \(place)/users; }
+                    location /links/ { if (-f \(place)/expired/$arg_sig) { return 403; } alias \(place)/site/; }
+                    location /digests/ {
+                        alias \(place)/site/;
+                        add_header X-Goog-Hash $arg_goog;
+                        add_header X-Amz-Checksum-SHA256 $arg_amz;
+                        add_header X-Checksum-SHA256 $arg_sha256;
+                    }
+                    location = /linked {
+                        add_header X-Linked-Size \(Self.page.count);
+                        add_header X-Linked-ETag '"$arg_sha256"';
+                        return 302 /page.html;
+                    }
+                }
+                # A host with its own certificate, which wants to be requested over https alone.
+                server {
+                    listen 127.0.0.1:\(port(.http1OverTLS)) ssl;
+                    listen 127.0.0.1:\(port(.http2)) ssl http2;
+                    server_name \(Self.name);
+                    ssl_certificate \(place)/named.pem;
+                    add_header Strict-Transport-Security max-age=1000;
                 }
             }
 
@@ -51,7 +74,7 @@ extension RunningServer {
     private var apache: String {
         let modules = [
             "mpm_event", "authz_core", "authz_user", "authn_core", "authn_file", "auth_basic", "auth_digest", "mime",
-            "filter", "deflate", "alias", "socache_shmcb", "ssl", "http2",
+            "filter", "deflate", "brotli", "alias", "socache_shmcb", "ssl", "http2",
         ]
         return modules.map { "LoadModule \($0)_module /usr/lib/apache2/modules/mod_\($0).so\n" }.joined()
             + """
@@ -74,6 +97,7 @@ extension RunningServer {
             SSLCertificateKeyFile \(place)/key.pem
             Redirect 302 /old /file.bin
             Alias /digest \(place)/site
+            Alias /br \(place)/site
             <Directory \(place)/site>
                 Require all granted
             </Directory>
@@ -93,6 +117,9 @@ extension RunningServer {
                 AuthDigestProvider file
                 AuthUserFile \(place)/digests
                 Require valid-user
+            </Location>
+            <Location /br>
+                SetOutputFilter BROTLI_COMPRESS
             </Location>
             <VirtualHost 127.0.0.1:\(port(.http1OverTLS))>
                 SSLEngine on
@@ -122,8 +149,20 @@ extension RunningServer {
         (site) {
             bind 127.0.0.1
             root * \(place)/site
-            encode gzip
+            @zstd path /zstd/*
+            encode @zstd zstd
+            @others not path /zstd/*
+            encode @others gzip
             redir /old /file.bin 302
+            redir /303 /echo 303
+            redir /307 /echo 307
+            redir /308 /echo 308
+            handle /echo {
+                respond "{http.request.method} {http.request.body}"
+            }
+            handle_path /zstd/* {
+                file_server
+            }
             header /packed.gz Content-Encoding gzip
             header /dated/* -ETag
             basicauth /private/* {

@@ -8,6 +8,8 @@ struct RunningServer: Sendable {
     static let file = Resource(size: 6 << 20, seed: 3).body
     static let empty = Resource(size: 0).body
     static let page = Response.Body.bytes(Array(String(repeating: "<p>The same again.</p>\n", count: 10_000).utf8))
+    /// A host of nginx with its own certificate.
+    static let name = "example.org"
     /// The `Authorization` value for `user` and `secret`.
     static let login = "Basic dXNlcjpzZWNyZXQ="
 
@@ -32,13 +34,16 @@ struct RunningServer: Sendable {
         authority = try TestCertificate.writeAuthority(in: folder)
         let manager = FileManager.default
         try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
-        for (name, mode) in [("site/private", 0o755), ("site/dated", 0o755), ("temporary", 0o777)] {
+        for (name, mode) in [
+            ("site/private", 0o755), ("site/dated", 0o755), ("temporary", 0o777), ("expired", 0o755),
+        ] {
             let path = folder.appending(path: name).path
             try manager.createDirectory(atPath: path, withIntermediateDirectories: true)
             try manager.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
         }
         let texts = [
             "certificate.pem": TestCertificate.trusted.pem, "key.pem": TestCertificate.privateKey,
+            "named.pem": TestCertificate.wrongHost.pem,
             // A SHA-1 hash, which both nginx and Apache support.
             "users": "user:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n",
             // The MD5 hash of `user:test:secret`.
@@ -60,6 +65,14 @@ struct RunningServer: Sendable {
     }
 
     func port(_ wire: WebServer.Wire) -> Int { firstPort + wire.rawValue }
+
+    /// The UNIX socket of nginx; another one for each attempt to start it.
+    var socket: URL { folder.appending(path: "socket-\(firstPort)") }
+
+    /// Makes nginx reject the links with this signature, which are `links/PATH?sig=SIGNATURE`.
+    func expire(_ signature: String) throws {
+        try Data().write(to: folder.appending(path: "expired/\(signature)"))
+    }
 
     func url(_ path: String, _ wire: WebServer.Wire) throws -> URL {
         let scheme = wire == .http1 ? "http" : "https"
@@ -89,23 +102,31 @@ struct RunningServer: Sendable {
                 try await download(path, wire, to: $0, configure: configure, change: change, body)
             }
         }
+        var request = DownloadRequest(try url(path, wire), to: .directory(destination))
+        change(&request)
+        return try await withManager(configure: configure) { manager in
+            try await body(try await manager.download(request))
+        }
+    }
+
+    /// Runs the body with a manager that trusts the server's certificates.
+    func withManager<Result>(
+        configure: (inout DownloadConfiguration) -> Void = { _ in },
+        _ body: (DownloadManager) async throws -> Result
+    ) async throws -> Result {
         var configuration = DownloadConfiguration {
             $0.certificateAuthorities = authority
             $0.retryPolicy = .none
             $0.durability = .none
         }
         configure(&configuration)
-        var request = DownloadRequest(try url(path, wire), to: .directory(destination))
-        change(&request)
-        return try await withDownloadManager(configuration) { manager in
-            try await body(try await manager.download(request))
-        }
+        return try await withDownloadManager(configuration) { try await body($0) }
     }
 }
 
 extension Response.Body {
     /// All bytes.
-    fileprivate var data: Data {
+    var data: Data {
         switch self {
         case .bytes(let bytes): Data(bytes)
         case .pattern(let pattern, let range): Data(pattern.bytes(in: range))
