@@ -31,13 +31,14 @@ extension Download {
 /// memory. If bytes are missing, the iterator waits for them, even while the download is waiting or paused.
 ///
 /// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for
-/// ``Download/value`` instead. The bytes of a file with ``DownloadRequest/decodesContent`` are delivered once the file is
+/// ``Download/value`` instead. A sequence of the whole file ends when the file is finished, so if it ends without an
+/// error, its bytes were right. The bytes of a file with ``DownloadRequest/decodesContent`` are delivered once the file is
 /// finished.
 ///
 /// The iterator throws:
 /// - the download's ``DownloadError`` when it fails or is cancelled;
-/// - `resourceChanged` if the download restarts with another version of the file after bytes of the old one were
-///   delivered;
+/// - `resourceChanged` if the download restarts with another version of the file, or discards wrong bytes, after any of
+///   these were delivered;
 /// - `fileSystem` or `permission` if the file cannot be read, or was changed by another process;
 /// - `CancellationError` if the iterating task is cancelled, which does not affect the download.
 ///

@@ -20,7 +20,8 @@ extension Download {
             for await case .restarted(let reason, _) in events {
                 let size = Format.size(count)
                 let problem = "the download had to start over after \(size) were written to standard output: \(reason)"
-                return (count, DownloadError(.resourceChanged, problem))
+                let code = if case .mismatch(let mismatch) = reason { mismatch.code } else { error.code }
+                return (count, DownloadError(code, problem))
             }
             return (count, error)
         } catch {

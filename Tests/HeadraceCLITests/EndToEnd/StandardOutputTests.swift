@@ -1,3 +1,4 @@
+import Headrace
 import HeadracePlatform
 import HeadraceTestSupport
 import Testing
@@ -58,6 +59,29 @@ struct StandardOutputTests {
                 #expect(end.errors.contains("of the file were already written to standard output"), "\(end.errors)")
                 #expect(end.errors.contains("sha256 checksum"))
                 #expect(try names(in: folder) == [])
+            }
+        }
+    }
+
+    @Test func `wrong bytes are reported although a mirror delivers the right ones`() async throws {
+        let wrong = Response.file(Resource(size: 300_000, seed: 2)).limited(bytesPerSecond: 600_000)
+        try await withFaultServer(.routes(["/a": wrong, "/b": .file(Self.small)])) { server in
+            try await withFolders { folder, variable in
+                let right = folder.appending(path: ".right")
+                try Data(Pattern(seed: 1).bytes(in: 0..<300_000)).write(to: right)
+                let checksum = try await Checksum.compute(.sha256, ofFileAt: right)
+                let (url, mirror) = (server.url("/a").absoluteString, server.url("/b").absoluteString)
+                let options = ["--checksum", "sha256=\(checksum.hexadecimal)", "--mirror", mirror]
+                var process = try ToolProcess(
+                    ["get", "-q", "-o", "-"] + options + [url],
+                    in: folder,
+                    environment: [variable]
+                )
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 6)
+                #expect(end.errors.contains("the download had to start over after "), "\(end.errors)")
+                let output = try FileProbe.bytes(of: folder.appending(path: ".stdout"))
+                #expect(!output.isEmpty && output == Pattern(seed: 2).bytes(in: 0..<Int64(output.count)))
             }
         }
     }

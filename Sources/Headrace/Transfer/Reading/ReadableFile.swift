@@ -50,6 +50,9 @@ struct ReadableFile: Sendable {
         var failure: DownloadError?
         /// Whether the last read found no file at the path, or another file than the downloaded one.
         var isFileMissing = false
+
+        /// Whether the reader reads the whole file, and ends only when the file is finished.
+        var isWhole: Bool { range == 0..<Int64.max }
     }
 
     /// The maximum number of bytes per read.
@@ -96,8 +99,11 @@ struct ReadableFile: Sendable {
     func step(of id: ReaderID) -> Step {
         guard let reader = readers[id] else { return .end }
         let end = end(of: reader)
-        guard reader.position < end else { return .end }
+        let hasAll = reader.position >= end
+        guard !hasAll || reader.isWhole else { return .end }
         if let failure = reader.failure { return .fail(failure) }
+        // Until the file is verified and renamed, the bytes may turn out to be wrong.
+        guard !hasAll else { return isFinished ? .end : .wait }
         guard let path, !reader.isFileMissing, isFinished || !isReadAtEnd else { return .wait }
         let missing = isFinished ? nil : held.firstGap(from: reader.position, before: end)
         let limit = reader.position + min(Self.maxReadBytes, end - reader.position)

@@ -85,6 +85,26 @@ struct ReadableFileTests {
         #expect(file.step(of: id) == .end)
     }
 
+    @Test(arguments: [nil, ByteRangeSet(), ByteRangeSet([0..<500])])
+    func `a reader of the whole file ends when the file is finished, or fails if bytes were wrong`(
+        _ kept: ByteRangeSet?
+    ) throws {
+        var file = file(0..<1000)
+        let (whole, rest) = (file.join(0..<Int64.max), file.join(200..<Int64.max))
+        let areTaken = (take(&file, whole), take(&file, rest))
+        #expect(areTaken == (true, true))
+        #expect(file.step(of: whole) == .wait && file.step(of: rest) == .end)
+        if let kept {
+            file.lost(keeping: kept)
+            file.began(path, totalBytes: 1000)
+            file.wrote(0..<1000)
+        }
+        file.named(final)
+        #expect(kept != nil || file.step(of: whole) == .wait)
+        try enter(&file, .finished(URL(filePath: final)))
+        #expect(kept == nil ? file.step(of: whole) == .end : code(file.step(of: whole)) == .resourceChanged)
+    }
+
     // MARK: Discarded bytes
 
     @Test func `bytes discarded while they are being read are not delivered`() {
