@@ -26,10 +26,12 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
     /// the download continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
-    /// A key of the file that stays the same while its URL changes, such as a signed URL; `nil` to use ``url`` as the
-    /// key.
+    /// A key of the file that stays the same while its URL changes; `nil` to use ``url`` as the key.
     ///
     ///     request.identity = "report-42"
+    ///
+    /// The signatures in links of Amazon S3, CloudFront, Google Cloud Storage and Azure are not part of the key, so such
+    /// links need no identity.
     ///
     /// Downloads with the same identity and destination are the same download: a request with a new URL resumes the
     /// partial file of the old one, and replaces the URL of an active download. The new URL must have a matching

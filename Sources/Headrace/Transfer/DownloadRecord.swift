@@ -118,9 +118,9 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.relink(to: url) }
     }
 
-    /// Whether a new request has the same identity as this download but another URL.
+    /// Whether a new request for the same file has another URL, by its identity or because the URL is signed.
     func isRelinked(by request: DownloadRequest) -> Bool {
-        request.identity != nil && requested { $0.url.identity != request.url.identity }
+        (request.identity != nil || request.key != request.url) && requested { $0.url.identity != request.url.identity }
     }
 
     /// Adopts the link provider of a request for the same file, if that request has one.

@@ -60,7 +60,7 @@ extension DownloadRequest {
     /// Secret header fields stay with their origin, so a URL of another origin loses them.
     func relinked(to url: URL) -> DownloadRequest {
         var request = self
-        request.identity = identity ?? self.url.identity.absoluteString
+        request.identity = identity ?? key.identity.absoluteString
         if Origin(url) != Origin(self.url) { request.headers.removeAll(where: \.isBoundToOrigin) }
         request.url = url
         request.urlExpires = nil

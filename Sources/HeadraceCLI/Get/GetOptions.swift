@@ -239,10 +239,6 @@ extension GetOptions {
         }
         request.decodesContent = arguments.has(.compressed)
         if request.method != "GET" { request.isRepeatable = arguments.given.contains(.retries) }
-        if configuration.linkProvider != nil {
-            // The signature of a link differs in each run, but each run must find the partial file of the last one.
-            request.identity = request.url.withoutSignature
-        }
         applyHosts(to: &request)
         do {
             // Checked before anything is created on disk.

@@ -138,21 +138,6 @@ struct GetOptionsTests {
     }
 
     @Test(arguments: [
-        ("http://u:p@h/a?signature=1", "http://h/a"),
-        ("http://h/a?id=1&X-Amz-Date=2&Policy=x%20y#f", "http://h/a?id=1"),
-        ("http://h/a?id=1&X-Amz-Date=3", "http://h/a?id=1"), ("http://h/a?id=2", "http://h/a?id=2"),
-        ("http://h/a", "http://h/a"),
-    ])
-    func `with --link-command a link with another signature finds the partial file`(
-        _ url: String,
-        _ identity: String
-    ) throws {
-        let signed = ["--link-command", "sign", url]
-        #expect(try GetOptions(ParsedArguments(signed)).requests()[0].identity == identity)
-        #expect(try GetOptions(ParsedArguments(["http://h/a?b=1"])).requests()[0].identity == nil)
-    }
-
-    @Test(arguments: [
         (["-X", "POST", "-d", "a=b"], "--directory: -d is the directory; to send a body, write --data TEXT"),
         (["-X", "POST", "-d", "{}"], "--directory: -d is the directory; to send a body, write --data TEXT"),
         (["--method", "HEAD"], "--method: HEAD has no effect on files; --dry-run sends GET"),
