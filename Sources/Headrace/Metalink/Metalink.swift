@@ -30,13 +30,14 @@ public struct Metalink: Sendable, Hashable {
 
         /// Returns a request for the file; `nil` if it has a ``problem`` or no source.
         ///
-        /// The request includes the size and all checksums, which verify the downloaded file.
+        /// The request includes the size and all checksums, which verify the downloaded file. Because the document
+        /// chose the name, an existing file is kept, and the new one gets an unused name.
         /// - Parameter directory: The existing directory to save the file in.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
             guard problem == nil, let first = urls.first else { return nil }
             let place = directory.appending(path: name, directoryHint: .notDirectory)
-            var request = DownloadRequest(first, to: .file(place))
+            var request = DownloadRequest(first, to: .file(place), conflictPolicy: .rename)
             request.mirrors = Array(urls.dropFirst())
             request.expectedSize = size
             request.checksums = checksums

@@ -98,6 +98,8 @@ struct MetalinkTests {
         #expect(files.map { $0.problem == nil } == [true, false, true])
         #expect(files[1].problem?.contains(part) == true, "\(files[1].problem ?? "")")
         let folder = URL(filePath: "/")
+        // The document chose the name, so it must not replace a file.
+        #expect(files[0].request(to: folder)?.conflictPolicy == .rename)
         #expect(files.map { $0.request(to: folder) == nil } == [false, true, false])
     }
 
