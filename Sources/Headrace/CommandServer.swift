@@ -77,7 +77,8 @@ struct CommandServer: Sendable {
         // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(manager.performer.commands.isCarriedOut)
         // The flush also waits for a write that is under way, since that write may fail.
-        guard !carriedOut.isEmpty || manager.isFlushing || manager.queue.journal?.isBehind == true else { return }
+        let isBehindOnDisk = manager.queue.journal?.isBehind == true || manager.performer.commands.hasUnsyncedRemovals
+        guard !carriedOut.isEmpty || manager.isFlushing || isBehindOnDisk else { return }
         try await remove(carriedOut, from: registry, for: manager)
     }
 
@@ -130,7 +131,11 @@ struct CommandServer: Sendable {
         for manager: isolated DownloadManager
     ) async throws(DownloadError) {
         try await manager.journalWriter.flush(manager, always: true)
+        // Also if there are none: a file whose removal was not synced is no longer among them.
+        guard !items.isEmpty || manager.performer.commands.hasUnsyncedRemovals else { return }
+        manager.performer.commands.hasUnsyncedRemovals = true
         try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
+        manager.performer.commands.hasUnsyncedRemovals = false
     }
 
     /// Waits until `wait` returns, or until the time `end` at the latest.

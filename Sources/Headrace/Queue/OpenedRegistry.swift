@@ -17,7 +17,7 @@ struct RegistryFiles: Sendable {
     /// Removes the files of the given commands, which were carried out and whose changes are on the disk; blocks.
     func removeCommands(_ items: [CommandSpool.Item]) throws(DownloadError) {
         try file.check()
-        for item in items { try spool.done(item.path) }
+        try spool.done(items.map(\.path))
     }
 }
 

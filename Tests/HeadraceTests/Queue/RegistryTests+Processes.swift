@@ -157,6 +157,38 @@ extension RegistryTests {
         }
     }
 
+    /// Otherwise the next manager would carry out the command again after a power cut.
+    @Test func `the removal of a command is synced by the next poll if its sync failed`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            let inbox = registry.directory.appending(path: CommandSpool.folderName).filePath
+            let results = Locked([false, true, true])
+            var files = FileSystem.unsynced
+            files.syncDirectory = { path throws(SystemError) in
+                guard path.hasSuffix("/" + CommandSpool.folderName) else { return }
+                guard results.withLock({ $0.removeFirst() }) else { throw SystemError(errno: EIO) }
+            }
+            let environment = TransferEnvironment(
+                configuration: DownloadConfiguration {
+                    $0.registryDirectory = registry.directory
+                    $0.startsDownloads = false
+                },
+                transport: FakeTransport { _ in FakeTransport.Reply(404) },
+                files: files,
+                clock: AnyClock(TestClock())
+            )
+            let manager = try await DownloadManager(environment: environment)
+            try CommandSpool(in: registry.directory.filePath).post(.pause([1]))
+            await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+            #expect(try FileProbe.names(in: URL(filePath: inbox)) == [])
+            #expect(results.withLock { $0.count } == 2)
+            try await manager.takeCommands()
+            try await manager.takeCommands()
+            #expect(results.withLock { $0.count } == 1)
+            await manager.shutdown()
+        }
+    }
+
     /// Regression: no command was left for a file that was still active in the journal.
     @Test func `adding a file whose removal is not written yet adds it again`() async throws {
         try await withTemporaryDirectory { folder in

@@ -144,18 +144,24 @@ struct CommandSpool: Sendable {
         return contents
     }
 
-    /// Removes the file of a command that was executed.
-    /// - Parameter path: The path of the file.
-    /// - Throws: `permission` or `fileSystem` if the file could not be removed, so that the command would be executed
-    ///   again.
-    func done(_ path: String) throws(DownloadError) {
+    /// Removes the files of commands that were executed, and syncs the folder, even if no file is left.
+    /// - Parameter paths: The paths of the files.
+    /// - Throws: `permission` or `fileSystem` if a file could not be removed, or may return after a power cut, so that
+    ///   its command would be executed again; repeat the call later.
+    func done(_ paths: [String]) throws(DownloadError) {
+        for path in paths {
+            do throws(SystemError) {
+                try calls.remove(path)
+            } catch  where error.errno == ENOENT {
+                // An earlier call or another process removed it.
+            } catch {
+                throw .registry("The command \(path) could not be removed", error)
+            }
+        }
         do throws(SystemError) {
-            try calls.remove(path)
-            try calls.syncNames(in: self.path)
-        } catch  where error.errno == ENOENT {
-            // Another process removed it.
+            try calls.syncNames(in: path)
         } catch {
-            throw .registry("The command \(path) could not be removed", error)
+            throw .registry("The folder \(path) could not be written to the disk", error)
         }
     }
 

@@ -48,10 +48,10 @@ struct CommandSpoolTests {
                 #expect(FileProbe.permissions(of: URL(filePath: item.path)) == 0o600)
                 #expect(item.path.contains("-\(getpid())-"))
             }
-            try inbox.done(contents.items[0].path)
-            try inbox.done(contents.items[0].path)
+            try inbox.done([contents.items[0].path])
+            try inbox.done([contents.items[0].path])
             #expect(try inbox.take().items == Array(contents.items[1...]))
-            for item in contents.items { try inbox.done(item.path) }
+            try inbox.done(contents.items.map(\.path))
             #expect(try FileProbe.names(in: path(folder)) == [])
         }
     }
