@@ -94,6 +94,7 @@ package final class MemoryDisk: Sendable {
         calls.setModified = { _, _ in }
         calls.setAttribute = { _, _, _ throws(SystemError) in throw SystemError(errno: ENOTSUP) }
         calls.attribute = { _, _, _ throws(SystemError) in throw SystemError(errno: ENOTSUP) }
+        calls.flush = { _ in }
         calls.close = { file in self.close(file) }
         calls.replace = { path, newPath throws(SystemError) in try self.rename(path, newPath, replacing: true, process)
         }

@@ -55,17 +55,21 @@ struct CheckpointPolicy: Sendable {
     private var lastSync: Duration
     private var unsyncedBytes: Int64
     private var hasSynced = false
+    /// Whether the policy was stopped by a ``Stop/leaving``.
+    private var hasLeft = false
 
     /// Creates the policy for one transfer of a download.
     /// - Parameters:
     ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
     ///   - written: The trusted ranges of an earlier record; if not empty, a record is on disk.
     ///   - durable: The durable ranges of the earlier record.
+    ///   - replacesRecord: Whether a record on disk claims more than these ranges.
     ///   - now: The start of the transfer.
     init(
         _ durability: Durability,
         written: ByteRangeSet = ByteRangeSet(),
         durable: ByteRangeSet = ByteRangeSet(),
+        replacesRecord: Bool = false,
         at now: Duration
     ) {
         self.durability = durability
@@ -73,11 +77,17 @@ struct CheckpointPolicy: Sendable {
         self.durable = durable.intersection(written)
         start = now
         lastSync = now
-        hasRecord = !written.isEmpty
+        hasRecord = !written.isEmpty || replacesRecord
+        isRecordOutdated = replacesRecord
         unsyncedBytes = written.count - self.durable.count
     }
 
     var isSyncing: Bool { claim != nil }
+
+    /// Whether a record must be synced, since the download may be resumed after a power cut.
+    var syncsRecord: Bool {
+        durability == .full || hasLeft && written == durable && !isWithoutSync && !hasSyncFailed
+    }
 
     /// Records that bytes were written, and returns the actions that are due; ignored after a stop or a failed sync.
     ///
@@ -142,6 +152,7 @@ struct CheckpointPolicy: Sendable {
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)
+        hasLeft = stop == .leaving
         // The running sync does not cover the last bytes; another one follows it.
         return isSyncing ? [] : finish(stop, at: now)
     }

@@ -46,6 +46,10 @@ package struct FileSystem: Sendable {
     package var setAttribute: @Sendable (Int32, _ name: String, [UInt8]) throws(SystemError) -> Void
     /// Reads an extended attribute of up to `maxBytes`, or throws if it is missing; links are not followed.
     package var attribute: @Sendable (_ path: String, _ name: String, _ maxBytes: Int) throws(SystemError) -> [UInt8]
+    /// Writes the cached bytes of an open file to the server of a network file system, as closing the file would.
+    ///
+    /// Such a file system may report a full or failed disk only then. Does not wait for a local disk.
+    package var flush: @Sendable (Int32) throws(SystemError) -> Void = { _ in }
     /// Closes a file.
     package var close: @Sendable (Int32) throws(SystemError) -> Void
     /// Renames a file; a file that already has the new name is replaced.

@@ -247,9 +247,14 @@ final class PartialFile: Sendable {
     /// Waits until the data is on the disk.
     ///
     /// After a failure, do not retry, since the kernel has discarded the data.
-    func sync() throws(SystemError) {
+    func sync() throws(SystemError) { try sync(by: shared.calls.sync) }
+
+    /// Makes a network file system report the errors of earlier writes, which counts as a failed sync.
+    func flush() throws(SystemError) { try sync(by: shared.calls.flush) }
+
+    private func sync(by call: (Int32) throws(SystemError) -> Void) throws(SystemError) {
         do throws(SystemError) {
-            try shared.calls.sync(file)
+            try call(file)
         } catch {
             failedSync.withLock { $0 = error }
             throw error
@@ -333,7 +338,7 @@ final class PartialFile: Sendable {
     }
 
     func close() {
-        // Everything important was checked earlier; a failure here has no consequences.
+        // A finished file was synced or flushed before it got its final name.
         try? shared.calls.close(file)
     }
 

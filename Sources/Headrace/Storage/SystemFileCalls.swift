@@ -63,6 +63,11 @@ enum SystemFileCalls {
             }
             return Array(bytes.prefix(count))
         },
+        flush: { file throws(SystemError) in
+            // File systems flush a file each time that one of its descriptors is closed.
+            let copy = try checked { fcntl(file, F_DUPFD_CLOEXEC, 0) }
+            _ = try checked { libraryClose(copy) }
+        },
         close: { file throws(SystemError) in
             // Unlocks explicitly: a child that was just forked shares the descriptor and its lock until it calls exec.
             flock(file, LOCK_UN)

@@ -103,8 +103,10 @@ struct DownloadTransfer: Sendable {
         state.opened(partial.representation)
         correctMeter()
         switch recovered {
-        case .bytes(let lost) where lost > 0: publish(.notice(.bytesLost(lost)))
-        case .nothing, .bytes: break
+        case .nothing: break
+        case .bytes(let lost, let isSame):
+            if !isSame { state.verification.discardDigest() }
+            if lost > 0 { publish(.notice(.bytesLost(lost))) }
         case .complete(let path): return path
         case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
         }
@@ -270,10 +272,11 @@ struct DownloadTransfer: Sendable {
     /// The reasons are: the bytes are unverified and nothing will verify the complete file, another requester
     /// downloaded the bytes, or they exceed or contradict the expected size.
     private func restartReason(_ expectedSize: Int64?) -> RestartReason? {
-        if let known = partial.representation, !state.verification.isNeeded {
-            if known.isUnverified == true { return .unverified }
-            let requester = partial.requesterFingerprint
-            if known.requesterFingerprint ?? requester != requester {
+        if let known = partial.representation {
+            if !state.verification.isNeeded, known.isUnverified == true { return .unverified }
+            // The server's checksum is that of the file that it sent to the other requester.
+            let (requester, isVerified) = (partial.requesterFingerprint, !state.verification.isFromServer)
+            if !isVerified, known.requesterFingerprint ?? requester != requester {
                 // If the file is complete, no further response can verify it.
                 guard case .strong? = EntityValidator(of: known), known.totalBytes != partial.heldBytes else {
                     return .differentRequester

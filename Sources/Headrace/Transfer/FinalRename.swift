@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Gives a complete partial file its final name.
 ///
-/// The order is: sync the data, write the record, rename, sync the directory.
+/// The order is: sync or flush the data, write the record, rename, sync the directory.
 struct FinalRename {
     /// The intended final path.
     let finalPath: String
@@ -45,6 +45,7 @@ struct FinalRename {
         let version: [UInt8]?
         do throws(SystemError) {
             version = try attributes.setVersion(source, on: target.file, stamp)
+            if !target.syncsData { try target.file.flush() }
         } catch {
             // The original of a copy or of a decoded file is intact, and takes its place again.
             guard partial.original == nil else { throw target.file.syncError }

@@ -179,7 +179,7 @@ struct PartialDownload {
 
     /// Marks all received bytes except the `kept` ranges as missing, for the readers and in the resume record too.
     func keepOnly(_ kept: ByteRangeSet) {
-        let policy = newPolicy(of: kept)
+        let policy = newPolicy(of: kept, replacesRecord: ledger.read { $0.policy.hasRecord })
         ledger.change { contents, readable in
             readable.lost(keeping: kept)
             contents.pieces?.forget(allBut: kept)
@@ -190,12 +190,17 @@ struct PartialDownload {
 
     /// Returns a checkpoint policy for the next attempt; `written` and `durable` are the ranges it starts with, by
     /// default the present ones.
-    func newPolicy(of written: ByteRangeSet? = nil, durable: ByteRangeSet? = nil) -> CheckpointPolicy {
+    func newPolicy(
+        of written: ByteRangeSet? = nil,
+        durable: ByteRangeSet? = nil,
+        replacesRecord: Bool = false
+    ) -> CheckpointPolicy {
         let policy = ledger.read { $0.policy }
         return CheckpointPolicy(
             environment.configuration.durability,
             written: written ?? policy.written,
             durable: durable ?? policy.durable,
+            replacesRecord: replacesRecord,
             at: environment.clock.now()
         )
     }

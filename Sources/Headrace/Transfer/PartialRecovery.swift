@@ -3,9 +3,11 @@ struct PartialRecovery {
     /// The state of the bytes that an earlier run received.
     enum Outcome: Sendable, Equatable {
         case nothing
-        /// Bytes that can be resumed if the server still has their version; `lost` is the number of written bytes that
-        /// the disk lost.
-        case bytes(lost: Int64)
+        /// Bytes that can be resumed if the server still has their version.
+        ///
+        /// `lost` is the number of written bytes that the disk lost. `isSame` is `true` if no other process has changed
+        /// the file since this process received the bytes.
+        case bytes(lost: Int64, isSame: Bool)
         /// The file at this path is complete; only its resume record still has to be removed.
         case complete(String)
         /// Bytes that cannot be resumed for the given reason; they were deleted.
@@ -51,7 +53,8 @@ struct PartialRecovery {
                 pieces: record.pieces
             )
             contents.representation?.totalBytes = record.totalBytes
-            if let lost = try resume(contents, size: status.size, isSame: false, &partial) { return .bytes(lost: lost) }
+            let lost = try resume(contents, size: status.size, isSame: false, &partial)
+            if let lost { return .bytes(lost: lost, isSame: false) }
             return try discard(bytes, .bytesNotOnDisk, &partial)
         }
     }
@@ -66,7 +69,7 @@ struct PartialRecovery {
         // Cookies may have changed.
         contents.representation?.requesterFingerprint = partial.requesterFingerprint
         let lost = try resume(contents, size: suspended.stamp.size, isSame: true, &partial)
-        if let lost { return .bytes(lost: lost) }
+        if let lost { return .bytes(lost: lost, isSame: true) }
         return try discard(contents.policy.written.count, .bytesNotOnDisk, &partial)
     }
 
@@ -111,7 +114,7 @@ struct PartialRecovery {
         guard let target = partial.target else { return }
         let record = partial.ledger.contents.record(of: target, bootID: try bootID(partial))
         try DownloadError.storage("\(partial.recordFile.path) could not be written") { () throws(SystemError) in
-            try target.write(record)
+            try target.write(record, syncing: target.syncsData)
         }
     }
 

@@ -104,6 +104,43 @@ struct LostBytesTests {
         }
     }
 
+    @Test(arguments: [DownloadConfiguration.Durability.none, .full])
+    func `bytes that were lost before a failed run are downloaded by the next process`(
+        _ durability: DownloadConfiguration.Durability
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            guard try Self.reportsHoles(folder) else { return }
+            func run(_ files: FileSystem, sending most: Int = .max) async throws -> DiskOutcome {
+                try await DiskFixture.run(to: .directory(folder), files: files, durability: durability) {
+                    DiskFixture.response($0, sending: most)
+                }
+            }
+            #expect(try await run(.system, sending: 500_000).error != nil)
+            var calls = FileSystem.system
+            calls.write = { file, bytes, offset throws(SystemError) in
+                try FileSystem.system.truncate(file, 100_000)
+                return try FileSystem.system.write(file, bytes, offset)
+            }
+            #expect(try await run(calls, sending: 10_000).error != nil)
+            #expect(try await run(.system).error == nil)
+            #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+        }
+    }
+
+    /// Network file systems report a full disk when a file is closed.
+    @Test(arguments: [100_000, DiskFixture.size])
+    func `a file whose last bytes a network file system rejects does not get its name`(_ size: Int) async throws {
+        try await withTemporaryDirectory { folder in
+            var calls = FileSystem.system
+            calls.flush = { _ throws(SystemError) in throw SystemError(errno: ENOSPC) }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, durability: .none) {
+                DiskFixture.response($0, of: size)
+            }
+            #expect(outcome.error?.code == .diskFull)
+            #expect(!FileManager.default.fileExists(atPath: folder.appending(path: "file.bin").path))
+        }
+    }
+
     /// Some file systems store zeros as a hole.
     @Test func `a hole where zeros were written is not a loss`() async throws {
         try await withTemporaryDirectory { folder in

@@ -31,17 +31,18 @@ struct RecoveredPartialTests {
         try await DiskFixture.withLeftovers { folder, _, _ in try await expectExact(in: folder, from: Self.held) }
     }
 
-    /// The state after Ctrl-C followed by a reboot.
-    @Test(arguments: [DownloadConfiguration.Durability.none, .full])
+    /// The state after Ctrl-C followed by a reboot or a power cut.
+    @Test(arguments: [DownloadConfiguration.Durability.none, .full], Crash.allCases)
     func `bytes saved at a stop are resumed after a reboot`(
-        _ durability: DownloadConfiguration.Durability
+        _ durability: DownloadConfiguration.Durability,
+        _ crash: Crash
     ) async throws {
         let first = MemoryDisk(bootID: "first")
         let cut = try await DiskFixture.run(to: CrashFixture.destination, files: first.calls, durability: durability) {
             DiskFixture.response($0, sending: 3000, of: 8000)
         }
         #expect(cut.error != nil)
-        let next = MemoryDisk(first.image, bootID: "next")
+        let next = MemoryDisk(crash.image(after: first.changes, seed: 1), bootID: "next")
         let outcome = try await DiskFixture.run(to: CrashFixture.destination, files: next.calls, durability: durability)
         {
             DiskFixture.response($0, sending: 8000, of: 8000)
@@ -49,6 +50,60 @@ struct RecoveredPartialTests {
         #expect(outcome.error == nil)
         #expect(outcome.starts == [3000])
         #expect(next.image.bytes(of: CrashFixture.final) == Array(DiskFixture.bytes.prefix(8000)))
+    }
+
+    /// The reply of an origin that has one version of a file.
+    private static func reply(
+        _ request: TransportRequest,
+        _ bytes: [UInt8],
+        _ tag: String,
+        sending most: Int = .max
+    ) -> FakeTransport.Reply {
+        let isPart = request.fields.contains { $0.name == "If-Range" && $0.value == tag }
+        let start = isPart ? DiskFixture.start(of: request) : 0
+        var fields = [("ETag", tag), ("Accept-Ranges", "bytes"), ("Content-Length", "\(bytes.count - start)")]
+        if isPart { fields.append(("Content-Range", "bytes \(start)-\(bytes.count - 1)/\(bytes.count)")) }
+        let body = Array(bytes[start...].prefix(most))
+        let isWhole = start + body.count == bytes.count
+        return FakeTransport.Reply(
+            isPart ? 206 : 200,
+            fields: fields,
+            body: body,
+            end: isWhole ? .finished : .failed(DownloadError(.connectionLost, "Cut."))
+        )
+    }
+
+    @Test func `bytes that another process has replaced are read again for the checksum`() async throws {
+        let (old, new) = (DiskFixture.bytes.prefix(600_000), Pattern(seed: 9).bytes(in: 0..<600_000))
+        try await withTemporaryDirectory { folder in
+            let isReplaced = Locked(false)
+            let transport = FakeTransport(chunkBytes: 64 << 10) { request in
+                isReplaced.withLock { $0 }
+                    ? Self.reply(request, new, "\"v2\"")
+                    : Self.reply(request, Array(old), "\"v1\"", sending: 400_000)
+            }
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadConfiguration { $0.retryPolicy.maxFailures = 0 },
+                    transport: transport,
+                    clock: AnyClock(TestClock())
+                )
+            )
+            var request = try DiskFixture.request(to: .directory(folder))
+            request.checksums = [try Checksum(.sha256, of: new)]
+            let download = try await manager.download(request)
+            await #expect(throws: DownloadError.self) { try await download.value }
+            let other = try await DiskFixture.run(to: .directory(folder), files: .system) {
+                Self.reply($0, new, "\"v2\"", sending: 500_000)
+            }
+            #expect(other.error != nil)
+            isReplaced.withLock { $0 = true }
+            try await manager.retry(.downloads([download.id]))
+            let file = try await download.value
+            await manager.shutdown()
+            #expect(try Array(Data(contentsOf: file)) == new)
+            #expect(transport.requests.map { DiskFixture.start(of: $0) } == [0, 500_000])
+        }
     }
 
     @Test func `S05 only the owner can read the partial file and its record`() async throws {

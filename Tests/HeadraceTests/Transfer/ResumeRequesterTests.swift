@@ -73,10 +73,13 @@ struct ResumeRequesterTests {
     }
 
     /// The download is complete, but another file has taken its name meanwhile.
-    @Test(arguments: [true, false])
-    func `a complete partial file is the result only for its requester`(_ isSame: Bool) async throws {
+    @Test(arguments: [true, false], [true, false])
+    func `a complete partial file is the result only for its requester`(_ isSame: Bool, hasDigest: Bool) async throws {
         let gate = try Gate()
-        let first = Response.file(Fixture.old).held(after: Fixture.cut, until: gate)
+        let digest = Data(try Checksum(.sha256, of: Pattern(seed: 1).bytes(in: 0..<Fixture.size)).bytes)
+        let old = Response.file(Fixture.old)
+        let first = (hasDigest ? old.header("Repr-Digest", "sha-256=:\(digest.base64EncodedString()):") : old)
+            .held(after: Fixture.cut, until: gate)
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "file.bin")
             try await withFaultServer(.sequence([first], then: .file(Fixture.new))) { server in

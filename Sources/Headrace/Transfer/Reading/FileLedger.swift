@@ -150,7 +150,7 @@ final class FileLedger: Sendable {
     private func perform(_ action: CheckpointPolicy.Action, on target: Target) {
         disk.withLock { _ in
             switch action {
-            case .writeRecord: write(to: target, syncing: true)
+            case .writeRecord: write(to: target, syncing: contents.policy.syncsRecord)
             case .startSync: endSync(isSynced: target.file.syncOnce(), target)
             }
         }
@@ -193,7 +193,7 @@ final class FileLedger: Sendable {
     }
 
     /// Writes the record now, whatever the policy says; blocks.
-    func writeRecord(to target: Target) { disk.withLock { _ in write(to: target, syncing: true) } }
+    func writeRecord(to target: Target) { disk.withLock { _ in write(to: target, syncing: target.syncsData) } }
 
     /// Writes an up-to-date record if a transfer is receiving bytes; blocks.
     ///
@@ -206,7 +206,8 @@ final class FileLedger: Sendable {
                     state.target.map { ($0, state.contents.policy.written) }
                 }), !written.isEmpty
             else { return }
-            if syncing, target.syncsData {
+            let syncing = syncing && target.syncsData
+            if syncing {
                 let isSynced = target.file.syncOnce()
                 state.withLock { state in
                     guard !isSynced else { return state.contents.policy.synced(written) }
@@ -293,8 +294,8 @@ extension FileLedger.Contents {
 extension FileLedger.Target {
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
-    func write(_ record: ControlRecord, syncing: Bool = true) throws(SystemError) {
-        let directory = syncing && syncsData ? FileSystem.parent(of: path) : nil
+    func write(_ record: ControlRecord, syncing: Bool) throws(SystemError) {
+        let directory = syncing ? FileSystem.parent(of: path) : nil
         try recordFile.write(record, syncing: directory)
     }
 }
