@@ -77,6 +77,7 @@ struct RecoveredPartialTests {
         let (old, new) = (DiskFixture.bytes.prefix(600_000), Pattern(seed: 9).bytes(in: 0..<600_000))
         try await withTemporaryDirectory { folder in
             let isReplaced = Locked(false)
+            let clock = TestClock()
             let transport = FakeTransport(chunkBytes: 64 << 10) { request in
                 isReplaced.withLock { $0 }
                     ? Self.reply(request, new, "\"v2\"")
@@ -84,21 +85,22 @@ struct RecoveredPartialTests {
             }
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
-                    configuration: DownloadConfiguration { $0.retryPolicy.maxFailures = 0 },
+                    configuration: DownloadConfiguration { $0.retryPolicy.baseDelay = .seconds(10) },
                     transport: transport,
-                    clock: AnyClock(TestClock())
+                    clock: AnyClock(clock)
                 )
             )
             var request = try DiskFixture.request(to: .directory(folder))
             request.checksums = [try Checksum(.sha256, of: new)]
             let download = try await manager.download(request)
-            await #expect(throws: DownloadError.self) { try await download.value }
+            for await event in download.events { if case .retrying = event { break } }
+            for await state in download.states where state == .waiting { break }
             let other = try await DiskFixture.run(to: .directory(folder), files: .system) {
                 Self.reply($0, new, "\"v2\"", sending: 500_000)
             }
             #expect(other.error != nil)
             isReplaced.withLock { $0 = true }
-            try await manager.retry(.downloads([download.id]))
+            clock.advance(by: .seconds(60))
             let file = try await download.value
             await manager.shutdown()
             #expect(try Array(Data(contentsOf: file)) == new)
