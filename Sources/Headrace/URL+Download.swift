@@ -20,4 +20,10 @@ extension URL {
             try await manager.download(DownloadRequest(self, to: destination)).value
         }
     }
+
+    /// Not available: a URL alone does not show whether the destination is a file or a directory.
+    @available(*, unavailable, message: "Write .file(url), or .directory(url) to let the server name the file.")
+    public func download(to destination: URL) async throws -> URL {
+        try await download(to: .file(destination))
+    }
 }
