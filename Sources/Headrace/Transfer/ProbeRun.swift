@@ -109,6 +109,9 @@ struct ProbeRun: Sendable {
         let record = DownloadRecord(id: .random(), request: request)
         var sender = RequestSender(.whole, along: chain, for: record, environment)
         sender.reportsRedirects = true
+        // The limits of the queue do not apply: a credential provider may call this while the download that waits for
+        // it holds the last connection to the host.
+        sender.hasConnection = true
         return try await sender.send { response, body in
             try await receive(response.head, try size(from: response.head), source, &body)
         }

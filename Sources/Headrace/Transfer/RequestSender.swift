@@ -42,7 +42,8 @@ struct RequestSender: Sendable {
     var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
-    /// Whether the connection was reserved by the caller, as one of the connections of a segmented download.
+    /// Whether no connection must be reserved: the caller has reserved one, as one of the connections of a segmented
+    /// download, or the request does not count.
     var hasConnection = false
 
     init(

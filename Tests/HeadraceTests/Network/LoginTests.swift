@@ -121,6 +121,36 @@ struct LoginTests {
         }
     }
 
+    @Test func `a provider can request a token from the host whose only connection waits for it`() async throws {
+        let manager = Locked<DownloadManager?>(nil)
+        let response = Response.answering { request in
+            if request.path == "/token" { return .ok("t") }
+            return request["Authorization"] == "Bearer t"
+                ? .ok("hello") : .status(401, headers: ["WWW-Authenticate": "Bearer"])
+        }
+        try await withFaultServer(response) { server in
+            try await withTemporaryDirectory { folder in
+                let configuration = NetworkFixture.configuration {
+                    $0.maxConcurrentDownloads = .automatic
+                    $0.maxConnectionsPerHost = 1
+                    $0.timeLimit = .seconds(30)
+                    $0.credentials = { _ in
+                        let token = try await manager.withLock { $0 }?.data(from: server.url("/token"))
+                        return token.map { .bearer(token: String(decoding: $0, as: UTF8.self)) }
+                    }
+                }
+                try await withDownloadManager(configuration) { created in
+                    manager.withLock { $0 = created }
+                    defer { manager.withLock { $0 = nil } }
+                    let requests = (0..<3).map { DownloadRequest(server.url("/\($0)"), to: .directory(folder)) }
+                    for download in try await created.download(requests) {
+                        #expect(try FileProbe.bytes(of: try await download.value) == Self.hello)
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `D13 a refused login is requested once more and not sent again`() async throws {
         let provider = Provider { _ in .login(user: "user", password: "bad") }
         try await withFaultServer(Self.guarded()) { server in
