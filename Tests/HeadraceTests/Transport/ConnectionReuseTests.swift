@@ -33,6 +33,26 @@ struct ConnectionReuseTests {
         #expect(reuse.rule(for: server, at: Self.time(elapsed)) == expected)
     }
 
+    @Test(
+        arguments: [
+            (0, .none), (2.9, .none), (3, .idle(atMostSeconds: 1)), (60.5, .idle(atMostSeconds: 58)), (118, .any),
+        ] as [(Double, ConnectionReuse.Rule)]
+    )
+    func `after a network change only connections used since then are reused, to any server`(
+        _ elapsed: Double,
+        _ expected: ConnectionReuse.Rule
+    ) throws {
+        var reuse = ConnectionReuse()
+        reuse.suspect(try Self.server("https://example.org/a"), at: Self.time(-10))
+        reuse.suspectAll(at: Self.start)
+        // The silence began before the network change, which is the later cutoff.
+        reuse.stalled(try Self.server("https://example.net/a"), for: .seconds(30), at: Self.start)
+        for url in ["https://example.org/a", "http://example.com/"] {
+            let server = try Self.server(url)
+            #expect(reuse.rule(for: server, at: Self.time(elapsed)) == expected)
+        }
+    }
+
     @Test func `the latest suspicion applies`() throws {
         let server = try Self.server("https://example.org/a")
         var reuse = ConnectionReuse()

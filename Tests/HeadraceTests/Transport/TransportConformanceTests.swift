@@ -157,6 +157,16 @@ struct TransportConformanceTests {
         }
     }
 
+    @Test(arguments: TestedTransport.all)
+    func `requests after a network change leave no connections open`(_ tested: TestedTransport) async throws {
+        try tested.run(except: .fake("It makes no connection."))
+        try await tested.withServer(.ok()) { server, transport in
+            transport.dropIdleConnections()
+            for _ in 0..<20 { _ = try await get(transport, TransportRequest(url: server.url())) }
+            #expect(server.traffic.maxOpenConnections <= 2)
+        }
+    }
+
     @Test(arguments: TestedTransport.all, [Ending.fin, .reset])
     func `L01 L02 a truncated body is a lost connection, after its bytes`(
         _ tested: TestedTransport,

@@ -42,7 +42,7 @@ struct ConnectionReuse: Sendable {
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
     /// The cutoff for all servers: a connection that was last used before this time is not reused.
     ///
-    /// `nil` if no connection has stalled.
+    /// `nil` if no connection has stalled and the network has not changed.
     private var otherServersCutoff: SuspendingClock.Instant?
 
     /// Marks all currently idle connections to a server as suspect.
@@ -59,6 +59,11 @@ struct ConnectionReuse: Sendable {
         suspect(server, at: now)
         let start = now.advanced(by: .zero - silence)
         otherServersCutoff = max(otherServersCutoff ?? start, start)
+    }
+
+    /// Marks all currently idle connections as suspect, because the network has changed.
+    mutating func suspectAll(at now: SuspendingClock.Instant) {
+        otherServersCutoff = max(otherServersCutoff ?? now, now)
     }
 
     /// Returns the connections that a request to a server may reuse.

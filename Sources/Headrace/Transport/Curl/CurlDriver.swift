@@ -43,8 +43,6 @@ final class CurlDriver {
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
     /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
     private var stallCheck: SuspendingClock.Instant?
-    /// The time until which new transfers reuse neither idle connections nor cached addresses; `nil` for no such limit.
-    private var freshUntil: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
     /// The servers that refused HTTP/1.1; later requests to them offer HTTP/2 at once, which saves a failed handshake.
     private var http2Only: Set<ConnectionReuse.Server> = []
@@ -89,7 +87,7 @@ final class CurlDriver {
             if transfer.isSuspect(at: time.now) { suspect(transfer) }
             remove(transfer)
         case .suspect(let request): reuse.suspect(ConnectionReuse.Server(request), at: .now)
-        case .dropIdleConnections: freshUntil = time.now + ConnectionReuse.longestIdleTime
+        case .dropIdleConnections: reuse.suspectAll(at: .now)
         }
     }
 
@@ -162,16 +160,11 @@ final class CurlDriver {
 
     private func start(_ id: TransferID, _ request: TransportRequest, _ stream: ResponseStream) {
         let server = ConnectionReuse.Server(request)
-        let isFresh = freshUntil.map { time.now < $0 } ?? false
         let rule = reuse.rule(for: server, at: .now)
         let mayShare =
             request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
             && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
-        if mayShare, rule != .any || isFresh {
-            // The reader has not reserved a connection of its own yet.
-            stream.deliver(.needingOwnConnection(request.url))
-            return stream.finish()
-        }
+        if mayShare, rule != .any { return requireOwnConnection(request, stream) }
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))
         }
@@ -184,16 +177,23 @@ final class CurlDriver {
         transfer.server = server
         transfers[id] = transfer
         do throws(DownloadError) {
-            transfer.lane = mayShare ? sharedLane(for: server) : ownLane
-            try transfer.configure(configuration, rule, isFresh: isFresh)
-            guard transfer.lane?.add(transfer) == true else {
+            let lane = mayShare ? sharedLane(for: server) : ownLane
+            try transfer.configure(configuration, rule, isShared: lane.isShared)
+            guard lane.add(transfer) else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
+            transfer.lane = lane
         } catch {
             stream.fail(error)
             return remove(transfer)
         }
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
+    }
+
+    /// Makes the reader reserve a connection of its own, which it has not done yet, and then send the request again.
+    private func requireOwnConnection(_ request: TransportRequest, _ stream: ResponseStream) {
+        stream.deliver(.needingOwnConnection(request.url))
+        stream.finish()
     }
 
     /// Returns the shared lane with the fewest transfers from a server, or a new lane if all lanes have some.

@@ -4,6 +4,9 @@ import HeadracePlatform
 
 /// Sets the options of an easy handle that follow from the request and the configuration.
 struct CurlOptions {
+    /// libcurl's own limit on the age of cached addresses (CURLOPT_DNS_CACHE_TIMEOUT).
+    private static let dnsCacheSeconds = 60
+
     let handle: hr_easy
     let request: TransportRequest
 
@@ -15,6 +18,22 @@ struct CurlOptions {
     /// Sets an option that is not essential.
     func set(_ option: hr_easy_option, _ value: Int) {
         _ = hr_easy_set_long(handle, option, value)
+    }
+
+    /// Limits the connections that the request may reuse, and the cached addresses to those that are as new.
+    func set(_ reuse: ConnectionReuse.Rule) {
+        switch reuse {
+        case .any: break
+        case .idle(let seconds):
+            set(HR_OPT_MAXAGE_CONN, seconds)
+            set(HR_OPT_DNS_CACHE_TIMEOUT, min(seconds, Self.dnsCacheSeconds))
+        case .none:
+            set(HR_OPT_FRESH_CONNECT, 1)
+            set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
+            // Otherwise consecutive requests would leave many idle connections, none of which counts toward the
+            // maximum number of connections to the host.
+            set(HR_OPT_FORBID_REUSE, 1)
+        }
     }
 
     /// Sets the URL, the method, the body, the header fields, the proxy and TLS.

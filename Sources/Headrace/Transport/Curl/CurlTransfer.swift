@@ -13,7 +13,7 @@ final class CurlTransfer {
     /// The time at which the transfer counts as stalled if no more data arrives.
     private(set) var deadline: SuspendingClock.Instant
 
-    /// The lane in which the transfer runs; `nil` before it starts.
+    /// The lane to which the transfer was added; `nil` before.
     var lane: CurlLane?
     lazy var server = ConnectionReuse.Server(request)
     let request: TransportRequest
@@ -81,11 +81,11 @@ final class CurlTransfer {
 
     /// Sets all options of the handle; throws if libcurl rejects an option that the request depends on.
     ///
-    /// If `isFresh` is set, the transfer reuses neither connections nor cached addresses.
+    /// `isShared` is whether its lane is a shared one.
     func configure(
         _ configuration: DownloadConfiguration,
         _ reuse: ConnectionReuse.Rule,
-        isFresh: Bool
+        isShared: Bool
     ) throws(DownloadError) {
         let options = CurlOptions(handle: handle, request: request)
         try setCallbacks(options)
@@ -101,13 +101,10 @@ final class CurlTransfer {
         options.setCommon()
         // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
         // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
-        if isFresh || request.avoidsHTTP2 || reuse == .none || !request.mayRepeat {
-            options.set(HR_OPT_FRESH_CONNECT, 1)
-        }
-        if case .idle(let seconds) = reuse { options.set(HR_OPT_MAXAGE_CONN, seconds) }
-        if isFresh { options.set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
+        if request.avoidsHTTP2 || !request.mayRepeat { options.set(HR_OPT_FRESH_CONNECT, 1) }
+        options.set(reuse)
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
-        if lane?.isShared == true { options.set(HR_OPT_PIPEWAIT, 1) }
+        if isShared { options.set(HR_OPT_PIPEWAIT, 1) }
     }
 
     /// Makes libcurl call this transfer, and write its error messages to `errorText`.
