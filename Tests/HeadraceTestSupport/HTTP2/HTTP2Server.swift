@@ -8,6 +8,7 @@ package import HeadracePlatform
 package final class HTTP2Server: Sendable {
     private struct State {
         var connectionCount = 0
+        var maxOpenConnections = 0
         var requests: [RecordedRequest] = []
         var sockets: [Int: [Socket]] = [:]
         var isStopping = false
@@ -42,6 +43,9 @@ package final class HTTP2Server: Sendable {
 
     /// The total number of accepted connections.
     package var connectionCount: Int { state.withLock { $0.connectionCount } }
+
+    /// The most connections that were open at the same time.
+    package var maxOpenConnections: Int { state.withLock { $0.maxOpenConnections } }
 
     /// The HTTP/2 requests in the order in which their scripts started; the fallback server records its own.
     package var requests: [RecordedRequest] { state.withLock { $0.requests } }
@@ -83,6 +87,9 @@ package final class HTTP2Server: Sendable {
             let number = state.connectionCount
             state.connectionCount += 1
             state.sockets[number] = [socket]
+            // A client that has hung up may not have been noticed yet.
+            let open = Socket.liveCount(state.sockets.values.compactMap(\.first))
+            state.maxOpenConnections = max(state.maxOpenConnections, open)
             return number
         }
     }

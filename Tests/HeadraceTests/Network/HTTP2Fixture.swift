@@ -80,6 +80,29 @@ enum HTTP2Fixture {
         }
     }
 
+    /// Runs the body with a scripted server and a transport that trusts it.
+    static func withTransport(
+        script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step],
+        _ body: (HTTP2Server, any Transport) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let authority = try TestCertificate.writeAuthority(in: folder)
+            try await withHTTP2Server(script: script) { server in
+                let transport = try DownloadConfiguration {
+                    $0.certificateAuthorities = authority
+                    $0.proxy = .none
+                }.makeTransport()
+                do {
+                    try await body(server, transport)
+                    await transport.shutdown()
+                } catch {
+                    await transport.shutdown()
+                    throw error
+                }
+            }
+        }
+    }
+
     private static func outcome(
         of download: Download,
         from origin: HTTP2Server,

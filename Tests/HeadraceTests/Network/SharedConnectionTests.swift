@@ -11,6 +11,7 @@ struct SharedConnectionTests {
         var failures: [DownloadError] = []
         var wrongFiles: [String] = []
         var requests: [RecordedRequest] = []
+        var maxOpenConnections = 0
 
         var connections: Int { Set(requests.map(\.connection)).count }
     }
@@ -23,13 +24,15 @@ struct SharedConnectionTests {
 
     /// Downloads `count` small files and `large` large ones with an automatic limit and without retries.
     ///
-    /// `onSmall` is called with the requests so far when the small files are complete.
+    /// `onAdded` is called with the downloads at once, and `onSmall` with the requests so far when the small files are
+    /// complete.
     private static func run(
         _ count: Int = 60,
         large: Int = 0,
         maxConnections: Int = 16,
         settings: [(identifier: UInt16, value: UInt32)] = [],
         script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]? = { _ in nil },
+        onAdded: ([Download]) async -> Void = { _ in },
         onSmall: ([RecordedRequest]) -> Void = { _ in }
     ) async throws -> Outcome {
         try await withTemporaryDirectory { folder in
@@ -52,6 +55,7 @@ struct SharedConnectionTests {
                     let downloads = try await manager.download(
                         names.map { DownloadRequest(server.url("/\($0)"), to: .directory(files)) }
                     )
+                    await onAdded(downloads)
                     for download in downloads.dropFirst(large) { _ = try? await download.value }
                     onSmall(server.requests)
                     var outcome = Outcome()
@@ -65,6 +69,7 @@ struct SharedConnectionTests {
                         }
                     }
                     outcome.requests = server.requests
+                    outcome.maxOpenConnections = server.maxOpenConnections
                     return outcome
                 }
             }
@@ -124,13 +129,62 @@ struct SharedConnectionTests {
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
     }
 
+    @Test func `C02 requests whose shared connections were closed wait for connections of their own`() async throws {
+        let gate = try Gate()
+        let outcome = try await Self.run(maxConnections: 2) { request in
+            // The first responses show that the server shares connections. Then it holds all requests.
+            request.attempt == 0 && request.index >= 10
+                ? [.wait(gate), .goAway(.noError, isProcessed: false), .close()] : nil
+        } onAdded: { downloads in
+            for download in downloads { for await state in download.states where state != .waiting { break } }
+            gate.open()
+        }
+        #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
+        // Two shared and two other connections, and the two that are being closed.
+        #expect(outcome.maxOpenConnections <= 6, "\(outcome.maxOpenConnections) connections")
+    }
+
+    #if os(Linux)
+    @Test func `a request that was never sent does not count toward the use of a shared connection`() async throws {
+        let gate = try Gate()
+        let (held, arrived) = AsyncStream.makeStream(of: Void.self)
+        try await HTTP2Fixture.withTransport { request in
+            guard request.target == "/held" else { return HTTP2Step.file(Self.small, for: request) }
+            arrived.finish()
+            return [.wait(gate)] + HTTP2Step.file(Self.small, for: request)
+        } _: { server, transport in
+            func get(_ path: String, method: String = "GET") async throws -> Int {
+                var request = TransportRequest(url: server.url(path), stallTimeout: .seconds(10))
+                request.method = method
+                request.mayShareConnection = true
+                return try await transport.perform(request) { head, body in
+                    while let chunk = try await body.next() { body.recycle(chunk) }
+                    return head.status
+                }
+            }
+            async let first = get("/held")
+            for await _ in held {}
+            // libcurl rejects such a long text.
+            let error = await #expect(throws: DownloadError.self) {
+                try await get("/", method: String(repeating: "X", count: 9_000_000))
+            }
+            #expect(error?.code == .transportUnavailable)
+            // Sent on the connection of the first request, it would wait for it.
+            let free = try await get("/free")
+            gate.open()
+            let statuses = [try await first, free]
+            #expect(statuses == [200, 200])
+        }
+    }
+    #endif
+
     @Test func `a stream that is always refused fails`() async throws {
         let outcome = try await Self.run(20) { request in
             request.target == "/small3" ? [.reset(.refusedStream)] : nil
         }
         #expect(outcome.failures.count == 1 && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
-        // libcurl itself sends a refused request up to six times.
-        #expect(outcome.requests.count { $0.target == "/small3" } <= 12)
+        // libcurl itself sends a refused request up to six times: on a shared connection and on two of its own.
+        #expect(outcome.requests.count { $0.target == "/small3" } <= 18)
     }
 
     @Test func `large files move to connections of their own`() async throws {

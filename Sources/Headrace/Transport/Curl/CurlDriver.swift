@@ -226,7 +226,11 @@ final class CurlDriver {
                 continue
             }
             remove(transfer)
-            start(transfer.id, request, transfer.stream)
+            if transfer.lane?.isShared == true {
+                requireOwnConnection(request, transfer.stream)
+            } else {
+                start(transfer.id, request, transfer.stream)
+            }
         }
     }
 
