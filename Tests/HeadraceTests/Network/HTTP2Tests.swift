@@ -37,6 +37,23 @@ struct HTTP2Tests {
         #expect(!outcome.requests.isEmpty)
     }
 
+    /// libcurl before 7.77, and 8.11 and 8.12, send the second request on the connection of the first one.
+    @Test func `a request that prefers HTTP/1.1 succeeds after one over HTTP/2`() async throws {
+        try await Fixture.withTransport {
+            HTTP2Step.file(Resource(size: 10), for: $0)
+        } _: { server, transport in
+            var request = TransportRequest(url: server.url("/a"))
+            for _ in 0..<2 {
+                let status = try await transport.perform(request) { head, body in
+                    while let chunk = try await body.next() { body.recycle(chunk) }
+                    return head.status
+                }
+                #expect(status == 200)
+                request.prefersHTTP1 = true
+            }
+        }
+    }
+
     @Test func `a body that turns out large gets its further connections over HTTP/1.1`() async throws {
         let gate = try Gate()
         let outcome = try await Fixture.run(fallback: .file(Fixture.file)) {

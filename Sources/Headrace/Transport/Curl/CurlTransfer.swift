@@ -341,11 +341,14 @@ final class CurlTransfer {
         return line.count
     }
 
-    /// The major HTTP version that ALPN negotiated, or 1 if HTTP/2 was not offered; `nil` if the version is unknown.
+    /// The major HTTP version that ALPN negotiated, or 1 without TLS; `nil` if the version is unknown.
+    ///
+    /// It may be 2 even if HTTP/2 was not offered: libcurl before 7.77, and 8.11 and 8.12, then reuse an idle HTTP/2
+    /// connection all the same.
     private var negotiatedVersion: Int? {
         // ALPN of a QUIC connection is not known here.
         guard route?.offersHTTP3 != true else { return nil }
-        guard request.url.isHTTPS, route?.offersHTTP2 == true else { return 1 }
+        guard request.url.isHTTPS else { return 1 }
         let version = Int(hr_easy_negotiated_version(handle))
         return version > 0 ? version : nil
     }
