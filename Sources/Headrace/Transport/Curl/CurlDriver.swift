@@ -182,7 +182,6 @@ final class CurlDriver {
             guard lane.add(transfer) else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
-            transfer.lane = lane
         } catch {
             stream.fail(error)
             return remove(transfer)

@@ -56,11 +56,14 @@ final class CurlLane {
     /// Adds a transfer; returns `false` if libcurl refuses it.
     func add(_ transfer: CurlTransfer) -> Bool {
         guard hr_multi_add(multi, transfer.handle) == 0 else { return false }
+        transfer.lane = self
         if isShared { transfers[transfer.server, default: 0] += 1 }
         return true
     }
 
+    /// Removes a transfer, if it was added.
     func remove(_ transfer: CurlTransfer) {
+        guard transfer.lane === self else { return }
         _ = hr_multi_remove(multi, transfer.handle)
         guard isShared, let count = transfers[transfer.server] else { return }
         transfers[transfer.server] = count > 1 ? count - 1 : nil
