@@ -129,18 +129,17 @@ struct SharedConnectionTests {
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
     }
 
-    @Test func `C02 requests whose shared connections were closed wait for connections of their own`() async throws {
+    @Test func `C02 requests that are reset on shared connections wait for connections of their own`() async throws {
         let gate = try Gate()
         let outcome = try await Self.run(maxConnections: 2) { request in
             // The first responses show that the server shares connections. Then it holds all requests on them.
-            request.connection < 2 && request.index >= 10
-                ? [.wait(gate), .goAway(.noError, isProcessed: false), .close()] : nil
+            request.connection < 2 && request.index >= 10 ? [.wait(gate), .reset(.internalError)] : nil
         } onAdded: { downloads in
             for download in downloads { for await state in download.states where state != .waiting { break } }
             gate.open()
         }
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
-        // Two shared and two other connections, and the two that are being closed.
+        // Two shared connections and two of their own; on a busy machine, also two that are just being closed.
         #expect(outcome.maxOpenConnections <= 6, "\(outcome.maxOpenConnections) connections")
     }
 
