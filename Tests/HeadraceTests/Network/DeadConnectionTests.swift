@@ -113,6 +113,8 @@ struct DeadConnectionTests {
             try await withHTTP2Server(script: pool.steps) { server in
                 var configuration = Self.configuration(Self.pool)
                 configuration.certificateAuthorities = authority
+                // A download that runs alone would first try HTTP/1.1, which is one more connection.
+                configuration.connectionPolicy.httpVersion = .http2
                 try await withDownloadManager(configuration) { manager in
                     let (filling, stalls) = try await Self.run(manager, concurrent, in: folder) { server.url($0) }
                     #expect(stalls.reduce(0, +) == concurrent, "\(stalls)")
