@@ -67,7 +67,7 @@ struct Queue {
     // MARK: Many at once
 
     private func measureManyAtOnce(_ report: inout QueueReport) throws {
-        for (name, pause, goal) in [("answers held", 0.0, 256.0), ("bodies slow as well", 2, nil)] {
+        for (name, pause, goal) in [("responses held", 0.0, 256.0), ("bodies slow as well", 2, nil)] {
             let output = "\(workspace.output)/\(name)"
             try FileSystem.makeDirectory(output)
             let server = try BarrierServer(count: options.atOnce, pause: pause)
