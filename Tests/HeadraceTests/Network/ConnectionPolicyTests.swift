@@ -127,6 +127,8 @@ struct ConnectionPolicyTests {
                     let first = try await manager.download(DownloadRequest(url, to: .directory(folder)))
                     try await requests.waitForRequests(count: 1)
                     await first.cancel()
+                    // As after a change of the network.
+                    manager.environment.transport.dropIdleConnections()
                     #expect(server.requests.isEmpty)
                     gate.open()
                     let file = try await manager.download(DownloadRequest(url, to: .directory(folder))).value

@@ -21,15 +21,17 @@ struct CurlOptions {
     }
 
     /// Limits the connections that the request may reuse, and the cached addresses to those that are as new.
-    func set(_ reuse: ConnectionReuse.Rule) {
+    ///
+    /// With `usesDNSOverHTTPS`, the addresses are not limited, because libcurl would not find any.
+    func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) {
         switch reuse {
         case .any: break
         case .idle(let seconds):
             set(HR_OPT_MAXAGE_CONN, seconds)
-            set(HR_OPT_DNS_CACHE_TIMEOUT, min(seconds, Self.dnsCacheSeconds))
+            if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, min(seconds, Self.dnsCacheSeconds)) }
         case .none:
             set(HR_OPT_FRESH_CONNECT, 1)
-            set(HR_OPT_DNS_CACHE_TIMEOUT, 0)
+            if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
             // Otherwise consecutive requests would leave many idle connections, none of which counts toward the
             // maximum number of connections to the host.
             set(HR_OPT_FORBID_REUSE, 1)

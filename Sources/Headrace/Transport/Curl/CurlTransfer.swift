@@ -102,7 +102,7 @@ final class CurlTransfer {
         // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
         // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
         if request.avoidsHTTP2 || !request.mayRepeat { options.set(HR_OPT_FRESH_CONNECT, 1) }
-        options.set(reuse)
+        options.set(reuse, usesDNSOverHTTPS: configuration.connectionPolicy.dnsOverHTTPS != nil)
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
         if isShared { options.set(HR_OPT_PIPEWAIT, 1) }
     }
