@@ -66,14 +66,12 @@ enum SystemFileCalls {
         flush: { file throws(SystemError) in
             // File systems flush a file each time that one of its descriptors is closed.
             let copy = try checked { fcntl(file, F_DUPFD_CLOEXEC, 0) }
-            _ = try checked { libraryClose(copy) }
+            try closeOnce(copy)
         },
         close: { file throws(SystemError) in
             // Unlocks explicitly: a child that was just forked shares the descriptor and its lock until it calls exec.
             flock(file, LOCK_UN)
-            let result = libraryClose(file)
-            // After EINTR, the descriptor is closed all the same.
-            guard result == 0 || errno == EINTR else { throw SystemError(errno: errno) }
+            try closeOnce(file)
         },
         replace: { path, newPath throws(SystemError) in
             _ = try checked { rename(path, newPath) }
@@ -121,6 +119,11 @@ enum SystemFileCalls {
         nameComparison: { directory in volumeComparison(of: directory) },
         bootID: { () throws(SystemError) in try BootID.current() }
     )
+
+    /// Closes a descriptor, and never repeats the call: after EINTR it is closed all the same, and may be in use again.
+    private static func closeOnce(_ file: Int32) throws(SystemError) {
+        guard libraryClose(file) == 0 || errno == EINTR else { throw SystemError(errno: errno) }
+    }
 
     /// Opens a file for reading only.
     static func openToRead(_ path: String, followingLinks: Bool) throws(SystemError) -> Int32 {
