@@ -275,8 +275,8 @@ struct DownloadTransfer: Sendable {
         if let known = partial.representation {
             if !state.verification.isNeeded, known.isUnverified == true { return .unverified }
             // The server's checksum is that of the file that it sent to the other requester.
-            let (requester, isVerified) = (partial.requesterFingerprint, !state.verification.isFromServer)
-            if !isVerified, known.requesterFingerprint ?? requester != requester {
+            let requester = partial.requesterFingerprint
+            if state.verification.isFromServer, known.requesterFingerprint ?? requester != requester {
                 // If the file is complete, no further response can verify it.
                 guard case .strong? = EntityValidator(of: known), known.totalBytes != partial.heldBytes else {
                     return .differentRequester

@@ -57,13 +57,12 @@ struct ConnectionReuse: Sendable {
     /// they have worked since.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
-        let start = now.advanced(by: .zero - silence)
-        otherServersCutoff = max(otherServersCutoff ?? start, start)
+        suspectAll(at: now.advanced(by: .zero - silence))
     }
 
-    /// Marks all currently idle connections as suspect, because the network has changed.
-    mutating func suspectAll(at now: SuspendingClock.Instant) {
-        otherServersCutoff = max(otherServersCutoff ?? now, now)
+    /// Marks all connections as suspect that have been idle since `time`, for example because the network changed then.
+    mutating func suspectAll(at time: SuspendingClock.Instant) {
+        otherServersCutoff = max(otherServersCutoff ?? time, time)
     }
 
     /// Returns the connections that a request to a server may reuse.

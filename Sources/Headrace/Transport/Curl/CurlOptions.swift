@@ -21,21 +21,22 @@ struct CurlOptions {
     }
 
     /// Limits the connections that the request may reuse, and the cached addresses to those that are as new.
-    ///
-    /// With `usesDNSOverHTTPS`, the addresses are not limited, because libcurl would not find any.
     func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) {
+        let addressSeconds: Int
         switch reuse {
-        case .any: break
+        case .any: return
         case .idle(let seconds):
             set(HR_OPT_MAXAGE_CONN, seconds)
-            if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, min(seconds, Self.dnsCacheSeconds)) }
+            addressSeconds = min(seconds, Self.dnsCacheSeconds)
         case .none:
             set(HR_OPT_FRESH_CONNECT, 1)
-            if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, 0) }
+            addressSeconds = 0
             // Otherwise consecutive requests would leave many idle connections, none of which counts toward the
             // maximum number of connections to the host.
             set(HR_OPT_FORBID_REUSE, 1)
         }
+        // With a limit, libcurl would find no address over HTTPS.
+        if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, addressSeconds) }
     }
 
     /// Sets the URL, the method, the body, the header fields, the proxy and TLS.
