@@ -22,15 +22,19 @@ enum DiskFixture {
     static let size = 1_300_000
     static let bytes = Pattern(seed: 5).bytes(in: 0..<2_200_000)
 
-    /// The reply of an origin with a strong entity tag, whose connection is lost after `most` bytes.
+    /// The reply of an origin with a strong entity tag, whose connection is lost after `most` bytes; the whole file if the
+    /// request continues another version.
     static func response(
         _ request: TransportRequest,
         sending most: Int = .max,
-        of size: Int = DiskFixture.size
+        of size: Int = DiskFixture.size,
+        _ bytes: [UInt8] = DiskFixture.bytes,
+        _ tag: String = "\"v1\""
     ) -> FakeTransport.Reply {
-        let (start, end) = (start(of: request), end(of: request) ?? size)
-        let isPart = request.fields.contains { $0.name == "Range" }
-        var fields = [("ETag", "\"v1\""), ("Accept-Ranges", "bytes"), ("Content-Length", "\(end - start)")]
+        let isOther = request.fields.contains { $0.name == "If-Range" && $0.value != tag }
+        let isPart = !isOther && request.fields.contains { $0.name == "Range" }
+        let (start, end) = isPart ? (start(of: request), end(of: request) ?? size) : (0, size)
+        var fields = [("ETag", tag), ("Accept-Ranges", "bytes"), ("Content-Length", "\(end - start)")]
         if isPart { fields.append(("Content-Range", "bytes \(start)-\(end - 1)/\(size)")) }
         let body = bytes[start..<end].prefix(most)
         return FakeTransport.Reply(

@@ -52,36 +52,15 @@ struct RecoveredPartialTests {
         #expect(next.image.bytes(of: CrashFixture.final) == Array(DiskFixture.bytes.prefix(8000)))
     }
 
-    /// The reply of an origin that has one version of a file.
-    private static func reply(
-        _ request: TransportRequest,
-        _ bytes: [UInt8],
-        _ tag: String,
-        sending most: Int = .max
-    ) -> FakeTransport.Reply {
-        let isPart = request.fields.contains { $0.name == "If-Range" && $0.value == tag }
-        let start = isPart ? DiskFixture.start(of: request) : 0
-        var fields = [("ETag", tag), ("Accept-Ranges", "bytes"), ("Content-Length", "\(bytes.count - start)")]
-        if isPart { fields.append(("Content-Range", "bytes \(start)-\(bytes.count - 1)/\(bytes.count)")) }
-        let body = Array(bytes[start...].prefix(most))
-        let isWhole = start + body.count == bytes.count
-        return FakeTransport.Reply(
-            isPart ? 206 : 200,
-            fields: fields,
-            body: body,
-            end: isWhole ? .finished : .failed(DownloadError(.connectionLost, "Cut."))
-        )
-    }
-
     @Test func `bytes that another process has replaced are read again for the checksum`() async throws {
-        let (old, new) = (DiskFixture.bytes.prefix(600_000), Pattern(seed: 9).bytes(in: 0..<600_000))
+        let (size, new) = (600_000, Pattern(seed: 9).bytes(in: 0..<600_000))
         try await withTemporaryDirectory { folder in
             let isReplaced = Locked(false)
             let clock = TestClock()
             let transport = FakeTransport(chunkBytes: 64 << 10) { request in
                 isReplaced.withLock { $0 }
-                    ? Self.reply(request, new, "\"v2\"")
-                    : Self.reply(request, Array(old), "\"v1\"", sending: 400_000)
+                    ? DiskFixture.response(request, of: size, new, "\"v2\"")
+                    : DiskFixture.response(request, sending: 400_000, of: size)
             }
             let manager = try await DownloadManager(
                 environment: TransferEnvironment(
@@ -96,7 +75,7 @@ struct RecoveredPartialTests {
             for await event in download.events { if case .retrying = event { break } }
             for await state in download.states where state == .waiting { break }
             let other = try await DiskFixture.run(to: .directory(folder), files: .system) {
-                Self.reply($0, new, "\"v2\"", sending: 500_000)
+                DiskFixture.response($0, sending: 500_000, of: size, new, "\"v2\"")
             }
             #expect(other.error != nil)
             isReplaced.withLock { $0 = true }
