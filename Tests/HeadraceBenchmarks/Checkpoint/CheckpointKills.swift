@@ -53,9 +53,9 @@ struct CheckpointKills {
         while true {
             let isLast = kills == options.kills
             let log = workspace.scratch + "/tool.log"
-            let pace = isLast ? ["--header", "Bench-Rate: 0"] : []
+            if isLast { server.rate = 0 }
             // With one connection, the re-sent bytes follow from the order of its responses.
-            let arguments = ["get", "-q", "-x", "1", "--json", "-d", directory, "-o", Self.name] + pace
+            let arguments = ["get", "-q", "-x", "1", "--json", "-d", directory, "-o", Self.name]
             let command = Command(executable: subject, arguments: arguments + [server.url(.good, file: file)])
             let tool = try ChildProcess.spawn(command, home: workspace.home, log: log)
             let delay = isLast ? 600 : Double.random(in: CheckpointOptions.killWindow, using: &random)

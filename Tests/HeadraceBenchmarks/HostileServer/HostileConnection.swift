@@ -31,7 +31,7 @@ struct HostileConnection: Sendable {
         let selection = ignoresIfRange ? .whole : request.range(of: size, tag: tag)
         let (head, body) = selection.head(of: size, tag: tag)
         guard LoopbackConnection.send(head, to: socket) else { return false }
-        let rate = request.field("bench-rate").flatMap { Int($0) } ?? server.rate
+        let rate = server.rate
         if rate > 0, rate < Self.slow { keepBufferShort() }
         let delivery = server.begin(at: body.lowerBound, of: file, behaviour)
         let sender = PacedSender(socket: socket, rate: rate) { server.count($0, in: delivery) }

@@ -2,8 +2,7 @@ import Synchronization
 
 /// A server on 127.0.0.1 that paces its files and misbehaves on purpose, on threads of this process.
 ///
-/// The URL of a file is `http://127.0.0.1:PORT/<behaviour>/<file number>`. A request can set its own pace with
-/// the field `Bench-Rate`, in bytes per second, 0 for no limit.
+/// The URL of a file is `http://127.0.0.1:PORT/<behaviour>/<file number>`.
 final class HostileServer: Sendable {
     /// The way in which the server treats its clients.
     enum Behaviour: String, Sendable, CaseIterable {
@@ -43,7 +42,7 @@ final class HostileServer: Sendable {
         var requests: UInt64 = 0
     }
 
-    let rate: Int
+    private let pace: Atomic<Int>
     private let size: @Sendable (Int) -> Int
     private let seed: UInt64
     private let acceptor: LoopbackAcceptor
@@ -60,7 +59,7 @@ final class HostileServer: Sendable {
         acceptor = try LoopbackAcceptor()
         self.seed = seed
         self.size = size
-        self.rate = rate
+        pace = Atomic(rate)
     }
 
     /// Starts to accept connections.
@@ -77,6 +76,12 @@ final class HostileServer: Sendable {
     }
 
     func size(of file: Int) -> Int { size(file) }
+
+    /// The rate of each response in bytes per second; 0 for no limit. A change applies to later responses.
+    var rate: Int {
+        get { pace.load(ordering: .relaxed) }
+        set { pace.store(newValue, ordering: .relaxed) }
+    }
 
     /// Returns the versions that a file has had.
     func versions(of file: Int) -> ClosedRange<Int> {

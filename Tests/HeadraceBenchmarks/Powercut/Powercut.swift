@@ -48,7 +48,7 @@ struct Powercut {
         self.options = options
         self.workspace = workspace
         self.subject = subject
-        server = try HostileServer(seed: options.seed, size: options.size, rate: PowercutOptions.rate)
+        server = try HostileServer(seed: options.seed, size: options.size, rate: 0)
         mounts = try MountNamespace(in: workspace)
         image = try LoopImage(named: "disk", size: Self.imageSize(options), in: workspace)
         decoy = try LoopImage(named: "decoy", size: 8 << 20, in: workspace)
@@ -81,9 +81,11 @@ struct Powercut {
 
     /// Starts the tool; without a pace if no cut follows.
     func startTool(_ cycle: Int, isPaced: Bool) throws -> ChildProcess {
-        var arguments = ["get", "-q", "--json", "--sync", "-d", directory(cycle), "-o", Self.name]
-        if !isPaced { arguments += ["--header", "Bench-Rate: 0"] }
-        arguments.append(server.url(.good, file: cycle))
+        let connections = PowercutOptions.connections
+        server.rate = isPaced ? PowercutOptions.rate / connections : 0
+        let arguments =
+            ["get", "-q", "--json", "--sync", "-x", "\(connections)", "-d", directory(cycle), "-o", Self.name]
+            + [server.url(.good, file: cycle)]
         return try ChildProcess.spawn(
             Command(executable: subject, arguments: arguments),
             home: workspace.home,

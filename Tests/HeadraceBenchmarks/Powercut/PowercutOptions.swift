@@ -6,6 +6,8 @@ struct PowercutOptions: VerbOptions {
     static let cutWindow = 1.0...4.5
     /// The bytes per second before the cut, more than the tool leaves unsynced.
     static let rate = 72 << 20
+    /// The connections that share the rate.
+    static let connections = 4
 
     var cycles = 200
     var seed = UInt64.random(in: 0...UInt64(UInt32.max))
