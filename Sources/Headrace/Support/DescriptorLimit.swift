@@ -9,10 +9,10 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of consecutive unused descriptors after which the search for used ones stops.
+    /// The number of descriptors that one system call checks; if all of them are unused, the search for used ones stops.
     ///
     /// The system always assigns the lowest unused number, so a long gap is probably the end.
-    private static let maxGap = 256
+    private static let blockSize = 256
 
     /// Raises the process's descriptor limit to 65,536 (10,240 on Apple platforms), or as far as the hard limit allows.
     ///
@@ -25,16 +25,18 @@ package enum DescriptorLimit {
 
     /// Returns the number of descriptors that the process may still open.
     ///
-    /// Opens no descriptor; checks each number until ``maxGap`` in a row are unused, which takes about 20 microseconds.
+    /// Opens no descriptor; takes a few microseconds, with one system call for each ``blockSize`` numbers.
     package static func free() -> Int {
         guard let current else { return .max }
         let limit = Int32(clamping: current.rlim_cur)
-        var (number, used, gap): (Int32, Int, Int) = (0, 0, 0)
-        while number < limit, gap < maxGap {
-            let isUsed = fcntl(number, F_GETFD) != -1
-            used += isUsed ? 1 : 0
-            gap = isUsed ? 0 : gap + 1
-            number += 1
+        var used = 0
+        for start in stride(from: 0, to: limit, by: blockSize) {
+            var block = (start..<min(start + Int32(blockSize), limit)).map { pollfd(fd: $0, events: 0, revents: 0) }
+            // An unused descriptor is reported at once, as an event of its own.
+            while poll(&block, nfds_t(block.count), 0) == -1, errno == EINTR {}
+            let usedInBlock = block.count { $0.revents & Int16(POLLNVAL) == 0 }
+            used += usedInBlock
+            if usedInBlock == 0 { break }
         }
         return Int(limit) - used
     }
