@@ -42,7 +42,9 @@ struct TransferState: Sendable {
     var unpacedFailure: DownloadError?
     var meter: ProgressMeter
     var resume: ResumeStrategy
-    var parts = Parts.several
+    /// How the remaining bytes may be requested; always `.none` for methods other than GET.
+    var parts: Parts { didSet { if !isDivisible { parts = .none } } }
+    private let isDivisible: Bool
     var verification: Verification
     /// The final path and the URL that were last published for a response.
     var reportedFile: (path: String, url: URL)?
@@ -77,11 +79,10 @@ struct TransferState: Sendable {
         self.start = start
         meter = ProgressMeter(start: start)
         var firstResume = ResumeStrategy(request.resumePolicy, isVerifiedAtEnd: request.isVerifiedAtEnd)
-        if request.method != "GET" {
-            // A condition has another meaning for other methods (RFC 9110, section 13.1).
-            firstResume.stopSendingCondition()
-            parts = .none
-        }
+        isDivisible = request.method == "GET"
+        parts = isDivisible ? .several : .none
+        // A condition has another meaning for other methods (RFC 9110, section 13.1).
+        if !isDivisible { firstResume.stopSendingCondition() }
         self.firstResume = firstResume
         verification = Verification(request, checksServer: configuration.checksServerDigests)
         resume = firstResume

@@ -25,10 +25,12 @@ struct TransferStateTests {
 
     private static func state(
         mirrors: [URL] = [],
+        method: String = "GET",
         _ configure: (inout RetryPolicy) -> Void = { _ in }
     ) -> TransferState {
         var request = DownloadRequest(origin, to: .directory(URL(filePath: "/d")))
         request.mirrors = mirrors
+        (request.method, request.isRepeatable) = (method, method != "GET")
         let configuration = DownloadConfiguration {
             $0.retryPolicy.baseDelay = .zero
             configure(&$0.retryPolicy)
@@ -136,6 +138,22 @@ struct TransferStateTests {
         #expect(state.failed(Self.missing, facts) == .decide(Self.missing.about(link.url)))
         state.progressed(from: 0, to: 1)
         #expect(state.failed(Self.missing, facts) == .requestLink(Self.missing.about(link.url)))
+    }
+
+    @Test func `a POST is never divided into ranges, whatever happens to its sources`() {
+        var state = Self.state(mirrors: [Self.mirror], method: "POST")
+        #expect(state.parts == .none)
+        state.renewSource(DownloadRequest.Link(makeURL("http://a/new")))
+        #expect(state.parts == .none)
+        guard case .changeSource = Self.standard(&state, Self.missing) else {
+            Issue.record("the mirror is not used")
+            return
+        }
+        #expect(state.parts == .none)
+        _ = state.mayRepairDisk()
+        #expect(state.parts == .none)
+        _ = state.mismatched(.oneResponse, keepsBytes: true, isDiskFailure: false)
+        #expect(state.parts == .none)
     }
 
     @Test(arguments: [true, false], [true, false])
