@@ -51,8 +51,8 @@ struct ConcurrencyController: Sendable {
     private var isReducing = false
 
     private enum Phase {
-        /// Waiting until this time for the first bytes of new connections; the time is `nil` until all of them receive
-        /// bytes.
+        /// Waiting until all connections receive bytes and then, until this time, for the end of the first burst; the
+        /// time is `nil` until all of them receive bytes.
         case settling(until: Duration?)
         /// New connections may still become faster, so that only a clear gain counts.
         case growing(since: Duration, bytes: Int64)

@@ -77,11 +77,12 @@ struct SegmentList: Sendable {
         return silence >= max(SegmentPlanner.timeout, latency * 3) && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Whether a connection is slow enough to be replaced by a new one.
+    /// Returns whether a connection has been slow for long enough to be replaced by `other`, the best new connection;
+    /// records since when it has been slow.
     ///
     /// The connection must have been slower than a third of the other connections' median speed, and than a third of
-    /// the expected speed of a new connection, for at least ``SegmentPlanner/timeout``. A connection that is about to
-    /// finish is not replaced.
+    /// the expected speed of the new connection, for at least ``SegmentPlanner/timeout``. A connection that is about to
+    /// finish is not replaced. Returns `false` if `other` is `nil`, because none may be opened.
     mutating func isSlow(_ segment: Segment, comparedTo other: SegmentPart.Worker?, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }

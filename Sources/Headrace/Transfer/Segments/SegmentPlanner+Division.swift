@@ -10,11 +10,11 @@ extension SegmentPlanner {
     private static let minFirstBytes = 256.0 * 1024
     /// The least that ``maxBytes(for:at:)`` returns for an idle connection.
     private static let minNextBytes = 128.0 * 1024
-    /// The minimum duration of such a request in seconds.
+    /// The minimum duration in seconds of a request on an idle connection.
     private static let minTime = 0.25
-    /// The minimum duration of such a request in round trips; for one of them, the connection waits for the response.
+    /// The minimum duration in round trips of a request on an idle connection; one of them passes before the response.
     private static let minRoundTrips = 2.0
-    /// The fraction of the file that is large enough for all connections together, which limits the number of requests.
+    /// The minimum fraction of the file that all connections together request next; it limits the number of requests.
     private static let minFraction = 1.0 / 64
 
     /// Opens segments where a connection helps most: first to sources without a connection, then up to the number of
@@ -66,8 +66,8 @@ extension SegmentPlanner {
     ///
     /// A connection that has delivered its whole request can be used for the next one. If other connections took over
     /// the end of its request, it has to be closed, and a new one is slow at first. So a connection requests what takes
-    /// half of the expected remaining time, and then more. Only the first connection of a part reads on through all
-    /// bytes that no other one has requested.
+    /// half of the expected remaining time, and sends further requests later. Only the first connection of a part reads
+    /// on through all bytes that no other connection has requested.
     private func maxBytes(for worker: SegmentPart.Worker, at now: Duration) -> Double {
         let (missing, connections) = (Double(list.missingBytes), Double(max(advisedConnections, segments.count + 1)))
         // A new connection may become much slower than the others, and must finish its first request all the same.

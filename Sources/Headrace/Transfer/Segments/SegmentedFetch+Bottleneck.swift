@@ -2,8 +2,7 @@ extension SegmentedFetch {
     /// The time after its first byte from which the speed of a connection is compared with those of others.
     private static let settlingTime = Duration.seconds(2)
 
-    /// Returns the measurements that show how the network limits the speed; `nil` if the connections belong to several
-    /// hosts.
+    /// Returns the measurements that show how the network limits the speed; `nil` if the file has several sources.
     func connections(in state: borrowing State, at now: Duration) -> BottleneckDetector.Connections? {
         let (planner, url) = (state.planner, sources[0].url)
         guard sources.count == 1 else { return nil }

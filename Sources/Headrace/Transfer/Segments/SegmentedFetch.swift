@@ -241,7 +241,7 @@ final class SegmentedFetch: Sendable {
         for source in sources { hosts.admitWaiting(source.url, at: now) }
     }
 
-    /// Returns the number of connections that the host of each source allows for this download.
+    /// Reserves the connections that the planner wants at the host of each source; returns the numbers granted.
     private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
         let planner = state.planner
         return sources.enumerated().map { index, source in
@@ -270,8 +270,8 @@ final class SegmentedFetch: Sendable {
         publish(.sourceFailed(error, next: sources[next].url.withoutCredentials))
     }
 
-    /// Records that the host of a source refused a connection; returns the number of connections that the host allows
-    /// now.
+    /// Lowers the limit of a source's host, because it refused a connection; returns the number of connections that the
+    /// download may now have to the host.
     func refused(_ source: Int, retryAfter: Duration?, in state: borrowing State, at now: Duration) -> Int {
         hosts.refused(record.id, sources[source].url, retryAfter: retryAfter, at: now)
         return allowances(in: state, at: now)[source]
