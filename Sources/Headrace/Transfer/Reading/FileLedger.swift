@@ -74,7 +74,7 @@ final class FileLedger: Sendable {
 
     var contents: Contents { state.withLock { $0.contents } }
 
-    /// Returns a part of the contents, without copying the others.
+    /// Returns a part of the contents, without copying the rest.
     func read<Part: Sendable>(_ part: (borrowing Contents) -> Part) -> Part {
         state.withLock { part($0.contents) }
     }
@@ -85,7 +85,7 @@ final class FileLedger: Sendable {
     var prefixCount: Int64 { state.withLock { $0.contents.policy.written.prefixCount } }
     var recordFailure: SystemError? { state.withLock { $0.recordFailure } }
 
-    /// Changes what the resume record states, and the state of the file for readers; later records contain the change.
+    /// Changes what the next resume record states and what readers can read, then wakes the readers that can continue.
     func change<Result: Sendable>(_ verb: (inout Contents, inout ReadableFile) -> Result) -> Result {
         let (result, ready) = state.withLock { state in
             let result = verb(&state.contents, &state.readable)
@@ -97,7 +97,7 @@ final class FileLedger: Sendable {
 
     // MARK: Checkpoints
 
-    /// Lets all threads write the record from now on.
+    /// Lets any thread write the record of this file from now on, as ``save(syncing:)`` does.
     func begin(_ target: Target) { state.withLock { $0.target = target } }
 
     /// Stops other threads from writing the record, and waits for one that is doing so; called before the record is
@@ -125,7 +125,8 @@ final class FileLedger: Sendable {
         return isWorkDue
     }
 
-    /// Performs the due actions and those that become due meanwhile, unless another thread is doing so; blocks.
+    /// Performs the due checkpoint actions and those that become due meanwhile, and blocks; does nothing while another
+    /// thread performs them.
     func work(on target: Target) {
         guard state.withLock({ $0.startWork() }) else { return }
         while let action = state.withLock({ $0.nextAction() }) { perform(action, on: target) }
@@ -197,7 +198,8 @@ final class FileLedger: Sendable {
 
     /// Writes an up-to-date record if a transfer is receiving bytes; blocks.
     ///
-    /// With `syncing`, the bytes survive a power cut too, which takes longer.
+    /// With `syncing`, first syncs the bytes if the durability is `full`, so that they survive a power cut; that takes
+    /// longer.
     func save(syncing: Bool) {
         disk.withLock { _ in
             // Read before the sync, which may not cover later bytes.
