@@ -4,7 +4,7 @@
 /// Used by the download's first connection and by each further one.
 struct BodyPump: Sendable {
     private(set) var body: ResponseBody
-    /// The bytes of the body that are still to be read.
+    /// The position of the body in the file; after ``restart(at:)``, that of the rest of the body.
     private(set) var placement: BodyPlacement
     private var slicer: BodySlicer
     /// Checks the minimum speed of this connection; `nil` if the connection has none of its own.

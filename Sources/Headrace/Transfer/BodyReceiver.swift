@@ -10,7 +10,7 @@ struct BodyReceiver {
     /// The minimum file size in bytes for concurrent checkpoints; smaller files do not justify a task group.
     private static let minConcurrentBytes: Int64 = 1 << 20
 
-    /// How a connection stopped reading its body.
+    /// The reason why a connection stopped reading its body.
     private enum BodyEnd: Sendable {
         /// The body ended, or its further bytes are not needed.
         case complete
@@ -156,7 +156,8 @@ struct BodyReceiver {
 
     // MARK: Writing
 
-    /// Writes the body to the disk, with concurrent syncs unless the file is small.
+    /// Writes the body to the disk, with concurrent syncs unless the file is small; if `mayStop` is `true`, stops early
+    /// with `readerDemand` once a reader needs bytes.
     private func write(
         _ pump: inout BodyPump,
         mayStop: Bool,

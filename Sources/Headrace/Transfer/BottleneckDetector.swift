@@ -118,7 +118,7 @@ struct BottleneckDetector: Sendable {
     /// Returns the bottleneck if it has changed and the change has lasted; otherwise returns `nil`.
     ///
     /// A result of `.some(nil)` means that the bottleneck is no longer known. `connections` is `nil` if there is only
-    /// one, or if they belong to several hosts.
+    /// one, or if the file has several sources.
     mutating func evaluate(_ connections: Connections?, at now: Duration) -> Bottleneck?? {
         advance(to: now)
         let bottleneck = bottleneck(connections, over: now - start)
@@ -170,7 +170,7 @@ struct BottleneckDetector: Sendable {
     }
 }
 
-/// Observes the connections of a download of at least 1 MiB, and publishes what limits its speed.
+/// Observes the connections of a download of at least 1 MiB, or of unknown size, and publishes what limits its speed.
 final class BottleneckMonitor: Sendable {
     private let record: DownloadRecord
     private let clock: AnyClock

@@ -103,7 +103,7 @@ final class DownloadRecord: Sendable {
     /// request.
     var lacksSecrets: Bool { state.withLock { !$0.withoutSecrets.isEmpty } }
 
-    /// Adopts the secrets of a request for the same file, if this download's request lacks them.
+    /// Adopts the URL and the header fields of a request for the same file, if this download lacks its secrets.
     func supplySecrets(of request: DownloadRequest) {
         state.withLock { state in
             guard state.withoutSecrets.popLast() != nil else { return }
@@ -118,7 +118,9 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.relink(to: url) }
     }
 
-    /// Whether a new request for the same file has another URL, by its identity or because the URL is signed.
+    /// Whether a new request for the same file has another URL, which this download should adopt.
+    ///
+    /// Only a request with an ``DownloadRequest/identity`` or a signed URL can have one.
     func isRelinked(by request: DownloadRequest) -> Bool {
         (request.identity != nil || request.key != request.url) && requested { $0.url.identity != request.url.identity }
     }
@@ -131,8 +133,8 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// Whether a new request for the same file supplies the secrets, the link provider or the working URL that this
-    /// failed download lacks.
+    /// Whether this failed download can continue with a new request for the same file: the download lacks its secrets,
+    /// or its link was rejected and the request has another URL or a first link provider.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard !lacksSecrets else { return true }
         let hasNewProvider = request.linkProvider != nil && requested { $0.linkProvider == nil }
@@ -176,8 +178,8 @@ final class DownloadRecord: Sendable {
     /// to its final name; `nil` if there is none.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
-    /// The file of the finished download, with the stamp taken when it was renamed to its final name; `nil` if the
-    /// download is not finished.
+    /// The file of the finished download, with its stamp at the end of the transfer; `nil` if the download is not
+    /// finished.
     var finishedFile: FinishedFile? { state.withLock { $0.finished.first } }
 
     /// Records the file of the finished download; unless the file had existed before, also records its stamp as
@@ -259,7 +261,8 @@ extension DownloadRecord {
 
     /// Updates the resume record on the disk if the download is running; blocks.
     ///
-    /// With `syncing`, the record is also synced, so that it survives a power cut.
+    /// With `syncing`, also syncs the received bytes and the record if the durability is `full`, so that they survive a
+    /// power cut.
     func save(syncing: Bool) { state.withLock { $0.ledger }?.save(syncing: syncing) }
 
     /// Changes the state like ``DownloadStatus/enter(_:_:)``, and notifies waiting readers.

@@ -24,9 +24,9 @@ struct DownloadTransfer: Sendable {
     private var measured: TransferMeasurement
     /// The number of bytes that earlier runs received.
     private let earlierBytes: Int64
-    /// Publishes what limits the speed; `nil` before the first body of at least 1 MiB.
+    /// Publishes what limits the speed; `nil` until a body of at least 1 MiB, or of unknown length, arrives.
     var monitor: BottleneckMonitor?
-    /// Called with the length of the body when the first response head arrives; `nil` if no caller needs it.
+    /// Called with the body length (`nil` if unknown) if the first response head of the run carries the file.
     var onHead: (@Sendable (DownloadID, Int64?, _ isMultiplexed: Bool) async -> Void)?
     /// Whether the first request may share a connection with other downloads.
     var mayShareConnection = false
@@ -90,8 +90,8 @@ struct DownloadTransfer: Sendable {
         }
     }
 
-    /// Opens the partial file of an earlier run, and adopts its state; returns the path of the file if it is already
-    /// complete.
+    /// Opens the partial file of an earlier run and adopts its bytes, or discards unusable ones; returns the final path
+    /// if the file already has its final name, else `nil`.
     mutating func openPartial() throws(DownloadError) -> String? {
         record.requested { state.verification.takeOver($0) }
         let recovered: PartialRecovery.Outcome
@@ -113,7 +113,8 @@ struct DownloadTransfer: Sendable {
         return nil
     }
 
-    /// Saves the received bytes after an unfinished run; returns the outcome if the run was stopped, else `nil`.
+    /// Saves the received bytes after an unfinished run, unless it was cancelled; returns the outcome of a stopped run,
+    /// or `nil` if the run was not stopped.
     private mutating func interrupted(retryAt time: Duration?, isCancelled: Bool = false) -> TransferOutcome? {
         record.unseal()
         correctMeter()
@@ -297,7 +298,7 @@ struct DownloadTransfer: Sendable {
         return .again
     }
 
-    /// Discards the received bytes, because the body of the present response replaces them.
+    /// Discards the received bytes, because the present body replaces them; throws if that happened too often.
     mutating func restart(for reason: RestartReason) throws(DownloadError) {
         guard state.restarted(for: reason) else { throw .restartedTooOften(reason) }
         publish(.restarted(reason: reason, bytesWasted: partial.held.count))
@@ -336,7 +337,7 @@ struct DownloadTransfer: Sendable {
         return measurement
     }
 
-    /// Records a response head; reports it if it is the first one of this run and the manager needs it.
+    /// Records the latency of the first response of this run, and calls ``onHead``; ignores later responses.
     private mutating func measure(_ response: RequestSender.Response) async {
         let head = response.head
         guard measured.latency == nil else { return }

@@ -68,10 +68,11 @@ struct ExistingFiles {
         return fingerprint.matches(requester)
     }
 
-    /// Returns the result for a download that finishes with the existing file under the `skip` policy.
+    /// Publishes that nothing is downloaded because the file at the path exists; returns the result of the download.
     func skip(_ path: String) -> FinishedFile { present(path, as: DownloadEvent.skipped) }
 
-    /// Returns the result for a download that finishes with an existing file, and publishes an event with the reason.
+    /// Reserves the name of an existing file with which the download finishes, and publishes `event` as the reason;
+    /// returns the result of the download.
     func present(_ path: String, as event: (URL) -> DownloadEvent) -> FinishedFile {
         reserveName(path)
         let file = URL(filePath: path, directoryHint: .notDirectory)
@@ -105,7 +106,8 @@ struct ExistingFiles {
     /// Returns the path of an existing file that matches the request's checksum or piece hashes; `nil` if there is
     /// none.
     ///
-    /// Reads each file with this name or a numbered variant completely, unless its size differs from a given `size`.
+    /// Reads the file with this name and its numbered variants completely, until one matches. Files whose size differs
+    /// from `size`, if given, are not read.
     func verified(named name: String, size: Int64? = nil, _ state: inout TransferState) async throws -> String? {
         guard record.requested({ $0.comparesExistingFile }) else { return nil }
         for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
@@ -188,7 +190,8 @@ struct ExistingFiles {
         return false
     }
 
-    /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since.
+    /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since,
+    /// in the order of their numbers; none if the request has checksums or must always download.
     func all(named path: String, from source: URL) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
         guard record.requested({ $0.refetchPolicy != .always && !$0.hasChecksums }) else { return [] }

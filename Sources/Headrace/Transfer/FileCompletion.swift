@@ -169,7 +169,9 @@ struct FileCompletion {
         if next == .otherSource { throw mismatch.error }
     }
 
-    /// Gives the complete file its final name.
+    /// Gives the complete file its final name, after copying it to the destination's volume if necessary.
+    ///
+    /// Finishes with an existing file instead if that is the same version, or if the conflict policy is `skip`.
     private func finish(_ transfer: inout DownloadTransfer, isDecoded: Bool) async throws -> Step {
         let size = transfer.partial.heldBytes
         try transfer.reserve(path)

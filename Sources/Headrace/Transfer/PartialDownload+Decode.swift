@@ -12,11 +12,11 @@ final class OriginalFile: Sendable {
     }
 }
 
-/// The end of a file, as its encoded bytes show it.
+/// Whether the received encoded bytes are complete, as decoding them has shown.
 enum EncodedEnd {
-    /// They are a complete file.
+    /// The bytes are a complete file.
     case complete
-    /// They are a complete file, but further gzip members or zstd frames may be missing.
+    /// The bytes are a complete file, but further gzip members or zstd frames may be missing.
     case maybeMore
     case truncated(DownloadError)
     case damaged(DownloadError)
@@ -74,7 +74,8 @@ extension PartialDownload {
         return decoder.endCount > 1 ? .maybeMore : .complete
     }
 
-    /// Whether a rename failed because the complete file is on another volume than its destination.
+    /// Whether a rename failed because the partial file is on another volume than its destination; `false` if the file
+    /// to rename is already a decoded file or a copy.
     func needsCopy(after error: SystemError) -> Bool { error.errno == EXDEV && original == nil }
 
     /// Copies the complete file to the destination's volume, on which it can be renamed to its final name.

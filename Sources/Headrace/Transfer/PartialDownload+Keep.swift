@@ -8,7 +8,8 @@ extension PartialDownload {
     /// Updates the resume record, so that the next attempt finds the received bytes; with `leaving`, even after a
     /// reboot.
     ///
-    /// If the update fails, the previous record remains, which lists fewer bytes.
+    /// If the update fails, the previous record remains, which lists fewer bytes. The bytes of a file without a name
+    /// are lost if the file cannot be given one.
     mutating func keep(leaving: Bool) {
         do {
             try giveName()
@@ -47,7 +48,9 @@ extension PartialDownload {
         }
     }
 
-    /// Removes the partial file and the resume record.
+    /// Removes the partial file, its resume record and its decoded file or copy.
+    ///
+    /// If the path of the partial file now names another file, that file and the record at the path stay.
     mutating func remove() {
         returnToOriginal()
         ledger.end()

@@ -43,7 +43,8 @@ extension PartialDownload {
         }
     }
 
-    /// Stores the checksum that the server sent for the complete file; later runs verify the file against it too.
+    /// Stores the checksum that the server sent for the complete file, so that later runs verify the file against it
+    /// too; `nil` removes a stored one.
     func keepChecksum(_ checksum: Checksum?) {
         ledger.change { contents, _ in contents.representation?.checksum = checksum?.description }
     }

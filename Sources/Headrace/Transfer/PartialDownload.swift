@@ -9,7 +9,7 @@ struct PartialDownload {
     enum Composition: Sendable {
         /// The bytes came from one response, over one connection.
         case oneResponse
-        /// The bytes came from several responses of one source; those of an earlier run came from an earlier response.
+        /// The bytes came from several responses of one source; bytes resumed from an earlier run count as one of them.
         case severalResponses
         /// The bytes came from responses of different sources.
         case severalSources
@@ -65,7 +65,7 @@ struct PartialDownload {
     var finalPath: String? { ledger.read { $0.finalPath } }
     /// The digests of the file's pieces, computed when they were received; `nil` if they are not stored.
     var pieces: ReceivedPieces? { ledger.read { $0.pieces } }
-    /// The open file as the ledger needs it; `nil` if no file is open.
+    /// The open file, with what its resume record states about the download; `nil` if no file is open.
     var target: FileLedger.Target? {
         file.map {
             FileLedger.Target(
@@ -85,7 +85,8 @@ struct PartialDownload {
         return held.end > held.prefixCount
     }
 
-    /// Opens and locks the partial file of an earlier run, if there is one; returns its state.
+    /// Opens and locks the partial file of an earlier run, if there is one, and adopts its bytes or discards unusable
+    /// ones; throws `busy` if another process or download writes the file.
     mutating func open() throws(DownloadError) -> PartialRecovery.Outcome {
         resetBytes()
         file = try PartialFile.existing(path, calls: environment.sharedFiles)
@@ -151,7 +152,8 @@ struct PartialDownload {
 
     // MARK: Receiving
 
-    /// Prepares the partial file for an accepted body, which continues the received bytes.
+    /// Prepares the partial file for an accepted body, which begins the file or continues the received bytes; throws
+    /// `diskFull` if the file has no space.
     ///
     /// The file of a small body is created when its first bytes arrive.
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {
@@ -188,8 +190,8 @@ struct PartialDownload {
         if let target { ledger.begin(target) }
     }
 
-    /// Returns a checkpoint policy for the next attempt; `written` and `durable` are the ranges it starts with, by
-    /// default the present ones.
+    /// Returns a new checkpoint policy that starts with the given ranges, by default the present ones;
+    /// `replacesRecord` is whether the record on the disk claims more bytes than these.
     func newPolicy(
         of written: ByteRangeSet? = nil,
         durable: ByteRangeSet? = nil,
@@ -271,8 +273,10 @@ struct PartialDownload {
         return FileLedger.Target(file: created, path: path, url: url, names: names, environment: environment)
     }
 
-    /// Creates the partial file, or empties one that another process has created since ``open()``; removes a resume
-    /// record that does not describe the new bytes.
+    /// Creates and locks the partial file, and removes a resume record that an earlier partial file has left.
+    ///
+    /// If another process has created the file since ``open()``, empties and reuses it, or throws `busy` while that
+    /// process still uses it.
     func createNamed() throws(DownloadError) -> PartialFile {
         let created = try PartialFile.create(path, calls: environment.sharedFiles, willReuse: removeRecord)
         if hasStaleRecord { recordFile.remove() }

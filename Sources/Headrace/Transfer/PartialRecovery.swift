@@ -17,7 +17,8 @@ struct PartialRecovery {
     /// The contents of the resume record.
     let contents: RecordFile.Contents
 
-    /// Adopts the bytes of the partial file if there is one, or discards unusable ones.
+    /// Adopts the bytes of the partial file, or discards unusable ones; without a partial file, finds out whether the
+    /// file already has its final name.
     func recover(_ partial: inout PartialDownload) throws(DownloadError) -> Outcome {
         guard let file = partial.file else {
             partial.ledger.change { $1.lost() }

@@ -42,8 +42,8 @@ struct RequestSender: Sendable {
     var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
-    /// Whether no connection must be reserved: the caller has reserved one, as one of the connections of a segmented
-    /// download, or the request does not count.
+    /// Whether the sender reserves no connection to the host, because the caller has reserved one, for a segment, or
+    /// because the request does not count against the limits per host.
     var hasConnection = false
 
     init(

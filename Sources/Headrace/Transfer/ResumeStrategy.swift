@@ -1,6 +1,6 @@
-/// Decides which range a download requests next, and whether it may restart again, across all attempts of a run.
+/// Decides which range a download requests next, and whether it may restart again; part of ``TransferState``.
 struct ResumeStrategy: Sendable {
-    /// The maximum number of restarts per run: some servers force a restart with a new entity tag in each response.
+    /// The maximum number of restarts: some servers force a restart with a new entity tag in each response.
     static let maxRestarts = 3
 
     private let policy: DownloadRequest.ResumePolicy
@@ -31,7 +31,8 @@ struct ResumeStrategy: Sendable {
         self.isVerifiedAtEnd = isVerifiedAtEnd
     }
 
-    /// Returns the request for the first missing range of a partially received file.
+    /// Returns the request for the first missing range or, if no bytes were received or they cannot be resumed, for the
+    /// whole file; records the reason why they cannot be resumed as ``pendingRestart``.
     ///
     /// If `inParts` is `false`, the bytes after the first gap cannot be kept, so the request extends to the end of the
     /// file.
@@ -112,7 +113,8 @@ struct ResumeStrategy: Sendable {
     /// Records that the next requests use another source.
     mutating func sourceChanged() { isOtherSource = true }
 
-    /// Records that a response continues the received bytes; `proof` is the reason why it has the same version.
+    /// Records that a response was accepted; `proof` shows that it has the version of the received bytes, and is `nil`
+    /// if it continues none.
     mutating func accepted(_ proof: ResumeProof?) {
         verifiesEnd = false
         if proof == .checksum || proof == .overlap { isUnverified = true }

@@ -11,8 +11,8 @@ struct RetryCoordinator: Sendable {
 
     // MARK: Before an attempt
 
-    /// Returns the time until which the next request must wait, because of its host or the host's limit on retries;
-    /// `nil` if it need not wait.
+    /// Returns the time until which the next request must wait, because its host has requested a delay or the limit on
+    /// retries per host is reached; `nil` if it need not wait, possibly after a switch to another source.
     func waitEnd(_ state: inout TransferState) -> Duration? { waitForHost(&state) ?? waitForPace(&state) }
 
     /// Switches to another source while the current source's host requires a delay; if there is no other source,

@@ -13,7 +13,8 @@ struct SizeLimit: Sendable, Hashable {
         self.maxBytes = maxBytes
     }
 
-    /// Creates the limit of a file that is decoded: `maxBytes` or, without it, ``maxRatio``.
+    /// Creates the limit of a decoded file: `maxBytes` or, if that is `nil`, ``maxRatio`` times the encoded size, and
+    /// at least ``minDecodedBytes``.
     init(decoding encodedBytes: Int64, maxBytes: Int64?) {
         let (product, isHuge) = encodedBytes.multipliedReportingOverflow(by: Self.maxRatio)
         self.maxBytes = maxBytes ?? max(Self.minDecodedBytes, isHuge ? .max : product)

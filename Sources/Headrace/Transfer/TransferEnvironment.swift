@@ -123,7 +123,8 @@ final class TransferEnvironment: Sendable {
     /// Whether the server of a URL, which HSTS may replace, has responded before.
     func hasResponded(_ url: URL) -> Bool { hosts.hasResponded(hsts.upgraded(url) ?? url) }
 
-    /// Whether the error is a lack of file descriptors, and other transfers will release theirs.
+    /// Returns whether the error is a lack of file descriptors and other transfers will release theirs; if so, also
+    /// lowers the limit on the descriptors of all transfers.
     func lacksDescriptors(after error: DownloadError) -> Bool { error.isOutOfDescriptors && descriptors.ranOut() }
 
     /// The rules that decide which downloads may run on the current network path.

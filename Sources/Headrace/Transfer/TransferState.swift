@@ -1,7 +1,7 @@
 import HeadracePlatform
 
-/// The state that all attempts of one run share: the progress, the retry budgets and everything known about the
-/// servers.
+/// The state that all attempts of a download share until it finishes, fails or is stopped: the progress, the retry
+/// budgets and everything known about the servers.
 ///
 /// A download that waits for a retry releases its slot for other downloads, and continues with this state afterwards.
 struct TransferState: Sendable {
@@ -35,7 +35,7 @@ struct TransferState: Sendable {
     private var due: Duration?
     /// Whether the user resumed the download before its next attempt was due.
     private(set) var isHastened = false
-    /// The error of the last attempt in this run; `nil` if it did not fail.
+    /// The error after which the download waits for a retry; `nil` during an attempt, or if it waits without an error.
     var lastFailure: DownloadError?
     /// A failure that will be retried, but for which the host's limit on retries was not yet checked; `nil` if there
     /// is none.
@@ -209,8 +209,8 @@ struct TransferState: Sendable {
 
     /// Decides whether a complete file that failed verification is downloaded again, and from which source.
     ///
-    /// In each run, the same source is used again at most once, and only if it may still deliver the correct file. Each
-    /// other source is used once. Repairs of disk failures are counted separately.
+    /// The same source is used again at most once, and only if it may still deliver the correct file. Each other source
+    /// is used once. Repairs of disk failures are counted separately.
     /// - Parameters:
     ///   - composition: How many responses and sources the file came from.
     ///   - keepsBytes: Whether some bytes are known to be correct, so that only the other bytes are downloaded.

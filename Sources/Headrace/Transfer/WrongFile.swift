@@ -30,7 +30,9 @@ struct WrongFile {
     /// The path that the file would have if it were correct.
     let finalPath: String
 
-    /// Saves the file under another name, or deletes it; returns the mismatch's error, extended by what was done.
+    /// Saves the file under another name; returns the mismatch's error, extended by what was done.
+    ///
+    /// Deletes the file instead if the mismatch policy is not `keep`, or if the file is empty or not whole.
     func save(_ partial: inout PartialDownload) async throws -> DownloadError {
         let isKept = partial.record.requested { $0.mismatchPolicy == .keep }
         guard isKept, mismatch.isWhole, partial.heldBytes > 0 else {
