@@ -6,7 +6,7 @@ extension Download {
     public var currentProgress: DownloadProgress { record.status.progress }
 
     /// The finished file; `nil` unless the download is finished.
-    public var fileURL: URL? { if case .finished(let file) = state { file } else { nil } }
+    public var fileURL: URL? { state.fileURL }
 
     /// The name of the finished file or, before that, the expected one.
     ///
@@ -14,7 +14,7 @@ extension Download {
     public var fileName: String { fileURL?.lastPathComponent ?? record.plannedName }
 
     /// The error of a failed download; otherwise `nil`.
-    public var error: DownloadError? { if case .failed(let error) = state { error } else { nil } }
+    public var error: DownloadError? { state.error }
 
     /// The requests that this manager has sent for the download.
     ///

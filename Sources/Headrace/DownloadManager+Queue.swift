@@ -77,7 +77,7 @@ extension DownloadManager {
     ///
     /// - Parameter areInIncreasingOrder: Returns whether its first argument comes before its second one. Downloads of
     ///   which neither comes before the other retain their order.
-    public func sort(by areInIncreasingOrder: (DownloadSnapshot, DownloadSnapshot) -> Bool) {
+    public func sort(by areInIncreasingOrder: @Sendable (DownloadSnapshot, DownloadSnapshot) -> Bool) {
         let old = queue.scheduler.ids
         let new = currentSnapshots().sorted(by: areInIncreasingOrder).map(\.id)
         guard new != old else { return }

@@ -235,7 +235,8 @@ struct ConvenienceTests {
         }
     }
 
-    @Test func `sorting moves all downloads, also in the registry`() async throws {
+    /// Runs on the main actor, like the code of an app.
+    @MainActor @Test func `sorting moves all downloads, also in the registry`() async throws {
         try await withTemporaryDirectory { folder in
             let url = try #require(URL(string: "http://h/"))
             let directory = folder.appending(path: "registry", directoryHint: .isDirectory)

@@ -60,6 +60,10 @@ public enum DownloadState: Sendable, Hashable {
 
     /// Whether the state is `finished`, `failed` or `cancelled`; a download's streams finish in these states.
     public var isEnded: Bool { kind.isEnded }
+    /// The finished file; `nil` unless the state is `finished`.
+    public var fileURL: URL? { if case .finished(let file) = self { file } else { nil } }
+    /// The error of a failed download; `nil` unless the state is `failed`.
+    public var error: DownloadError? { if case .failed(let error) = self { error } else { nil } }
     /// Whether the state is `waiting`.
     public var isWaiting: Bool { kind == .waiting }
     /// Whether the state is `running`.

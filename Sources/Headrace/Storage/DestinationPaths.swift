@@ -110,7 +110,7 @@ struct DestinationPaths: Sendable {
 extension DownloadSnapshot {
     /// The name of the finished file or, before that, the one that follows from the request.
     public var name: String {
-        if case .finished(let file) = state { return file.lastPathComponent }
+        if let file = state.fileURL { return file.lastPathComponent }
         let names = DestinationPaths(request)
         return names.name(of: names.plannedPath)
     }
