@@ -8,7 +8,7 @@ enum ChildWork: Sendable {
     case alarm(Duration)
     /// Write the changes of the queue to the journal.
     case flush
-    /// Remove the file of a command by another process, because the command was carried out.
+    /// Sync the changes of a command that was carried out for another process, then remove the command's file.
     case carriedOut(CommandSpool.Item)
     /// Write the remaining changes of this queue, because its manager was released without a shutdown.
     indirect case lastWrite(QueueState)
@@ -22,14 +22,15 @@ final class ManagerReference: Sendable {
 
     private let reference = Locked(Reference())
 
-    /// The manager; `nil` before its initialisation, and once all handles on it were released.
+    /// The manager; `nil` until it is initialized, and again once the last handle on it was released.
     var manager: DownloadManager? {
         get { reference.withLock { $0.manager } }
         set { reference.withLock { $0.manager = newValue } }
     }
 }
 
-/// The child tasks of a manager: one for each running download, for each removal of files, and for each wait.
+/// Performs a manager's work in child tasks: one for each slot in which downloads run, and one for each removal of
+/// files, write of the journal and wait.
 struct ChildTasks: Sendable {
     /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
     @TaskLocal static var transferring: DownloadRecord?
@@ -51,7 +52,7 @@ struct ChildTasks: Sendable {
     private let executor: BlockingExecutor
     private let registry: RegistryFiles?
     private let observers: QueueObservers
-    /// The network admission with which the manager's queue starts.
+    /// A copy of the queue's initial network admission, with which ``follow(_:)`` detects changes of the path.
     private let gate: NetworkAdmission
 
     init(_ manager: DownloadManager, _ reference: ManagerReference, _ gate: NetworkAdmission) {
@@ -63,7 +64,9 @@ struct ChildTasks: Sendable {
         observers = manager.observers
     }
 
-    /// Performs the work until the stream finishes and all child tasks have ended, then closes the registry.
+    /// Performs the work until the stream finishes and all child tasks have ended.
+    ///
+    /// Then writes the remaining changes to the journal, closes the registry and ends the streams of queue events.
     func run(_ work: AsyncStream<ChildWork>) async {
         let unwritten = await withDiscardingTaskGroup { group in
             group.addTask { await reportBackground() }
@@ -105,7 +108,8 @@ struct ChildTasks: Sendable {
         }
     }
 
-    /// Saves the changes that the background session reports, in the order of the reports.
+    /// Processes the reports of the background session, in order: saves the changed states of its tasks, and calls the
+    /// completion handlers of the system once these states are in the journal.
     private func reportBackground() async {
         guard let background = environment.background else { return }
         for await report in background.reports {

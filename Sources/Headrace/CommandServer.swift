@@ -9,7 +9,7 @@ struct CommandServer: Sendable {
     let observers: QueueObservers
     let clock: AnyClock
 
-    /// The time to wait for the transfers of a command to stop, before later commands on other downloads are applied.
+    /// The maximum time to wait for the transfers that a command stops, before later commands are applied.
     private static let timeout = Duration.seconds(1)
 
     // MARK: Polling
@@ -28,10 +28,11 @@ struct CommandServer: Sendable {
         }
     }
 
-    /// Polls the registry's directory; returns once all commands are carried out, except those that must wait for an
-    /// unfinished command on the same downloads.
+    /// Polls the registry's directory for commands and carries them out.
     ///
-    /// Does nothing without a registry.
+    /// Commands whose downloads take more than a second to stop, and later commands on the same downloads, may be
+    /// unfinished when this returns. If another poll is running, waits for that poll instead. Returns early if the task
+    /// is cancelled. Does nothing without a registry.
     func poll(for manager: isolated DownloadManager) async throws(DownloadError) {
         guard let registry else { return }
         guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
@@ -124,14 +125,15 @@ struct CommandServer: Sendable {
         }
     }
 
-    /// Writes the queue, and only then removes the files of commands: a kill in between must not lose a command.
+    /// Writes and syncs the changes of the queue, then removes the files of commands; in this order, a crash in between
+    /// loses no command.
     private func remove(
         _ items: [CommandSpool.Item],
         from registry: RegistryFiles,
         for manager: isolated DownloadManager
     ) async throws(DownloadError) {
         try await manager.journalWriter.flush(manager, always: true)
-        // Also if there are none: a file whose removal was not synced is no longer among them.
+        // Without items too, if an earlier removal was not synced: the removed files are no longer among the items.
         guard !items.isEmpty || manager.performer.commands.hasUnsyncedRemovals else { return }
         manager.performer.commands.hasUnsyncedRemovals = true
         try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
@@ -274,7 +276,7 @@ struct CommandServer: Sendable {
         _ events: AsyncStream<QueueEvent>,
         _ manager: DownloadManager
     ) async throws(DownloadError) {
-        // The downloads that were paused since then, and may be resumed by a command.
+        // The downloads that were paused during this call; a command may resume them.
         var paused: Set<DownloadID> = []
         if try await isDone(manager) { return }
         for await event in events {
@@ -290,7 +292,8 @@ struct CommandServer: Sendable {
         }
     }
 
-    /// Polls a last time, and returns whether no download is waiting or running afterwards.
+    /// Returns whether no download is waiting or running, even after the commands of a last poll; throws if the
+    /// registry is lost.
     private func isDone(_ manager: isolated DownloadManager) async throws(DownloadError) -> Bool {
         guard manager.queue.open.isEmpty else { return false }
         do throws(DownloadError) {
@@ -305,8 +308,7 @@ struct CommandServer: Sendable {
 }
 
 extension QueueAddition {
-    /// Creates an addition that another process posted; throws `invalidRequest` if its request is invalid here, as that
-    /// of another release may be.
+    /// Creates an addition from a posted entry; throws `invalidRequest` if this release does not accept the request.
     fileprivate init(_ entry: RegistryEntry, in bases: RegistryBaseDirectories) throws(DownloadError) {
         guard let request = entry.request.downloadRequest(in: bases) else {
             throw DownloadError(.invalidRequest, "Its URL or one of its paths is not valid.")

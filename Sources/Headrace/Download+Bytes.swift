@@ -32,17 +32,17 @@ extension Download {
 ///
 /// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for
 /// ``Download/value`` instead. A sequence of the whole file ends when the file is finished, so if it ends without an
-/// error, its bytes were right. The bytes of a file with ``DownloadRequest/decodesContent`` are delivered once the file is
+/// error, its bytes were right. With ``DownloadRequest/decodesContent``, no bytes are delivered before the file is
 /// finished.
 ///
 /// The iterator throws:
 /// - the download's ``DownloadError`` when it fails or is cancelled;
-/// - `resourceChanged` if the download restarts with another version of the file, or discards wrong bytes, after any of
-///   these were delivered;
+/// - `resourceChanged` if the download restarts with another version of the file, or discards wrong bytes, and the
+///   iterator has already delivered some of the old or wrong bytes;
 /// - `fileSystem` or `permission` if the file cannot be read, or was changed by another process;
 /// - `CancellationError` if the iterating task is cancelled, which does not affect the download.
 ///
-/// When the iterator finishes, throws or is released, the download returns to its usual order.
+/// When the iterator finishes, throws or is released, its range is no longer downloaded first.
 public struct DownloadBytes: AsyncSequence, Sendable {
     let download: Download
     let range: Range<Int64>

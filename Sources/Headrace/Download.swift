@@ -13,7 +13,7 @@ public struct Download: Sendable, Identifiable {
 
     /// The download's identity.
     public var id: ID { record.id }
-    /// The request that the download was added with.
+    /// The request that the download was added with, updated by later changes such as ``setURL(_:)``.
     public var request: DownloadRequest { record.request }
     /// The current state.
     public var state: DownloadState { record.status.state }
@@ -54,8 +54,9 @@ public struct Download: Sendable, Identifiable {
         URL(filePath: record.names.partialPath(in: manager.environment.configuration.partialsDirectory))
     }
 
-    /// Whether a stopped or failed download can be resumed, according to the server's responses; `nil` if this manager
-    /// has saved no bytes of the file.
+    /// Whether a stopped or failed download can be resumed, according to the server's responses.
+    ///
+    /// `nil` while the download is running, and if this manager has received no bytes of the file.
     ///
     /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the
     /// file on the server may change meanwhile.
@@ -78,7 +79,7 @@ extension Download {
 
     /// All past and future events of the download, with their reasons; finishes when the download does.
     ///
-    /// Each access returns a new stream. If the history is very long or the reader slow, the oldest events are dropped.
+    /// Each access returns a new stream. If there are more than 256 past or unread events, the oldest are dropped.
     public var events: AsyncStream<DownloadEvent> { record.status.events() }
 
     /// The URL of the finished file; waits until the download is complete.
@@ -133,8 +134,9 @@ extension Download {
 
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
     ///
-    /// The running download with the lowest priority is chosen; of several, the one that started last. Does nothing if
-    /// this download is not waiting for a slot, or if no running download has a lower priority.
+    /// The running download with the lowest priority is chosen; of several, the one that started last. If the limit per
+    /// host is reached, only downloads from the same host are considered. Does nothing if this download is not waiting
+    /// for a slot, or if no such download has a lower priority.
     public func preempt() async {
         await manager.apply { $0.effects(of: $0.scheduler.preempt(for: id)) }
     }
@@ -153,8 +155,8 @@ extension Download {
     ///
     /// Returns once the transfer has stopped, even if the calling task is cancelled. Called from one of this download's
     /// own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately.
-    /// - Parameter deletingFile: Whether to delete the finished or partial file as well. The file remains if the
-    ///   registry cannot be written, or if the file existed before the download.
+    /// - Parameter deletingFile: Whether to delete the finished or partial file as well. A finished file remains if it
+    ///   existed before the download, or was changed since. Both remain if the registry cannot be written.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }

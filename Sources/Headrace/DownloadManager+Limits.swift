@@ -8,8 +8,8 @@ extension DownloadManager {
     /// Changes how many downloads may run in parallel.
     ///
     /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue;
-    /// they retain their positions and their bytes. With an automatic limit, the manager begins again with a few
-    /// downloads.
+    /// they retain their positions and their bytes. With an automatic limit, the manager discards its measurements and
+    /// begins again with up to 16 downloads.
     /// - Parameter limit: A number of at least 1, or ``ConcurrencyLimit/automatic``.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {
@@ -39,7 +39,9 @@ extension DownloadManager {
         observers.publish(.limitsChanged(downloads: limits.maximum, perHost: limits.perHost))
     }
 
-    /// The rate limit in effect now for all downloads together, the lower of limit and schedule; `nil` for none.
+    /// The rate limit in effect now for all downloads together, in bytes per second; `nil` for none.
+    ///
+    /// This is the lower of the limit that was set and the limit of the schedule at this time.
     public nonisolated var rateLimit: Int64? { environment.rates.limit }
 
     /// Changes the rate limit for all downloads together; if there is a schedule too, the lower limit applies.

@@ -11,7 +11,7 @@ extension DownloadManager {
     /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
     public var downloads: [Download] { queue.scheduler.ids.compactMap { self[$0] } }
 
-    /// Returns the downloads of a selection, in queue order.
+    /// Returns the downloads of a selection: in queue order or, if they are selected by identity, in the given order.
     /// - Parameter selection: The downloads to return.
     /// - Returns: A handle on each.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue.
@@ -116,8 +116,8 @@ extension DownloadManager {
     /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
     /// - Parameters:
     ///   - selection: The downloads to remove.
-    ///   - deletingFiles: Whether to delete their finished or partial files as well. Files that already existed
-    ///     and were therefore not downloaded remain.
+    ///   - deletingFiles: Whether to delete their finished and partial files as well. Finished files remain if they
+    ///     existed before the downloads, or were changed since. All remain if the registry cannot be written.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func remove(_ selection: DownloadSelection, deletingFiles: Bool = false) async throws(DownloadError) {
         await ChildTasks.waitForStop(of: try stop(selection, .remove(deletingFiles: deletingFiles)), in: self)

@@ -34,7 +34,8 @@ public actor DownloadManager {
     ///   setting is invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
     ///   ``DownloadConfiguration/registryDirectory``, also `busy` if another manager uses the directory, and
     ///   `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created. With a
-    ///   ``DownloadConfiguration/hstsFile``, also these three, and `invalidRequest` if the file has another format.
+    ///   ``DownloadConfiguration/hstsFile``, also `permission`, `diskFull` or `fileSystem` if that file cannot be read
+    ///   or created, and `invalidRequest` if it has another format.
     public init(
         configuration: DownloadConfiguration = DownloadConfiguration(),
         clock: any Clock<Duration> = ContinuousClock()
@@ -241,7 +242,8 @@ public actor DownloadManager {
         return (next, removals)
     }
 
-    /// Publishes the new states of downloads whose files have been removed.
+    /// Publishes the new states of downloads whose files have been removed, and lets the downloads start that waited
+    /// for these removals.
     func ended(_ removals: [FileRemoval]) {
         for removal in removals {
             performer.ended(removal, in: queue)

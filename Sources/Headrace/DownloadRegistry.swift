@@ -20,7 +20,10 @@ public struct DownloadRegistry: Sendable, Hashable {
         case retry([DownloadID])
         /// Cancels downloads and deletes their partial files.
         case cancel([DownloadID])
-        /// Removes downloads from the queue.
+        /// Removes downloads from the queue; running downloads are stopped first.
+        ///
+        /// With `deletingFiles`, the finished and partial files of these downloads are deleted too, except finished
+        /// files that existed before the download or were changed since.
         case remove([DownloadID], deletingFiles: Bool)
         /// Moves a download to another position in the queue.
         case move(DownloadID, to: QueuePosition)
@@ -171,8 +174,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
     ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
-    ///   manager adds the downloads later; an identity changes only if the same file is added or resumed first,
-    ///   or if its download ends first without the expected size or checksums of the request.
+    ///   manager adds the downloads later, under these identities. A download gets another identity only if its file is
+    ///   added or resumed before, or its active download ends before without the request's expected size or checksums.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
@@ -206,7 +209,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
         for entry in entries { try RegistryEncoder.check(entry.request) }
         guard try await post(.add(entries)) else { return (ids, false) }
-        // Another process may have added the same file meanwhile, or the download may have ended without these expectations.
+        // Meanwhile another process may have added the file, or its download may have ended without the expectations.
         let present = try await known()
         for (index, request) in requests.enumerated() {
             let known = present[DestinationPaths(request).partialPath] ?? []
@@ -225,7 +228,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         func includes(_ request: DownloadRequest) -> Bool { !request.expectations.addInformation(than: expectations) }
     }
 
-    /// Returns the downloads of the queue on the disk by the paths of their partial files; at most one of a path is active.
+    /// Reads the saved queue; returns its downloads by the paths of their partial files, at most one per path active.
     private func known() async throws(DownloadError) -> [String: [Known]] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)

@@ -93,7 +93,7 @@ struct EffectPerformer: Sendable {
         for item in commands.stopped(record.id) { work.yield(.carriedOut(item)) }
     }
 
-    /// Publishes that the downloads of a manager that is being released have stopped, and stops the running ones.
+    /// Stops the running downloads of a manager that is being released; publishes that all unfinished ones have failed.
     func performLast(_ effects: [QueueEffect], running: [DownloadRecord]) {
         for effect in effects {
             switch effect {

@@ -6,8 +6,8 @@ struct JournalWriter: Sendable {
 
     /// Writes all changes so far to the journal.
     ///
-    /// With `syncing`, the changes also survive a power cut, provided that the configuration requires it or `always`
-    /// is `true`. After a failed write, the next one writes the whole queue instead of the changes.
+    /// With `syncing`, also syncs the journal if the configuration requires it for these changes, or if `always` is
+    /// `true`; then they survive a power cut. After a failed write, the next one writes the whole queue instead.
     func flush(
         _ manager: isolated DownloadManager,
         syncing: Bool = true,
