@@ -7,7 +7,7 @@ struct DownloadTable: Sendable {
 
     init(random: RandomSource) { self.random = random }
 
-    /// Prevents new downloads in an empty table from getting these numbers.
+    /// Reserves the numbers of stored downloads, so that new ones do not get them; call it while the table is empty.
     mutating func reserve(_ reserved: [Int]) { numbers = DownloadNumbers(reserved) }
 
     /// The number that the next added download gets.
@@ -37,9 +37,10 @@ struct DownloadTable: Sendable {
         return record
     }
 
-    /// Returns whether a download is in the queue and can be moved to a position.
+    /// Returns whether a download can be moved to a position; `false` if the download is not in the queue, or if the
+    /// position is directly before or after the download itself.
     ///
-    /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
+    /// Throws `unknownDownload` if the position is an index out of range, or relative to a download not in the queue.
     func mayMove(_ id: DownloadID, to position: QueuePosition) throws(DownloadError) -> Bool {
         guard records[id] != nil else { return false }
         switch position {

@@ -8,7 +8,9 @@ struct RegistryFiles: Sendable {
     /// The executor for the files, so that a slow disk of a download does not delay them.
     let executor: BlockingExecutor
 
-    /// Reads the commands in the order of posting; blocks, and throws if this manager has lost the registry.
+    /// Reads the pending commands in the order of posting; their files remain until ``removeCommands(_:)``.
+    ///
+    /// Blocks. Throws `fileSystem` if the registry's directory was deleted, moved or replaced.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
         try file.check()
         return try spool.take()
@@ -27,10 +29,15 @@ struct OpenedRegistry: Sendable {
     let journal: QueueJournal
     let queue: RestoredQueue
     let versions: RegistryVersions
-    /// The directory for partial files: the configuration's or, for a manager that runs nothing, the saved one.
+    /// The directory for partial files; `nil` if they are beside their destinations.
+    ///
+    /// This is the directory of the configuration. If that has none, a manager that starts no downloads uses the one
+    /// that the last manager saved in the registry.
     let partials: URL?
 
-    /// Opens and reads the registry; returns `nil` if the configuration has none.
+    /// Opens, locks and reads the registry; returns `nil` if the configuration has none.
+    ///
+    /// Throws `busy` if another manager uses the registry.
     static func open(
         _ configuration: DownloadConfiguration,
         files: FileSystem,

@@ -3,7 +3,7 @@
 /// A partial file is identified by its path, and has at most one active download. A download can become active while an
 /// earlier download of the same file is still being cancelled or removed, but starts only after that one has stopped.
 struct PartialFileUsers {
-    /// The downloads that have not ended and are not being cancelled or removed.
+    /// For each partial file, the download that has not ended and is not being cancelled or removed.
     private var active: [String: DownloadRecord] = [:]
     /// For each partial file, the last failed download; it may resume from that partial file.
     private var failed: [String: DownloadID] = [:]
@@ -22,7 +22,8 @@ struct PartialFileUsers {
     /// Whether a download may become active: its partial file has no other active download.
     func mayActivate(_ record: DownloadRecord) -> Bool { active[record.partialPath, default: record] === record }
 
-    /// Returns the failed download that may resume from the partial file of `record`; `nil` if there is none.
+    /// Returns the failed download that may resume from the partial file of `record`; `nil` if there is none, or if an
+    /// active download uses the file.
     func failed(sharingFileOf record: DownloadRecord) -> DownloadID? {
         guard !failed.isEmpty, active[record.partialPath] == nil else { return nil }
         return failed[record.partialPath]
@@ -88,7 +89,8 @@ struct PartialFileUsers {
         removals[record.partialPath, default: (0, [:])].count += 1
     }
 
-    /// Records that a partial file was removed; returns the latches to open, or none if another removal is pending.
+    /// Records that a partial file was removed; returns the latches of the downloads that may start now, or none if
+    /// another removal of the file is pending.
     mutating func endRemoval(_ record: DownloadRecord) -> [Latch] {
         let path = record.partialPath
         guard var removal = removals.removeValue(forKey: path) else { return [] }

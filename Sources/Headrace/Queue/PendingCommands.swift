@@ -17,7 +17,7 @@ struct PendingCommands: Sendable {
     /// Whether another poll is needed: the last poll was cancelled or left commands unapplied, or a pending command has
     /// been carried out since that poll.
     var isBehind = false
-    /// Whether the removal of carried-out commands has failed, or may not survive a power cut.
+    /// Whether the files of carried-out commands could not be removed, or their removal may not survive a power cut.
     var hasUnsyncedRemovals = false
     /// The tasks that wait for a pending command to be carried out.
     private var waiting = Subscribers<Never>()

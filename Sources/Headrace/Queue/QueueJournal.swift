@@ -171,7 +171,9 @@ struct QueueJournal: Sendable {
         )
     }
 
-    /// Takes the whole queue, including the recorded changes, to write it.
+    /// Takes the whole queue, including the recorded changes, to write it in place of the journal.
+    ///
+    /// `isOptional` means that the journal on the disk is complete, and the write only makes it shorter.
     mutating func takeAll(_ members: [Member], isOptional: Bool) -> Write {
         defer { (changes, isBehind) = ([], false) }
         return Write(

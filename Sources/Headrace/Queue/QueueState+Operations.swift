@@ -5,8 +5,9 @@ extension QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
     /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
-    /// them. An addition with the `id` of an active download only merges its expected size and hashes. An addition with
-    /// the `id` of an ended download is ignored unless it adds an expected size or hash.
+    /// them. An addition with the `id` of an active download merges only its expected size, hashes and changed URL. An
+    /// addition with the `id` of an ended download is ignored, unless it has a further expected size or hash: then it
+    /// becomes a new download.
     ///
     /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
     ///
@@ -203,7 +204,7 @@ extension QueueState {
 
     /// Moves a download, and records the change in the journal; does nothing if the download is not in the queue.
     ///
-    /// Throws `unknownDownload` if `position` is an index out of range, or relative to a download that is not queued.
+    /// Throws `unknownDownload` if the position is an index out of range, or relative to a download not in the queue.
     /// - Returns: Whether the download was moved.
     mutating func move(_ id: DownloadID, to position: QueuePosition, at now: Duration) throws(DownloadError) -> Bool {
         guard try downloads.mayMove(id, to: position) else { return false }

@@ -1,4 +1,4 @@
-/// Reads the queue.
+/// Reads the queue, and takes its changes to write them to the journal.
 extension QueueState {
     /// Returns the selected downloads: those selected by identity in the given order, others in queue order.
     ///

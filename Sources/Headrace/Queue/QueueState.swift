@@ -63,7 +63,8 @@ struct QueueState: Sendable {
         return effects(of: scheduler.tick(at: now))
     }
 
-    /// Records that a partial file was deleted; returns the latches to open, or none if another removal is pending.
+    /// Records that a partial file was deleted; returns the latches of the downloads that may start now, or none if
+    /// another removal of the file is pending.
     mutating func removed(_ record: DownloadRecord) -> [Latch] { partialFiles.endRemoval(record) }
 
     /// Applies a change of the network path (`nil` if unknown).

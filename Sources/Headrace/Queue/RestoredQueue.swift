@@ -27,8 +27,9 @@ struct RestoredQueue: Sendable {
 
     /// Restores the queue from a journal; blocks to inspect files.
     ///
-    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again. `partials` is the
-    /// directory for partial files.
+    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again. A manager that starts
+    /// no downloads sets `isStarting` to `false`; then the journal still records them as running. `partials` is the
+    /// directory for partial files; `nil` if they are beside their destinations.
     init(
         _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,
@@ -83,8 +84,8 @@ struct RestoredQueue: Sendable {
         }
     }
 
-    /// Removes the resume record of a file that has its final name, and the partial file that it was decoded or copied
-    /// from.
+    /// Removes the resume record of a file that has its final name, and the partial file from which the final file was
+    /// decoded or copied.
     private static func removeLeftovers(of partialPath: String, _ files: SharedFileSystem) {
         let recordFile = RecordFile(of: partialPath, calls: files)
         if case .record(let record)? = try? recordFile.read(), record.decoded != nil,
@@ -161,7 +162,7 @@ extension RegistryEntry.State {
         }
     }
 
-    /// Returns the state to record in the journal for a download that was interrupted; `nil` if it was not.
+    /// Returns the state to record in the journal for an interrupted download; `nil` if the recorded state stays.
     fileprivate func change(restoredAs state: DownloadState, isStarting: Bool) -> Self? {
         switch (self, state) {
         case (.running, .paused), (.finishing, .paused): .paused

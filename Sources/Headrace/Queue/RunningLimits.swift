@@ -1,6 +1,6 @@
 /// The limits on the number of running downloads: the user's, and lower ones that are chosen automatically.
 struct RunningLimits: Sendable {
-    /// The number of downloads waiting for one host from which its files are expected to be small.
+    /// The minimum number of waiting downloads from one host at which its files are assumed to be small.
     private static let manyWaiting = 6
 
     /// The maximum number of running downloads that the user has set.

@@ -59,7 +59,7 @@ struct Scheduler: Sendable {
     /// Keeps a download from starting before ``saved(_:at:)``.
     mutating func markUnsaved(_ id: ID) { entries[id]?.isSaved = false }
 
-    /// Fails a download that could not be saved, unless it has changed meanwhile.
+    /// Fails a revived download that could not be saved, if it is still waiting or paused.
     mutating func failUnsaved(_ id: ID) -> [Action] {
         guard let entry = entries[id], !entry.isSaved else { return [] }
         entries[id]?.isSaved = true
@@ -116,7 +116,7 @@ struct Scheduler: Sendable {
         leave(entry.host)
     }
 
-    /// Records that a host has one download less, and lets its other downloads use free slots.
+    /// Records that a host has one download fewer, and lets its other downloads use free slots.
     private mutating func leave(_ host: QueueHosts.Number) {
         // The number of a host without downloads is reused: the next host must not inherit the stale heap elements.
         if hosts.removed(host) { waiting.removeHost(host) } else { release(host) }

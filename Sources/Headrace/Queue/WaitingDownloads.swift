@@ -116,7 +116,7 @@ struct WaitingDownloads: Sendable {
 
     /// Makes all downloads that wait for the network wait for a slot, because the network has changed.
     ///
-    /// Forgets the reasons for which `isUnchanged` returns `false`.
+    /// Removes from ``blockers`` those for which `isUnchanged` returns `false`.
     mutating func networkChanged(_ isUnchanged: (DownloadID, NetworkBlocker) -> Bool) {
         for candidate in ofNetwork { ready.insert(candidate) }
         ofNetwork = []
