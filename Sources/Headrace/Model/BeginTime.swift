@@ -3,7 +3,7 @@ package import HeadracePlatform
 /// Parses and formats the time at which a download may start: a delay such as `+1h30m`, or an ISO 8601 date, by default
 /// in local time.
 package enum BeginTime {
-    /// Parses a time; returns `nil` if the text is neither a delay nor a date.
+    /// Parses a date, or a delay that begins at `now`; returns `nil` if the text is neither.
     package static func date(_ text: String, now: Date) -> Date? {
         text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text)
     }

@@ -4,7 +4,7 @@ import HeadracePlatform
 ///
 ///     request.checksums = [try Checksum(parsing: "sha256:\(digits)")]
 public struct Checksum: Sendable, Hashable {
-    /// A hash function or check value; the cases are ordered by strength, the weakest first.
+    /// A hash function or CRC; the cases are ordered by strength, the weakest first.
     public enum Algorithm: String, Sendable, Hashable, CaseIterable {
         /// CRC-32 (ISO/IEC 3309): detects transmission errors, but not forgeries.
         case crc32
@@ -125,6 +125,8 @@ extension Checksum.Algorithm: Comparable, CustomStringConvertible {
     }
 
     /// Finds a hash function by name, in upper or lower case: `sha256`, `sha-256` or, as in OpenSSL, `sha2-256`.
+    ///
+    /// Returns `nil` for other names, including those of CRCs.
     init?(name: some StringProtocol) {
         let name = name.lowercased()
         guard let algorithm = Self.allCases.first(where: { $0.isHash && $0.names.contains(name) }) else { return nil }

@@ -5,8 +5,8 @@
 ///     }
 ///
 /// An automatic limit suits many files of unknown size. It is high for small files, whose time is mostly spent waiting
-/// for the server, and low for large files, of which a few fill the line. It drops if a server refuses requests. See
-/// <doc:Queues>.
+/// for the server, and low for large files, of which a few use the whole bandwidth. It drops if a server refuses
+/// requests. See <doc:Queues>.
 public struct ConcurrencyLimit: Sendable, Hashable, ExpressibleByIntegerLiteral {
     /// The maximum number of running downloads, which is never exceeded.
     public let maximum: Int

@@ -39,9 +39,10 @@ public struct ConnectionPolicy: Sendable, Hashable {
     /// system's.
     ///
     /// The resolver's certificate is verified like a server's. ``DownloadConfiguration/allowsAddress`` checks the
-    /// addresses that the resolver finds, but not its own. If the resolver fails, the system's is not used. An error
-    /// with libcurl 8.5 to 8.8, which may crash when such a lookup is cancelled.
-    /// The lookups use neither the proxy of the downloads nor ``interface``, but the proxy in the environment, if any.
+    /// addresses that the resolver finds, but not its own. If the resolver fails, the system's is not used. The lookups
+    /// use neither the proxy of the downloads nor ``interface``, but the proxy in the environment, if any.
+    ///
+    /// With libcurl 8.5 to 8.8, this setting is an error, because these may crash when such a lookup is cancelled.
     public var dnsOverHTTPS: URL?
     /// Servers to connect to instead of others, in the form `HOST:PORT:OTHER:PORT`.
     ///

@@ -68,7 +68,7 @@ extension Credential: CustomStringConvertible, CustomReflectable {
 public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
     /// Basic authentication with a user name and a password (RFC 7617).
     case basic
-    /// Digest authentication with a user name and a password, which is not sent (RFC 7616), with SHA-256 or MD5.
+    /// Digest authentication with a user name and a hash of the password, by SHA-256 or MD5 (RFC 7616).
     case digest
     /// Bearer authentication with a token (RFC 6750).
     case bearer

@@ -15,7 +15,7 @@ public struct DownloadConfiguration: Sendable {
     public var maxConcurrentDownloads: ConcurrencyLimit = 4
     /// The maximum number of downloads from one host that run in parallel, at least 1; `nil` for no limit.
     public var maxConcurrentDownloadsPerHost: Int?
-    /// The maximum number of parallel connections for one file, at least 1; `nil` for up to 16, if more are faster.
+    /// The maximum number of parallel connections for one file, at least 1; `nil` for an automatic number up to 16.
     ///
     /// Several connections require a server that supports range requests and sends a strong validator.
     public var maxConnectionsPerDownload: Int?
@@ -39,10 +39,11 @@ public struct DownloadConfiguration: Sendable {
     /// written to its destination only, unless it replaces a file. Several managers and processes can share a
     /// directory.
     ///
-    /// Partial files that are elsewhere are not found: keep the setting while downloads are unfinished. A registry
-    /// saves it for ``DownloadRegistry``.
+    /// Partial files in any other directory are not found: keep this setting while downloads are unfinished. A registry
+    /// saves the setting, so that ``DownloadRegistry`` finds the files too.
     public var partialsDirectory: URL?
-    /// Whether downloads that were running when the last manager's process ended are restored as paused, not waiting.
+    /// Whether downloads that were running when the last manager's process ended are restored as paused; otherwise they
+    /// wait to run again.
     public var restoresPaused = false
     /// Whether finished downloads stay in the queue; otherwise they are removed as soon as they finish.
     ///
@@ -173,8 +174,8 @@ public struct DownloadConfiguration: Sendable {
     ///
     ///     $0.linkProvider = { request in .init(try await api.signedURL(of: request.userInfo["id"])) }
     ///
-    /// The closure serves all downloads, including those that a registry restores. It is called and cancelled like a
-    /// ``DownloadRequest/linkProvider``.
+    /// The closure serves all downloads, including those that a registry restores, except requests that must not be
+    /// repeated or have a secret body. It is called and cancelled like a ``DownloadRequest/linkProvider``.
     public var linkProvider: (@Sendable (DownloadRequest) async throws -> DownloadRequest.Link)?
     /// Logins by host, which are tried before ``credentials``; `nil` for none.
     ///
@@ -185,12 +186,13 @@ public struct DownloadConfiguration: Sendable {
     public var cookies: CookieJar?
     /// The file that keeps the hosts to request over https alone (HSTS, RFC 6797) beyond the process; `nil` for none.
     ///
-    /// An http URL of a host that has sent `Strict-Transport-Security` over https is requested over https, at the start and after
-    /// redirects, which is reported as ``DownloadEvent/redirected(status:from:to:)`` with the status 307. IP addresses are excepted.
+    /// After a host has sent `Strict-Transport-Security` over https, its http URLs are requested over https, also those
+    /// in redirects; IP addresses are excepted. Each replaced URL is reported as
+    /// ``DownloadEvent/redirected(status:from:to:)`` with the status 307.
     ///
-    /// The file has the format of curl's `--hsts`. The manager creates it if it is missing, and saves changes in
-    /// ``DownloadManager/shutdown()`` and ``DownloadManager/prepareForSuspension()``; if it cannot be written then, they are lost.
-    /// Managers and processes can share a file.
+    /// The file has the format of curl's `--hsts`. The manager creates the file if it is missing, and saves changes in
+    /// ``DownloadManager/shutdown()`` and ``DownloadManager/prepareForSuspension()``. Changes that cannot be saved are
+    /// lost when the process ends. Managers and processes can share a file.
     public var hstsFile: URL?
     /// Whether the times and connections of each request are measured: see ``Download/metrics`` and
     /// ``DownloadEvent/requestEnded(_:)``.

@@ -218,8 +218,8 @@ extension DownloadError {
         public static let checksum = Code("checksum")
         /// The system's library of hash functions is missing, or lacks the required function.
         public static let digestUnavailable = Code("digestUnavailable")
-        /// The content coding of the file could not be removed: the bytes are damaged or truncated, or the system cannot
-        /// decode them; see ``DownloadRequest/decodesContent``.
+        /// The content coding of the file could not be removed: the bytes are damaged or truncated, or the system
+        /// cannot decode them; see ``DownloadRequest/decodesContent``.
         public static let contentCoding = Code("contentCoding")
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code("timedOut")

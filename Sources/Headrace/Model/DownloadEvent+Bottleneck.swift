@@ -5,7 +5,7 @@ extension DownloadEvent {
     ///         if case .limited(by: .disk) = event { print("The disk is slower than the network.") }
     ///     }
     public enum Bottleneck: String, Sendable, Hashable, CaseIterable {
-        /// The line, or the server as a whole, limits the speed: more connections do not increase it.
+        /// The line to the internet, or the server as a whole, limits the speed: more connections do not increase it.
         case line
         /// The server limits the rate of each connection: the speed grew with the number of connections, up to the
         /// maximum that the library chooses on its own.

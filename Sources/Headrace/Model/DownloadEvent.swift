@@ -26,12 +26,12 @@ public enum DownloadEvent: Sendable, Equatable {
     case waitingForNetwork(NetworkBlocker)
     /// The network was lost or changed: the connections are closed, and the received bytes are retained.
     case networkChanged
-    /// An attempt failed and will be retried after a delay; attempts are counted from 1.
+    /// An attempt failed and will be retried after a delay; `attempt` is the number of failures in a row, from 1.
     case retrying(DownloadError, attempt: Int, after: Duration)
-    /// This byte range is requested on another connection to the same server or a mirror, a new one or one that has
-    /// delivered an earlier range; `connections` is the number in use.
+    /// A further connection, new or reused, requests this byte range from the same server or a mirror; `connections` is
+    /// the number of connections that the download uses now.
     ///
-    /// A part of the range may be assigned to a further connection later.
+    /// A part of the range may be assigned to another connection later.
     case connectionOpened(range: Range<Int64>, from: URL, connections: Int)
     /// A connection was closed early, and other connections download the rest of its range; `bytesWasted` of its bytes
     /// were discarded.

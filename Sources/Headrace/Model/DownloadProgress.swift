@@ -8,9 +8,11 @@ public struct DownloadProgress: Sendable, Hashable {
     public var bytesReceived: Int64
     /// The size of the file in bytes; `nil` if unknown.
     public var totalBytes: Int64?
-    /// The smoothed speed over the last seconds, in bytes per second; 0 if the download is not running.
+    /// The smoothed speed over the last seconds, in bytes per second; for a finished download, its last speed.
+    ///
+    /// 0 if the download is waiting, paused, failed or cancelled.
     public var bytesPerSecond: Double
-    /// The estimated remaining time; `nil` if the size or speed is unknown, or the download is not running.
+    /// The estimated remaining time; `nil` if the size or speed is unknown, or if the download was stopped.
     public var timeRemaining: Duration?
 
     /// The number of bytes read so far to verify the complete file; `nil` while the file is not being verified.

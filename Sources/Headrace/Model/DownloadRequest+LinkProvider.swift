@@ -43,7 +43,7 @@ extension DownloadRequest {
             body = Body(provide)
         }
 
-        /// Calls the closure on an executor other than the threads for file calls, and returns its link.
+        /// Calls the closure on the given executor, so that the closure occupies no thread for file calls.
         func link(on executor: any TaskExecutor) async throws -> Link {
             try await withTaskExecutorPreference(executor) { try await body.provide() }
         }

@@ -30,8 +30,8 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     ///     request.identity = "report-42"
     ///
-    /// The signatures in links of Amazon S3, CloudFront, Google Cloud Storage and Azure are not part of the key, so such
-    /// links need no identity.
+    /// The signatures in links of Amazon S3, CloudFront, Google Cloud Storage and Azure are not part of the key, so
+    /// such links need no identity.
     ///
     /// Downloads with the same identity and destination are the same download: a request with a new URL resumes the
     /// partial file of the old one, and replaces the URL of an active download. The new URL must have a matching
@@ -63,9 +63,10 @@ public struct DownloadRequest: Sendable, Hashable {
     public var isRepeatable = false
     /// Whether the file may be transferred compressed, and is decompressed once it is complete.
     ///
-    /// The request accepts the content codings that the system can decode: gzip, br and zstd (RFC 9110, section 8.4). The
-    /// partial file has the compressed bytes, so ranges, resuming and progress refer to these. ``checksums``,
-    /// ``pieceHashes`` and ``expectedSize`` refer to the decompressed file, and are verified at the end. See <doc:Networks>.
+    /// The request accepts the content codings that the system can decode: gzip, br and zstd (RFC 9110, section 8.4).
+    /// The partial file has the compressed bytes, so ranges, resuming and progress refer to these. ``checksums``,
+    /// ``pieceHashes`` and ``expectedSize`` refer to the decompressed file, and are verified at the end. See
+    /// <doc:Networks>.
     public var decodesContent = false
     /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy

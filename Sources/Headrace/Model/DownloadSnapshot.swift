@@ -17,7 +17,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var started: Date?
     /// The time at which the download finished, failed or was cancelled in this manager; `nil` in any other state.
     public var ended: Date?
-    /// The request that the download was added with.
+    /// The request that the download was added with, updated by later changes such as ``Download/setURL(_:)``.
     public var request: DownloadRequest
     /// The state of the download at this moment.
     public var state: DownloadState

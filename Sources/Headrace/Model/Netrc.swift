@@ -3,8 +3,8 @@
 ///     configuration.netrc = try Netrc(parsing: Data(contentsOf: file))
 ///
 /// The keywords `machine`, `default`, `login` and `password` are used; `account` and `macdef` are skipped. A value with
-/// blanks is enclosed in double quotes, in which a backslash escapes the next character. A `#` at the start of a
-/// keyword begins a comment.
+/// blanks is enclosed in double quotes, in which a backslash escapes the next character. A `#` in place of a keyword
+/// begins a comment, which ends with the line.
 public struct Netrc: Sendable {
     private struct Entry: Sendable {
         /// The host; `nil` for the default login.

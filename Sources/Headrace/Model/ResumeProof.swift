@@ -17,7 +17,7 @@ public enum ResumeProof: Sendable, Hashable, CaseIterable {
 }
 
 extension ResumeProof: CustomStringConvertible {
-    /// The reason as a sentence for the user.
+    /// The evidence as a sentence for the user.
     public var description: String {
         switch self {
         case .entityTag: "The entity tag is the same."

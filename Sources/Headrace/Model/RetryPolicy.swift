@@ -15,7 +15,8 @@ public struct RetryPolicy: Sendable {
         case standard
         /// Retry the same source after this delay, regardless of the failure and the number of failures.
         ///
-        /// After ``DownloadError/Code/checksum``, this is the same as ``standard``: a wrong file is not retried.
+        /// After ``DownloadError/Code/checksum`` or ``DownloadError/Code/contentCoding``, this is the same as
+        /// ``standard``, since the same source would send the same wrong file.
         case retry(after: Duration)
         /// Fail the download at once with the error of the request, without retries and without other sources.
         case fail
