@@ -1,8 +1,9 @@
 /// Divides the memory for buffered bytes, which were received but not yet read, among the running transfers.
 final class BufferBudget: Sendable {
-    /// The total memory in bytes.
+    /// The memory in bytes that is divided among the transfers.
     ///
-    /// About 60 transfers get more than the minimum share; each further one gets the minimum share.
+    /// About 60 transfers get more than the minimum share; each further one gets the minimum share, even beyond this
+    /// total.
     private static let bytes = 32 << 20
     /// The possible shares above ``minShare``, in bytes; only a few, so that transfers can reuse each other's chunks.
     private static let shares = [1 << 20, 512 << 10, 256 << 10, 128 << 10]

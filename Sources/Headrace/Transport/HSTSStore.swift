@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// The HSTS policies that a manager knows, and the file that keeps them beyond the process.
+/// The HSTS policies that a manager knows; can load them from a file and save them to it.
 final class HSTSStore: Sendable {
     private let policies: Locked<HSTSPolicies>
     private let now: @Sendable () -> Int64
@@ -24,8 +24,9 @@ final class HSTSStore: Sendable {
         return policies.withLock { $0.count == 0 ? nil : $0.upgraded(url, at: now()) }
     }
 
-    /// Reads the file, or creates an empty one, which shows that it can be created.
-    /// - Throws: `invalidRequest` if it is something else than a file of policies, and errors of the file system.
+    /// Replaces the policies with those in the file; if it does not exist, creates an empty one, so that a path that
+    /// cannot be written fails early.
+    /// - Throws: `invalidRequest` if the file does not contain policies, or the error if it cannot be read or created.
     func load(_ file: URL, _ files: FileSystem) throws(DownloadError) {
         let path = Self.path(of: file)
         if let read = try Self.read(path, files) {
@@ -35,7 +36,8 @@ final class HSTSStore: Sendable {
         }
     }
 
-    /// Saves the policies that responses have changed, and keeps what other processes have saved meanwhile.
+    /// Writes the policies that responses have changed to the file, in which the policies of other processes remain;
+    /// does nothing if no policy has changed.
     func save(to file: URL, _ files: FileSystem) throws(DownloadError) {
         let policies = policies.withLock { $0 }
         guard policies.hasChanges else { return }
@@ -46,7 +48,7 @@ final class HSTSStore: Sendable {
         self.policies.withLock { $0.saved(policies) }
     }
 
-    /// The path of the file itself, if the given one is that of a link, which remains.
+    /// Returns the path without symbolic links, so that saving replaces the file and not a link to it.
     private static func path(of file: URL) -> String { file.resolvingSymlinksInPath().filePath }
 
     private static func read(_ path: String, _ files: FileSystem) throws(DownloadError) -> HSTSPolicies? {

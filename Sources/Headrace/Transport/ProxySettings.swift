@@ -63,7 +63,7 @@ struct ProxySettings: Sendable, Hashable {
     }
 }
 
-/// The hosts that `no_proxy` excludes from the use of a proxy.
+/// The hosts that `no_proxy` or the configuration excludes from the use of a proxy.
 struct ProxyExceptions: Sendable, Hashable {
     private enum Host: Sendable, Hashable {
         case any

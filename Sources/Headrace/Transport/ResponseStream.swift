@@ -30,7 +30,7 @@ package final class ResponseStream: Sendable {
 
     let pool: ChunkPool
     let chunkCapacity: Int
-    /// Whether the stream starts with a reduced watermark, which applies until the reader sets another one.
+    /// Whether the stream starts with a reduced high watermark, which applies until the reader sets another one.
     let startsHeldBack: Bool
     private let highWatermark: Int
     private let storage: Locked<Storage>
@@ -39,7 +39,8 @@ package final class ResponseStream: Sendable {
     /// - Parameters:
     ///   - highWatermark: The number of buffered bytes at which the producer pauses.
     ///   - pool: The pool of buffers.
-    ///   - maximum: A lower watermark, in bytes, that applies until the reader sets another one; `nil` for none.
+    ///   - maximum: A smaller number of bytes that replaces `highWatermark` until the reader sets another limit; `nil`
+    ///     for none.
     package init(highWatermark: Int, pool: ChunkPool, buffering maximum: Int? = nil) {
         self.pool = pool
         self.highWatermark = highWatermark
@@ -65,7 +66,7 @@ package final class ResponseStream: Sendable {
 
     // MARK: The producer's side
 
-    /// Delivers the head; the reader receives it with the first bytes, the end or the next ``flush(_:)``.
+    /// Delivers the head; a reader that is waiting for it is woken only by enough bytes, the end or ``flush(_:)``.
     package func deliver(_ head: ResponseHead) {
         storage.withLock { storage in
             storage.head = head
@@ -73,7 +74,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Copies the bytes, and returns whether the producer must deliver more, pause or stop.
+    /// Copies the bytes to the buffer; returns whether the producer may deliver more, must pause or must stop.
     package func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
         let (demand, waiter) = storage.withLock { storage in
             let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
@@ -121,7 +122,7 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Waits for bytes, and returns the number of bytes in the next chunk; 0 at the end.
+    /// Waits for bytes, and returns the number of bytes in the next chunk, which stays buffered; 0 at the end.
     ///
     /// Also sets the limit for buffered bytes to `maximum`; `nil` restores the stream's own watermark.
     func bufferedBytes(buffering maximum: Int?) async throws -> Int {
@@ -141,7 +142,7 @@ package final class ResponseStream: Sendable {
 
     /// Waits for bytes and returns them; returns `nil` at the end.
     ///
-    /// If the next chunk is larger than `maximum`, its first bytes are copied to another chunk.
+    /// If the next chunk has more than `maximum` bytes, returns a copy of its first bytes; the others stay buffered.
     func nextChunk(atMost maximum: Int = .max) async throws -> Chunk? {
         while true {
             let (next, chunk, resume) = storage.withLock { storage in
@@ -160,7 +161,9 @@ package final class ResponseStream: Sendable {
         }
     }
 
-    /// Closes the stream, and cancels the producer if it has not finished; may be called from any thread.
+    /// Closes the stream, discards the buffered bytes, and cancels the producer if it has not finished.
+    ///
+    /// A reader that waits throws `CancellationError`. May be called from any thread.
     package func close() {
         let (cancel, waiter, chunks) = storage.withLock { storage in
             let (stopsProducer, wakesReader) = storage.state.close()

@@ -23,7 +23,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         case more
         /// Pause until resumed; the bytes of this delivery were accepted.
         case pause
-        /// Stop, because the reader has closed the stream.
+        /// Stop, because the stream was closed or has ended; the bytes of this delivery were discarded.
         case stop
     }
 
@@ -66,9 +66,10 @@ package struct ResponseStreamState: Sendable, Equatable {
         self.highWatermark = highWatermark
     }
 
-    // MARK: The producer's verbs; those that return true wake the reader.
+    // MARK: The producer's calls; if one returns true, its caller must wake the reader.
 
-    /// Records the head without waking the reader: bytes received with it can be read together after ``flush()``.
+    /// Records the head without waking the reader, so that ``flush(_:)`` delivers it together with bytes that follow at
+    /// once.
     mutating func headArrived() {
         guard phase == .awaitingHead else { return }
         phase = .streaming
@@ -106,7 +107,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return takeWaiter()
     }
 
-    // MARK: The reader's verbs.
+    // MARK: The reader's calls.
 
     /// Returns the result for a reader that waits for the head; `chunk` means that the head is available.
     func nextHead() -> Next {

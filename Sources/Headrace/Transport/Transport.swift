@@ -23,7 +23,7 @@ package protocol Transport: Sendable {
     func shutdown() async
 }
 
-/// A request.
+/// An HTTP request, with the settings for its transfer.
 package struct TransportRequest: Sendable {
     /// An http or https URL.
     package var url: URL
@@ -52,7 +52,8 @@ package struct TransportRequest: Sendable {
     /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores
     /// this.
     package var mayShareConnection = false
-    /// Whether the request was sent before, but could not share a connection; see ``ResponseHead/needsOwnConnection``.
+    /// Whether the request must not share a connection, because it could not when it was sent before; see
+    /// ``ResponseHead/needsOwnConnection``.
     package var needsOwnConnection = false
     /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1; `URLSession` ignores this.
     ///
@@ -81,7 +82,7 @@ package struct TransportRequest: Sendable {
 /// The body of a response, read in pieces by a single consumer.
 package struct ResponseBody: Sendable {
     private let stream: ResponseStream
-    /// The handle that applies rate limits to this body; `nil` until a limit is set.
+    /// The handle that applies rate limits to this body; `nil` until a limit applies to the download.
     var lane: ThrottleHandle?
     /// Whether the limit of buffered bytes is lower than the transport's own.
     private(set) var isHeldBack: Bool

@@ -51,7 +51,7 @@ struct ConnectionReuse: Sendable {
         suspicions[server] = now
     }
 
-    /// Records that a connection has stalled.
+    /// Records that a connection has stalled, after it received no data for the time `silence`.
     ///
     /// Idle connections to other servers become suspect too. Those that were used after the stall began do not, because
     /// they have worked since.

@@ -36,7 +36,7 @@ final class CurlDriver {
     /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader
     /// once and not for each of them.
     private var held: Set<TransferID> = []
-    /// The time at which these readers get the bytes that have arrived; `nil` if there are none.
+    /// The time at which the readers of the ``held`` transfers are woken; `nil` if no time has been set.
     private var holdEnd: SuspendingClock.Instant?
     private static let holdTime = Duration.milliseconds(1)
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
@@ -189,7 +189,7 @@ final class CurlDriver {
         stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
     }
 
-    /// Makes the reader reserve a connection of its own, which it has not done yet, and then send the request again.
+    /// Ends the stream with a head for which the reader reserves a connection of its own and sends the request again.
     private func requireOwnConnection(_ request: TransportRequest, _ stream: ResponseStream) {
         stream.deliver(.needingOwnConnection(request.url))
         stream.finish()

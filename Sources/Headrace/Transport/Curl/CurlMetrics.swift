@@ -43,7 +43,7 @@ struct CurlMetrics {
         return metrics
     }
 
-    /// The version of HTTP, by libcurl's numbers.
+    /// The version of HTTP, such as `HTTP/2`; `nil` if it is unknown.
     private var version: String? {
         switch long(HR_INFO_HTTP_VERSION) {
         case 1: "HTTP/1.0"

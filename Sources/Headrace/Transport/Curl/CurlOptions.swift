@@ -20,7 +20,7 @@ struct CurlOptions {
         _ = hr_easy_set_long(handle, option, value)
     }
 
-    /// Limits the connections that the request may reuse, and the cached addresses to those that are as new.
+    /// Limits the connections that the request may reuse, and the age of cached addresses to the same time.
     func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) {
         let addressSeconds: Int
         switch reuse {

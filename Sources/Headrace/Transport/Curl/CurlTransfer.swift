@@ -81,7 +81,7 @@ final class CurlTransfer {
 
     /// Sets all options of the handle; throws if libcurl rejects an option that the request depends on.
     ///
-    /// `isShared` is whether its lane is a shared one.
+    /// `isShared` is `true` if the transfer will be added to a shared lane.
     func configure(
         _ configuration: DownloadConfiguration,
         _ reuse: ConnectionReuse.Rule,

@@ -10,7 +10,8 @@ package final class CurlTransport: Transport {
 
     /// Loads libcurl and starts the thread.
     /// - Parameter configuration: The settings for all transfers.
-    /// - Throws: `transportUnavailable` if libcurl is missing or older than 7.68.
+    /// - Throws: `transportUnavailable` if libcurl is missing, older than 7.68 or does not support a setting, or if the
+    ///   thread cannot be started; `fileSystem` if too many files are open.
     package init(_ configuration: DownloadConfiguration) throws(DownloadError) {
         try Self.requireLibrary()
         try Self.require(configuration.connectionPolicy.httpVersion)

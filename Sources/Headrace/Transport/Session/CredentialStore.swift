@@ -41,9 +41,10 @@ final class CredentialStore: Sendable {
         state.withLock { $0.cache.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
     }
 
-    /// Returns a credential for a request that received a 401; `nil` if all available ones were rejected.
+    /// Returns a credential with which to repeat a request that received a 401; `nil` if there is none outside
+    /// `refused`, the credentials that were already sent with the request.
     ///
-    /// Concurrent calls during a provider request wait for its result and share it.
+    /// Throws the provider's error. Concurrent calls during a provider request wait for its result and share it.
     func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
         let takesPassword = request.schemes.isEmpty || request.schemes.contains { $0 != .bearer }

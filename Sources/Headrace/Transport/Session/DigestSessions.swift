@@ -1,11 +1,11 @@
 /// The Digest sessions of origins (RFC 7616, section 3.3); performs no I/O.
 ///
-/// Later requests use the challenge of the first with a higher count, so that they need no 401 of their own.
+/// Once an origin has sent a challenge, later requests reuse it with a higher count, and receive no 401 of their own.
 struct DigestSessions: Sendable {
     /// A challenge with the values that distinguish the next request from the others.
     struct Session: Sendable, Hashable {
         let challenge: DigestChallenge
-        /// The number of requests that have used the challenge, with the next one.
+        /// The number of requests that have used the challenge, including the next one.
         var count: UInt32
         let clientNonce: String
     }
@@ -15,9 +15,9 @@ struct DigestSessions: Sendable {
     /// Whether an origin has sent a challenge, so that its logins are sent by Digest alone from then on.
     func isKnown(_ origin: Origin) -> Bool { sessions[origin] != nil }
 
-    /// Records a challenge, unless it repeats the present one, so that later requests use it too.
+    /// Records a challenge, which later requests will use, and returns the session for the repeated request.
     ///
-    /// Returns the session for the repeated request.
+    /// If the origin repeats its latest challenge, the session continues with its count and client nonce.
     mutating func challenged(_ origin: Origin, by challenge: DigestChallenge, clientNonce: String) -> Session {
         let challenge = challenge.withoutStaleness
         var session = Session(challenge: challenge, count: 0, clientNonce: clientNonce)

@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Logs all transfers of a manager in to origins that have sent Digest challenges.
+/// Creates the Digest logins of all transfers of a manager, for origins that have sent Digest challenges.
 final class DigestStore: Sendable {
     private let sessions = Locked(DigestSessions())
 
@@ -13,7 +13,8 @@ final class DigestStore: Sendable {
         return sessions.withLock { $0.challenged(Origin(url), by: challenge, clientNonce: clientNonce) }
     }
 
-    /// Returns the field that logs a request in; `nil` if the credential has no password, or the origin has sent no challenge.
+    /// Returns the `Authorization` field of a Digest login; `nil` if the credential has no password, or the origin has
+    /// sent no challenge.
     ///
     /// A repeated request uses the challenge that it received, in `session`, because another request to the origin may
     /// have received another one meanwhile.

@@ -2,10 +2,10 @@ import HeadracePlatform
 
 /// Adds the proxy, cookies and credential for the URL to each request, and authenticates when a server requires it.
 ///
-/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final. But a Basic login of the
-/// request is sent by Digest if the server requires that.
+/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final; only if that
+/// field is a Basic login and the server requires Digest, the request is repeated with the same login.
 struct SessionTransport: Transport {
-    /// The maximum number of times that a request is repeated with another credential.
+    /// The maximum number of times that a request is repeated after a 401.
     private static let maxLogins = 4
 
     let base: any Transport
@@ -104,7 +104,8 @@ struct SessionTransport: Transport {
         return request
     }
 
-    /// Obtains the credential with which to repeat the request after a 401; returns `nil` if the 401 is final.
+    /// Obtains the credential with which to repeat the request after a 401; returns `nil` if the 401 is final, and
+    /// throws `httpStatus` if the provider fails.
     private func response(
         _ head: ResponseHead,
         _ challenges: [Challenge],

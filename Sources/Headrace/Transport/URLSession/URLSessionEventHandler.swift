@@ -44,7 +44,8 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
     }
 
-    /// Invalidates a session; lets its tasks finish if `finishingTasks` is set, and cancels them otherwise.
+    /// Invalidates a session asynchronously; lets its tasks finish if `finishingTasks` is set, and otherwise cancels
+    /// them and marks the transport as shut down.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
         if !finishingTasks { state.withLock { $0.isShutDown = true } }
         endings.addOperation {

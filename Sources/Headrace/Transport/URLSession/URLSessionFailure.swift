@@ -69,7 +69,8 @@ struct URLSessionFailure: Sendable {
     /// The text of ``detail`` without its full stop.
     private var words: String { detail.withoutFullStop }
 
-    /// Whether libcurl's message reports a malformed response; on Linux, the code is the same for nearly all failures.
+    /// Whether ``detail`` reports a malformed response: on Linux, it is libcurl's message, and the code is the same for
+    /// nearly all failures.
     private var isViolation: Bool {
         let words = words.lowercased()
         return ["chunked-encoding", "unencoding", "header"].contains(where: words.contains)
