@@ -45,7 +45,7 @@ package struct ByteRate: Sendable, Hashable {
         return text[...]
     }
 
-    /// Converts the digits after the decimal point to bytes of the given unit.
+    /// Returns the number of bytes that the digits after the decimal point stand for; `unit` is an index of ``units``.
     private static func bytes(_ digits: Substring, of unit: Int?) -> Int64 {
         let divisor = digits.utf8.reduce(Int64(1)) { power, _ in power * 10 }
         return (Int64(digits) ?? 0) * factor(unit) / divisor

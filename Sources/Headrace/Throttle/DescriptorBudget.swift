@@ -58,7 +58,8 @@ struct DescriptorBudget: Sendable {
 
     mutating func transferEnded() { transfers = max(0, transfers - 1) }
 
-    /// Reserves up to `wanted` connections for a download; returns how many it may have, including its first.
+    /// Reserves up to `wanted` connections for a download, and returns how many it may have, at least one; both numbers
+    /// include its first connection.
     ///
     /// The connections stay reserved until the next call with this download or until ``releaseConnections(of:)``.
     mutating func share(of id: DownloadID, wanting wanted: Int) -> Int {
@@ -76,7 +77,8 @@ struct DescriptorBudget: Sendable {
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
 
-    /// Records that a transfer failed to open a descriptor; returns whether another transfer can release some.
+    /// Lowers the capacity, because a transfer failed to open a descriptor; returns `false`, and changes nothing, if no
+    /// other transfer can release some.
     mutating func ranOut() -> Bool {
         guard transfers > 1 else { return false }
         capacity = min(capacity, used - Self.perTransfer)
@@ -132,9 +134,10 @@ final class DescriptorShare: Sendable {
 
     func transferEnded() { state.withLock { $0.budget.transferEnded() } }
 
-    /// Reserves up to `wanted` connections for a download; returns how many it may have, including its first.
+    /// Reserves up to `wanted` connections for a download, and returns how many it may have, at least one; both numbers
+    /// include its first connection.
     ///
-    /// The connections stay reserved until the next call with this download.
+    /// The connections stay reserved until the next call with this download or until ``releaseConnections(of:)``.
     func share(of id: DownloadID, wanting wanted: Int) -> Int {
         state.withLock { $0.budget.share(of: id, wanting: wanted) }
     }
@@ -152,7 +155,8 @@ extension DescriptorLimit {
     /// The number of descriptors that a monitor of the network path opens.
     static let perNetworkMonitor = 3
 
-    /// Throws if the process cannot open enough descriptors for a download and `others` more for the caller.
+    /// Throws `fileSystem` if the process cannot open enough descriptors for a download and `others` more for the
+    /// caller.
     package static func require(besides others: Int = 0) throws(DownloadError) {
         let (free, needed) = (free(), perTransport + DescriptorBudget.minimum + others)
         guard free < needed else { return }

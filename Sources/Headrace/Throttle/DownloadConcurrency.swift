@@ -10,7 +10,7 @@
 struct DownloadConcurrency: Sendable {
     /// The number of downloads that run at once before anything is known.
     static let initial = 16
-    /// The number of downloads at once that is never lowered because responses become slow.
+    /// The lowest number of downloads at once to which slow responses reduce the limit.
     private static let modest = 6
     /// The number of large downloads that run at once.
     static let ofLargeBodies = 4
@@ -24,7 +24,7 @@ struct DownloadConcurrency: Sendable {
     private struct Host {
         /// The number of downloads that the host accepts, according to its refusals; `nil` if it has refused none.
         var accepted: Int?
-        /// The number of downloads that ran when the host last refused one.
+        /// The number of concurrent downloads at which the host last refused one; raised by one after each ``hold``.
         var excess = Int.max
         /// The number of completed downloads since ``accepted`` was changed.
         var completions = 0
@@ -70,7 +70,7 @@ struct DownloadConcurrency: Sendable {
     /// The minimum fraction of the ideal gain, which is in proportion to the limit; a raised limit that brings less is
     /// lowered again.
     private static let minGain = 0.2
-    /// The multiple of the lowest latency from which a server or a queue counts as overloaded.
+    /// The multiple of the lowest latency from which the server or the network counts as overloaded.
     private static let overloadFactor = 8
     /// The least latency that counts as an overload.
     private static let overloadLatency = Duration.milliseconds(200)
@@ -124,7 +124,8 @@ struct DownloadConcurrency: Sendable {
     /// Returns whether a host uses HTTP/2; `nil` before its first response.
     func usesHTTP2(_ host: String) -> Bool? { hosts[host]?.isMultiplexed }
 
-    /// Records the first response head of a running download; `size` is the length of its body, `nil` if unknown.
+    /// Records the first response head of a running download, and may raise ``limit``; `size` is the length of the
+    /// body, `nil` if unknown.
     mutating func received(headOf size: Int64?, from host: String, isMultiplexed: Bool) {
         hosts[host, default: Host()].isMultiplexed = isMultiplexed
         guard needsHeads, let size, size < Self.largeBodyBytes else { return }
@@ -133,7 +134,7 @@ struct DownloadConcurrency: Sendable {
         if limit < most { limit = min(most, maximum, limit + (isMultiplexed ? 7 : 3)) }
     }
 
-    /// Records the end of a run of a download.
+    /// Records the end of a run of a download, and adapts the limits to its measurement.
     /// - Parameters:
     ///   - measurement: The measurement of the run.
     ///   - host: The host of the download.

@@ -84,15 +84,16 @@ struct HostConnectionLimits: Sendable {
             || host.downloads.allSatisfy { $0.granted <= 1 } && !(isStrict && host.granted >= maximum)
     }
 
-    /// Whether a download may use a host that it does not depend on: the host has requested no delay, and a connection
-    /// is free or the download has one already.
+    /// Whether a download may use a host that it does not depend on, such as a mirror: the host has requested no delay,
+    /// and a connection is free or the download has one already.
     func mayJoin(_ id: DownloadID, _ host: String, at now: Duration) -> Bool {
         let state = recovered(host, at: now)
         let isUsing = state.downloads.contains { $0.id == id && $0.granted > 0 }
         return state.notBefore == nil && (isUsing || state.granted < state.limit)
     }
 
-    /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have.
+    /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have, at least
+    /// one.
     ///
     /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``.
     ///
@@ -112,6 +113,8 @@ struct HostConnectionLimits: Sendable {
     }
 
     /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether the host has another download.
+    ///
+    /// `retryAfter` is the delay that the host has requested; `nil` for none.
     @discardableResult
     mutating func refused(_ id: DownloadID, on host: String, retryAfter: Duration?, at now: Duration) -> Bool {
         var state = recovered(host, at: now)

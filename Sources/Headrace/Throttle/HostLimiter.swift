@@ -84,7 +84,7 @@ final class HostLimiter: Sendable {
     }
 
     /// Sets whether even the first connection of a download must not exceed the maximum number of connections to its
-    /// host.
+    /// host; if not, admits the downloads that waited only for this reason.
     func setStrict(_ isStrict: Bool, at now: Duration) {
         let latches = connections.withLock { connections in
             connections.limits.isStrict = isStrict
@@ -112,8 +112,10 @@ final class HostLimiter: Sendable {
         throw CancellationError()
     }
 
-    /// Records whether the response to a request that may share a connection arrived over a shared one; shared
-    /// connections are not counted for each request.
+    /// Records whether the response to a request that may share a connection arrived over a shared one.
+    ///
+    /// If so, releases the download's reserved connection, since a shared one is not counted for each request, and
+    /// admits waiting downloads that may share it. If not, reserves a connection if none was reserved for the request.
     func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
         guard !isShared else {
             let latches = connections.withLock { $0.recordSharing(by: url, at: now) }
@@ -138,15 +140,18 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.mayJoin(id, Self.host(of: url), at: now) }
     }
 
-    /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have.
+    /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have,
+    /// at least one.
     ///
-    /// The connections stay reserved until the next call for this download. If more connections are open, the download
-    /// must close the surplus ones and then call ``admitWaiting(_:at:)``.
+    /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``. If more connections
+    /// are open, the download must close the surplus ones and then call ``admitWaiting(_:at:)``.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         connections.withLock { $0.limits.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
     /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether other downloads use the host.
+    ///
+    /// `retryAfter` is the delay that the host has requested; `nil` for none.
     @discardableResult
     func refused(_ id: DownloadID, _ url: URL, retryAfter: Duration?, at now: Duration) -> Bool {
         connections.withLock { $0.limits.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
@@ -159,13 +164,14 @@ final class HostLimiter: Sendable {
     }
 
     /// Releases the connections of a download to the host of a URL, except for the first one if it was reserved with
-    /// ``reserveFirst(_:_:mayShare:clock:)``.
+    /// ``reserveFirst(_:_:mayShare:clock:)``; admits waiting downloads.
     func release(_ id: DownloadID, _ url: URL, at now: Duration) {
         connections.withLock { $0.limits.release(id, Self.host(of: url), at: now) }
         admitWaiting(url, at: now)
     }
 
-    /// Releases all connections of a download to the host of a URL, because they are closed or idle.
+    /// Releases all connections of a download to the host of a URL, because they are closed or idle; admits waiting
+    /// downloads.
     func end(_ id: DownloadID, _ url: URL, at now: Duration) {
         connections.withLock { connections in
             connections.waiting.discard(id)

@@ -149,7 +149,7 @@ struct RateLimiter: Sendable {
         for slot in nodes.indices { nodes[slot].trimToBurst() }
     }
 
-    /// Computes the demand of a subtree; `rate` is the lowest of the limits above it.
+    /// Updates `room`, `held` and `claims` of each node in a subtree; `rate` is the lowest of the limits above it.
     private mutating func measure(_ slot: Int, rate: Double) {
         let rate = min(rate, nodes[slot].rate ?? .infinity)
         guard !nodes[slot].isConnection else {

@@ -8,7 +8,7 @@ extension RateSchedule: LosslessStringConvertible {
     ///
     /// Entries are separated by commas. Each consists of days or ranges of days (every day if omitted), hours (all day
     /// if omitted), and `none` or a rate such as `1.5M`, in powers of 1024. The last entry may be `else` and the rate
-    /// that applies at all other times.
+    /// that applies at all other times, which are unlimited if it is omitted.
     /// - Parameter text: The text, which is case-insensitive.
     /// - Throws: `invalidRequest` with the reason.
     public init(parsing text: String) throws(DownloadError) {
@@ -117,7 +117,7 @@ extension RateSchedule.Weekday {
 
     private var name: String { Self.names[rawValue - 1] }
 
-    /// Parses `Mon`, or a range such as `Fri-Mon`, which may span the end of the week.
+    /// Parses `Mon`, or a range such as `Fri-Mon`, which may span the end of the week; returns `nil` for other text.
     fileprivate static func days(_ word: Substring) -> [Self]? {
         let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { part in
             allCases.first { $0.name.lowercased() == part.lowercased() }

@@ -39,7 +39,7 @@ final class ThrottleController: Sendable {
 
     // MARK: Limits
 
-    /// The current limit for all downloads; `nil` if there is none.
+    /// The current limit for all downloads in bytes per second; `nil` if there is none.
     var limit: Int64? {
         let now = clock.now()
         return state.withLock { state in
@@ -58,7 +58,7 @@ final class ThrottleController: Sendable {
 
     func setSchedule(_ schedule: RateSchedule?) { change { state, _ in state.schedule = schedule } }
 
-    /// Applies the changed limit of a download that has open handles; otherwise, its first handle applies the limit.
+    /// Applies the changed limit of a download if it has open handles; otherwise, its first handle will apply it.
     func limitChanged(of record: some RateLimitedDownload) {
         change { state, now in
             guard state.handles[.download(record.id)] != nil else { return }
@@ -157,7 +157,8 @@ final class ThrottleController: Sendable {
 
     /// Requests up to `wanted` bytes from the limiter.
     ///
-    /// If `connection` is `nil`, first adds a connection and stores it in `connection`.
+    /// If `connection` is `nil`, first adds a connection and stores it in `connection`. If no limit is set, grants all
+    /// bytes and adds no connection.
     func take(
         _ wanted: Int,
         _ connection: inout RateLimiter.Connection?,

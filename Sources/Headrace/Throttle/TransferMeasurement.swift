@@ -4,19 +4,19 @@ struct TransferMeasurement: Sendable, Hashable {
     var start: Duration
     /// The number of body bytes received.
     var bytes: Int64 = 0
-    /// The time from that request to its response head; `nil` if there was no response.
+    /// The time from the request at ``start`` to its response head; `nil` if there was no response.
     var latency: Duration?
     /// Whether the server uses HTTP/2 or later; `nil` before its first response.
     var isMultiplexed: Bool?
     /// Whether the server refused the request or the connection, because it serves too many of them.
     var isRefused = false
 
-    /// Records the error of an attempt.
+    /// Records the error of an attempt: a 429, a 503, or a connection refused or lost before any response is a refusal.
     mutating func failed(_ error: DownloadError) {
         let isLostEarly = error.code == .connectionLost && latency == nil
         if [429, 503].contains(error.statusCode) || error.isConnectionRefused || isLostEarly { isRefused = true }
     }
 
-    /// Returns the time since the response head; zero without one.
+    /// Returns the time from the response head to `end`; zero if there was no response.
     func bodyTime(until end: Duration) -> Duration { latency.map { end - start - $0 } ?? .zero }
 }
