@@ -1,6 +1,7 @@
 import HeadracePlatform
 
-/// An identifier of the current boot; read once, since it cannot change while the process runs.
+/// An identifier of the current boot, empty if the system has none; read once, since it cannot change while the process
+/// runs.
 enum BootID {
     private static let known = Locked<String?>(nil)
 

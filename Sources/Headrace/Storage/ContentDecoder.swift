@@ -36,7 +36,8 @@ final class ContentDecoder {
 
     /// Decodes the next bytes, and passes the result to `take`, a buffer at a time.
     ///
-    /// Returns `false` if the bytes are damaged. Throws `CancellationError` between two buffers if the task is cancelled.
+    /// Returns `false` if the bytes are damaged. Throws `CancellationError` between two buffers if the task is
+    /// cancelled, `contentCoding` if memory runs out, and the errors of `take`.
     func decode(_ bytes: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer) throws -> Void) throws -> Bool {
         var rest = bytes.count
         while true {

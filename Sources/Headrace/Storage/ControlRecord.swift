@@ -83,7 +83,8 @@ extension ControlRecord {
         var isDurable: Bool
     }
 
-    /// The record as it describes the file that has, or is about to get, the final name.
+    /// The record of the file that has, or is about to get, the final name: this record or, if there is a ``decoded``
+    /// file, one that describes that file as complete.
     var ofFinalFile: ControlRecord {
         guard let decoded else { return self }
         var record = self

@@ -7,7 +7,8 @@ struct DestinationPaths: Sendable {
     /// The path of the partial file beside the destination; it depends on the request only, so that a later run finds
     /// it.
     ///
-    /// It identifies the download's file even if the configuration has a directory for partial files.
+    /// It identifies the download's partial file even if that file is in the configuration's directory for partial
+    /// files instead; see ``partialPath(in:)``.
     let partialPath: String
     private let directoryLength: Int
     /// The length in bytes of the suffix that ``partialPath`` adds to ``plannedPath``.
@@ -47,7 +48,7 @@ struct DestinationPaths: Sendable {
     /// Returns the path of the partial file in a directory for the partial files of all destinations; `nil` stands for
     /// the destination's own directory.
     ///
-    /// Other than in ``partialPath``, the fingerprint in the name includes the destination's directory.
+    /// Unlike in ``partialPath``, the fingerprint in the name includes the destination's directory.
     func partialPath(in partials: URL?) -> String {
         guard let partials else { return partialPath }
         var identity = partialPath
@@ -108,7 +109,7 @@ struct DestinationPaths: Sendable {
 }
 
 extension DownloadSnapshot {
-    /// The name of the finished file or, before that, the one that follows from the request.
+    /// The name of the finished file; before that, the one that follows from the request, which a response may change.
     public var name: String {
         if let file = state.fileURL { return file.lastPathComponent }
         let names = DestinationPaths(request)

@@ -3,8 +3,11 @@ enum FileChunks {
     /// The chunk size in bytes for reading a complete file.
     static let maxBytes = 512 << 10
 
-    /// Passes the bytes of a range to `take` in order, a buffer at a time; ends if `read` returns no bytes, and then
-    /// throws `failure` unless it is `nil`.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `CancellationError` between two
+    /// buffers if the task is cancelled.
+    ///
+    /// If `read` returns no bytes before the end of the range, throws the result of `failure`, or returns early if that
+    /// is `nil`.
     static func read(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void,

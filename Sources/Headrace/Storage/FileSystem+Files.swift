@@ -39,9 +39,10 @@ extension FileSystem {
 
     /// Atomically replaces a file with a new one that contains these bytes.
     ///
-    /// `newPath` is the temporary name of the new file. If `directory` is given, the bytes and then the directory are
-    /// synced, so that the file survives a power failure. After an error, the old file remains; but if only the sync of
-    /// the directory failed, the new file is in place.
+    /// `newPath` is the temporary name of the new file; a file that already has this name is removed. If `directory`,
+    /// the directory of the files, is given, the bytes and then the directory are synced, so that the file survives a
+    /// power failure. After an error, the old file remains; but if only the sync of the directory failed, the new file
+    /// is in place.
     func replaceFile(
         _ finalPath: String,
         by newPath: String,
@@ -57,7 +58,7 @@ extension FileSystem {
 
     /// Creates a new file that contains these bytes, and calls `rename` to give the file its final name.
     ///
-    /// After an error, the new file is removed.
+    /// If `syncs` is set, the bytes are synced before `rename`. After an error, the new file is removed.
     func createFile(
         _ path: String,
         with bytes: [UInt8],
@@ -122,7 +123,7 @@ extension FileSystem {
         _ = try status(path + "/")
     }
 
-    /// Creates a directory, unless it already exists.
+    /// Creates a directory, and syncs its name if `syncs` is set; does nothing if anything already exists at the path.
     func makeDirectory(_ path: String, mode: UInt32, syncs: Bool) throws(SystemError) {
         do {
             try createDirectory(path, mode)

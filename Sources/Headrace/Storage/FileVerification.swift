@@ -99,7 +99,7 @@ public struct FileVerification: Sendable, Hashable {
     ///   - file: A file URL; symbolic links are followed.
     ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block. If
     ///     a file with a wrong checksum has piece hashes, it is read twice, and the number starts again at zero.
-    /// - Returns: Whether the file is right.
+    /// - Returns: The property that verified the file, or the difference.
     /// - Throws: `invalidRequest` if nothing is expected or two checksums contradict each other, `digestUnavailable` if
     ///   the system lacks the hash function, `permission` or `fileSystem` if the file cannot be read, is not a regular
     ///   file, or was changed while it was read.

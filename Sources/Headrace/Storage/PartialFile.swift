@@ -125,7 +125,8 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Creates a file without a name; returns `nil` if the file system does not support that.
+    /// Creates a file without a name in `directory`, which ``giveName()`` can name `path`; returns `nil` if that fails,
+    /// for example because the file system does not support it.
     static func createUnnamed(_ path: String, in directory: String, calls shared: SharedFileSystem) -> PartialFile? {
         guard let file = try? shared.calls.createUnnamed(directory) else { return nil }
         guard let identity = try? shared.calls.openStatus(file).identity else {
@@ -138,7 +139,8 @@ final class PartialFile: Sendable {
     /// Whether the file has no name yet.
     var isUnnamed: Bool { !isNamed.withLock { $0 } }
 
-    /// Gives a file without a name the name `path`; fails if that name exists.
+    /// Locks a file without a name, makes it private, and gives it the name ``path``; throws `EEXIST` if that name
+    /// exists.
     func giveName() throws(SystemError) {
         _ = try shared.calls.lockWherePossible(file)
         try shared.setModeWherePossible(file, FileSystem.privateMode)
@@ -249,7 +251,7 @@ final class PartialFile: Sendable {
     /// After a failure, do not retry, since the kernel has discarded the data.
     func sync() throws(SystemError) { try sync(by: shared.calls.sync) }
 
-    /// Makes a network file system report the errors of earlier writes, which counts as a failed sync.
+    /// Makes a network file system report an error of earlier writes, which counts as a failed sync.
     func flush() throws(SystemError) { try sync(by: shared.calls.flush) }
 
     private func sync(by call: (Int32) throws(SystemError) -> Void) throws(SystemError) {
@@ -261,7 +263,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// The error of the most recent failed sync; `nil` if none has failed.
+    /// The error of the most recent failed ``sync()`` or ``flush()``; `nil` if none has failed.
     var syncFailure: SystemError? { failedSync.withLock { $0 } }
 
     /// Sets the modification time, in seconds since 1970.
@@ -287,7 +289,10 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Renames the file; a file that already has the new name is replaced, unless it is a device, a pipe or a socket.
+    /// Renames the file, and replaces a file that already has the new name; throws `EEXIST` if that one is a device, a
+    /// pipe or a socket.
+    ///
+    /// The file gets the group of the replaced one if possible, and at most its permissions.
     func replace(_ newPath: String) throws(SystemError) {
         // A special file may have been created since the last check, and a rename would replace it.
         let old = try shared.calls.status(newPath)

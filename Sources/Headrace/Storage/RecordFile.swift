@@ -51,7 +51,8 @@ struct RecordFile: Sendable {
         }
     }
 
-    /// Atomically replaces the record; does nothing if the new record is too large to be encoded.
+    /// Atomically replaces the record; if the new record is too large to be encoded, the old one remains, without an
+    /// error.
     ///
     /// If `directory` is given, the record and then the directory are synced, so that the record survives a power
     /// failure. After an error, the old record remains; but if only the sync of the directory failed, the new one is in
@@ -70,7 +71,7 @@ struct RecordFile: Sendable {
         try? shared.calls.remove(path + Self.newSuffix)
     }
 
-    /// Removes the record unless all bytes that it claims are in the given ranges.
+    /// Removes the record if it claims bytes outside the given ranges, or cannot be read.
     func remove(unlessWithin ranges: ByteRangeSet) {
         if case .record(let record)? = try? read(), record.written.intersection(ranges) == record.written { return }
         remove()
