@@ -32,7 +32,7 @@ struct RedirectPolicy: Sendable {
             )
             .remedied(by: missesCookie ? .cookies : nil)
         }
-        guard let target = URL(string: location, relativeTo: head.url)?.absoluteURL, target.host()?.isEmpty == false
+        guard let target = URL(encoding: location, relativeTo: head.url)?.absoluteURL, target.host()?.isEmpty == false
         else {
             // A password may contain a question mark, and the text after one may be a signature.
             let bare = location.withoutCredentials.prefix { $0 != "?" && $0 != "#" }

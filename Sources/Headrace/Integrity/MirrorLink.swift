@@ -17,7 +17,7 @@ struct MirrorLink: Sendable, Hashable {
     /// Creates a mirror from a link in the response for `url`; returns `nil` if the link leads to no usable mirror.
     init?(_ link: WebLink, of url: URL) {
         guard link.has(relation: "duplicate"), link.value("anchor") == nil,
-            let target = URL(string: link.target, relativeTo: url)?.absoluteURL,
+            let target = URL(encoding: link.target, relativeTo: url)?.absoluteURL,
             target.user == nil, target.password == nil, (try? target.validate()) != nil
         else { return nil }
         self.url = target

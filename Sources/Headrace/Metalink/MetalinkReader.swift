@@ -153,7 +153,7 @@ struct MetalinkReader {
 
     /// Parses a URL; returns `nil` if the library cannot download from it.
     private static func url(_ text: String) -> URL? {
-        guard let url = URL(string: text), url.user == nil, url.password == nil,
+        guard let url = URL(encoding: text), url.user == nil, url.password == nil,
             (try? url.validate()) != nil
         else { return nil }
         return url

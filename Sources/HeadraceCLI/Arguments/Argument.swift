@@ -60,8 +60,8 @@ enum Argument {
     ///
     /// An error message starts with `origin`, which names the source of the text.
     static func url(_ text: String, at origin: @autoclosure () -> String = "") throws -> URL {
-        if beginsWithHost(text), let url = URL(string: "https://\(text)") { return url }
-        if let url = URL(string: text), url.scheme != nil { return url }
+        if beginsWithHost(text), let url = URL(encoding: "https://\(text)") { return url }
+        if let url = URL(encoding: text), url.scheme != nil { return url }
         let hint = text.isEmpty || text.contains("://") ? "" : "; a URL starts with http:// or https://"
         throw UsageError("\(origin())\"\(text.withoutCredentials)\" is not a URL\(hint)")
     }

@@ -194,7 +194,7 @@ extension GetOptions {
             request.headers = entry.headers
             // A URL without a scheme is tried as https first, then as http if that is allowed.
             if configuration.allowsInsecureRedirects, Argument.beginsWithHost(entry.url) {
-                request.mirrors += URL(string: "http://\(entry.url)").map { [$0] } ?? []
+                request.mirrors += URL(encoding: "http://\(entry.url)").map { [$0] } ?? []
             }
             request.checksums =
                 try entry.checksums

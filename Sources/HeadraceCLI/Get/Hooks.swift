@@ -52,7 +52,7 @@ struct Hooks: Sendable, Equatable {
             switch result {
             case .success((0, let output)):
                 let line = String(decoding: output.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-                if let link = URL(string: String(line[...].trimmed)), link.host() != nil { return .init(link) }
+                if let link = URL(encoding: String(line[...].trimmed)), link.host() != nil { return .init(link) }
                 problem = "the first line of its output is not a URL"
             case .success((let status, _)): problem = "exit status \(status)"
             case .failure(let error): problem = "\(error)"

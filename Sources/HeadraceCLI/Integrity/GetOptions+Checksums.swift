@@ -56,7 +56,7 @@ extension GetOptions {
 
     /// Downloads the checksum file from the URL `text` with the command's settings, and returns its content.
     private func fetch(_ text: String, _ isOnlyDownload: Bool) async throws -> Data {
-        guard let url = URL(string: text) else {
+        guard let url = URL(encoding: text) else {
             throw UsageError("--checksum-file: \(text.withoutCredentials) is not a URL")
         }
         // Header fields for the files' server, which may be secrets, are not sent to other servers.

@@ -77,7 +77,9 @@ final class HostileServer: Sendable {
 
     func size(of file: Int) -> Int { size(file) }
 
-    /// The rate of each response in bytes per second; 0 for no limit. A change applies to later responses.
+    /// The rate of each response in bytes per second; 0 for no limit.
+    ///
+    /// A change applies to later responses.
     var rate: Int {
         get { pace.load(ordering: .relaxed) }
         set { pace.store(newValue, ordering: .relaxed) }

@@ -1,0 +1,43 @@
+package import HeadracePlatform
+
+extension URL {
+    /// Parses a URL or a relative reference whose path, query and fragment may contain characters that must be encoded,
+    /// such as blanks and letters outside ASCII.
+    ///
+    /// Encodes only these characters (RFC 3986, section 2.1). `URL(string:)` would also encode the percent signs of
+    /// characters beside them that are encoded already.
+    package init?(encoding text: String, relativeTo base: URL? = nil) {
+        self.init(string: text.encodingURLCharacters, relativeTo: base)
+    }
+}
+
+extension String {
+    /// The text of a URL with the characters encoded that its path, query and fragment must not contain.
+    fileprivate var encodingURLCharacters: String {
+        let bytes = Array(utf8)
+        let start = bytes.authorityEnd
+        let fragment = bytes[start...].firstIndex(of: UInt8(ascii: "#"))
+        var encoded = Array(bytes[..<start])
+        for (position, byte) in bytes.enumerated().dropFirst(start) {
+            let isAllowed =
+                switch byte {
+                case UInt8(ascii: "%"): bytes[position...].dropFirst().prefix(2).count { $0.hexDigit != nil } == 2
+                case UInt8(ascii: "#"): position == fragment
+                default: byte.isLetterOrDigit || "-._~!$&'()*+,;=:@/?".utf8.contains(byte)
+                }
+            if isAllowed { encoded.append(byte) } else { encoded += "%\(byte.hexadecimal.uppercased())".utf8 }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+}
+
+extension [UInt8] {
+    /// The position after the scheme and the authority of a URL; 0 if there is none of these.
+    fileprivate var authorityEnd: Int {
+        let start = prefix { $0.isLetterOrDigit || "+-.".utf8.contains($0) }.count
+        let isAbsolute = self[start...].starts(with: "://".utf8)
+        guard isAbsolute || starts(with: "//".utf8) else { return 0 }
+        let authority = isAbsolute ? start + 3 : 2
+        return self[authority...].firstIndex { "/?#".utf8.contains($0) } ?? count
+    }
+}
