@@ -21,7 +21,7 @@ struct HSTSPolicies: Sendable, Hashable {
     /// The policies by host, in lower case and without a dot at the end.
     private var policies: [String: Policy] = [:]
     /// The hosts whose policies responses have changed since the last time that they were saved.
-    private var changed: Set<String> = []
+    private(set) var changed: Set<String> = []
 
     init() {}
 
@@ -52,6 +52,8 @@ struct HSTSPolicies: Sendable, Hashable {
     mutating func store(_ field: String, from url: URL, at now: Int64) {
         guard url.isHTTPS, let host = Self.host(of: url), let directives = Directives(parsing: field) else { return }
         changed.insert(host)
+        // Without a file, changes are never saved.
+        if changed.count > 2 * Self.maxCount { changed = changed.filter { policies[$0] != nil } }
         guard directives.maxAge > 0 else {
             policies[host] = nil
             return

@@ -74,8 +74,10 @@ struct DownloadConcurrency: Sendable {
     private static let overloadFactor = 8
     /// The least latency that counts as an overload.
     private static let overloadLatency = Duration.milliseconds(200)
-    /// The number of tracked hosts above which hosts without refusals are forgotten.
+    /// The number of tracked hosts above which hosts without recent refusals are forgotten.
     private static let sweepThreshold = 256
+    /// The time after which a refusal no longer counts as recent; longer than ``maxHold``.
+    private static let memory = Duration.seconds(3600)
 
     /// The maximum number of concurrent downloads that the user has set.
     let maximum: Int
@@ -146,7 +148,9 @@ struct DownloadConcurrency: Sendable {
         load: (running: Int, isFull: Bool),
         at now: Duration
     ) {
-        if hosts.count > Self.sweepThreshold { hosts = hosts.filter { $0.value.accepted != nil } }
+        if hosts.count > Self.sweepThreshold {
+            hosts = hosts.filter { $0.value.accepted != nil && now - $0.value.refused < Self.memory }
+        }
         if let isMultiplexed = measurement.isMultiplexed { hosts[host, default: Host()].isMultiplexed = isMultiplexed }
         if measurement.isRefused {
             refused(by: host, running: load.running, since: measurement.start, at: now)

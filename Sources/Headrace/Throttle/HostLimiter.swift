@@ -19,8 +19,8 @@ final class HostLimiter: Sendable {
     private struct Connections {
         var limits: HostConnectionLimits
         var waiting: [DownloadID: Waiter] = [:]
-        /// The servers whose connections several requests share.
-        var multiplexed: Set<String> = []
+        /// The servers whose connections several requests share; each has the value `true`.
+        var multiplexed = RecentEntries<String, Bool>()
 
         /// Admits the waiting downloads of a host for which connections are free; returns the latches to open.
         mutating func admitWaiting(on host: String, at now: Duration) -> [Latch] {
@@ -32,7 +32,8 @@ final class HostLimiter: Sendable {
         /// own; returns the latches to open.
         mutating func recordSharing(by url: URL, at now: Duration) -> [Latch] {
             let server = url.server
-            guard multiplexed.insert(server).inserted else { return [] }
+            guard multiplexed[server] == nil else { return [] }
+            multiplexed[server] = true
             return waiting.filter { $1.server == server }.map { id, waiter in
                 waiting[id] = nil
                 limits.end(id, HostLimiter.host(of: url), at: now)
@@ -41,14 +42,16 @@ final class HostLimiter: Sendable {
         }
     }
 
+    /// The observations of earlier requests to a server.
+    private struct Server {
+        var hasResponded = false
+        /// The connections that the latest download from the server settled on, and their speed; `nil` if there is none.
+        var experience: HostExperience?
+    }
+
     private let connections: Locked<Connections>
     private let retries: Locked<HostRetryLimits>
-    /// The servers that have responded at least once.
-    private let responsive = Locked<Set<String>>([])
-    /// For each server, the connections that the latest download from it settled on, and their speed.
-    private let experiences = Locked<[String: HostExperience]>([:])
-    /// The maximum number of servers whose experience is stored.
-    private static let maxExperiences = 64
+    private let servers = Locked(RecentEntries<String, Server>())
 
     init(maximum: Int, isStrict: Bool, retriesPerMinute: Int?) {
         connections = Locked(Connections(limits: HostConnectionLimits(maximum: maximum, isStrict: isStrict)))
@@ -56,22 +59,25 @@ final class HostLimiter: Sendable {
     }
 
     /// Records that the server of a URL has responded.
-    func responded(_ url: URL) { responsive.withLock { _ = $0.insert(url.server) } }
+    func responded(_ url: URL) { change(url) { $0.hasResponded = true } }
 
     /// Whether the server of a URL has responded to any download.
-    func hasResponded(_ url: URL) -> Bool { responsive.withLock { $0.contains(url.server) } }
+    func hasResponded(_ url: URL) -> Bool { servers.withLock { $0[url.server]?.hasResponded ?? false } }
 
     /// Records the connections that a download from the server of a URL has settled on.
-    func record(_ experience: HostExperience, of url: URL) {
-        experiences.withLock { experiences in
-            if experiences.count >= Self.maxExperiences, experiences[url.server] == nil { experiences.removeAll() }
-            experiences[url.server] = experience
+    func record(_ experience: HostExperience, of url: URL) { change(url) { $0.experience = experience } }
+
+    private func change(_ url: URL, _ verb: (inout Server) -> Void) {
+        servers.withLock { servers in
+            var server = servers[url.server] ?? Server()
+            verb(&server)
+            servers[url.server] = server
         }
     }
 
     /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if there is
     /// none.
-    func experience(_ url: URL) -> HostExperience? { experiences.withLock { $0[url.server] } }
+    func experience(_ url: URL) -> HostExperience? { servers.withLock { $0[url.server]?.experience } }
 
     /// Reserves and returns the time from which a retry to the URL's host may begin.
     func beginRetry(_ url: URL, at now: Duration) -> Duration {
@@ -100,7 +106,7 @@ final class HostLimiter: Sendable {
     /// `CancellationError`, and reserves nothing, if the task is cancelled.
     func reserveFirst(_ id: DownloadID, _ url: URL, mayShare: Bool, clock: AnyClock) async throws(CancellationError) {
         let latch: Latch? = connections.withLock { connections in
-            if mayShare, connections.multiplexed.contains(url.server) { return nil }
+            if mayShare, connections.multiplexed[url.server] != nil { return nil }
             guard !connections.limits.begin(id, on: Self.host(of: url), at: clock.now()) else { return nil }
             let latch = Latch()
             connections.waiting[id] = Waiter(latch: latch, server: mayShare ? url.server : nil)
@@ -124,7 +130,8 @@ final class HostLimiter: Sendable {
         }
         connections.withLock { connections in
             // The server was expected to share, so nothing was reserved.
-            guard connections.multiplexed.remove(url.server) != nil else { return }
+            guard connections.multiplexed[url.server] != nil else { return }
+            connections.multiplexed[url.server] = nil
             _ = connections.limits.share(of: id, on: Self.host(of: url), wanting: 1, at: now)
         }
     }

@@ -93,6 +93,15 @@ struct HSTSPoliciesTests {
         #expect(!policies.hasChanges && policies.count == 2)
     }
 
+    @Test func `changes that are never saved do not accumulate`() throws {
+        var policies = HSTSPolicies()
+        for number in 0..<2 * HSTSPolicies.maxCount + 100 {
+            policies.store("max-age=0", from: try url("https://h\(number).example/"), at: 0)
+        }
+        #expect(policies.changed.count <= 2 * HSTSPolicies.maxCount)
+        #expect(policies.hasChanges)
+    }
+
     // MARK: The file
 
     private static let file = """

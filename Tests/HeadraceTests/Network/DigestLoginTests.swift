@@ -115,6 +115,28 @@ struct DigestLoginTests {
         #expect(gate.answers == ["n1 00000001", "n1 00000002"])
     }
 
+    @Test func `a login for Digest is not sent by Basic after its session was dropped`() async throws {
+        let base = FakeTransport { request in
+            let answer = request.fields["Authorization"] ?? ""
+            let challenge = [("WWW-Authenticate", "Basic realm=x"), ("WWW-Authenticate", "Digest realm=x, nonce=y")]
+            return answer.hasPrefix("Digest") ? FakeTransport.Reply() : FakeTransport.Reply(401, fields: challenge)
+        }
+        let configuration = NetworkFixture.configuration { $0.credentials = { _ in Self.login } }
+        let transport = try SessionTransport(base, configuration, environment: [:])
+        let url = try #require(URL(string: "http://a.example/"))
+        for _ in 0..<2 {
+            let status = try await transport.perform(TransportRequest(url: url)) { head, _ in head.status }
+            #expect(status == 200)
+            let challenge = try #require(DigestChallenge.strongest(of: Challenge.all(in: "Digest realm=x, nonce=z")))
+            for port in 1...3000 {
+                _ = transport.digests.challenged(try #require(URL(string: "http://b.example:\(port)/")), by: challenge)
+            }
+            #expect(!transport.digests.isKnown(url))
+        }
+        let answers = base.requests.map { $0.fields["Authorization"]?.prefix { $0 != " " } ?? "" }
+        #expect(answers == ["", "Digest", "", "Digest"])
+    }
+
     @Test func `the closure learns that the server accepts Digest, and its login is not sent by Basic`() async throws {
         let requests = Locked<[CredentialRequest]>([])
         try await withFaultServer(Guard(.md5).response(.ok("hello"))) { server in

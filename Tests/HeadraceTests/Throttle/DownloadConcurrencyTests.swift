@@ -81,6 +81,18 @@ struct DownloadConcurrencyTests {
         #expect(controller.limit(of: "h") == 16)
     }
 
+    @Test func `among many hosts, those without a recent refusal are forgotten`() {
+        var controller = Self.controller()
+        for number in 0..<300 {
+            let second = number < 150 ? 10 : 4000
+            let refusal = Self.completion(at: Double(second), isRefused: true)
+            controller.ended(refusal, from: "h\(number)", load: (15, true), at: .seconds(second))
+        }
+        controller.ended(Self.completion(at: 4000), from: "other", load: (1, true), at: .seconds(4001))
+        #expect(controller.limit(of: "h0") == 16)
+        #expect(controller.limit(of: "h299") == 8)
+    }
+
     @Test(arguments: [
         (DownloadError(.httpStatus, "", statusCode: 429), true),
         (DownloadError(.httpStatus, "", statusCode: 503), true),

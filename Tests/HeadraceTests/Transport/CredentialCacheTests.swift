@@ -10,7 +10,7 @@ struct CredentialCacheTests {
     private final class Book {
         private var book = CredentialCache()
 
-        func known(for origin: Origin) -> Credential? { book.known(for: origin) }
+        func known(for origin: Origin) -> Credential? { book.known(for: origin)?.credential }
 
         func challenged(
             _ origin: Origin,
@@ -76,6 +76,19 @@ struct CredentialCacheTests {
         #expect(book.known(for: a) == one)
         #expect(book.challenged(a, refused: [one], candidate: one) == .request)
         #expect(book.known(for: a) == nil)
+    }
+
+    @Test func `only the logins used last are retained, and requests in progress`() throws {
+        let book = Book()
+        let (used, unused, requesting) = (try origin("https://a/"), try origin("https://b/"), try origin("https://c/"))
+        for origin in [used, unused] { #expect(book.challenged(origin, candidate: one) == .use(one)) }
+        #expect(book.challenged(requesting) == .request)
+        for port in 1...3000 {
+            _ = book.challenged(try origin("https://d:\(port)/"), candidate: two)
+            if port % 500 == 0 { #expect(book.known(for: used) == one) }
+        }
+        #expect(book.known(for: unused) == nil)
+        #expect(book.challenged(requesting) == .wait)
     }
 
     @Test func `a credential is never shown and is formatted for its scheme`() {

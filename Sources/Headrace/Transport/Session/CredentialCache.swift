@@ -1,4 +1,5 @@
-/// The known credential of each origin, and whether the user's credential provider is being called for it.
+/// The known credentials of the origins used last, and whether the user's credential provider is being called for
+/// an origin.
 ///
 /// At most one such provider request per origin is in progress; other transfers wait for its result. This type performs
 /// no I/O.
@@ -13,15 +14,22 @@ struct CredentialCache: Sendable {
         case wait
     }
 
-    private struct Entry {
-        var known: Credential?
-        var isRequesting = false
+    /// The latest credential of an origin that was not rejected.
+    struct Known: Sendable, Hashable {
+        let credential: Credential
+        /// Whether the origin has sent a Digest challenge for the credential, which must not be sent otherwise then.
+        var requiresDigest = false
     }
 
-    private var entries: [Origin: Entry] = [:]
+    private var credentials = RecentEntries<Origin, Known>()
+    /// The origins for which a provider request is in progress.
+    private var requesting: Set<Origin> = []
 
-    /// Returns the credential to send preemptively to an origin: the latest one that was not rejected, if any.
-    func known(for origin: Origin) -> Credential? { entries[origin]?.known }
+    /// Returns the credential to send preemptively to an origin, if any.
+    mutating func known(for origin: Origin) -> Known? { credentials[origin] }
+
+    /// Records that an origin has sent a Digest challenge for its known credential.
+    mutating func requireDigest(_ origin: Origin) { credentials[origin]?.requiresDigest = true }
 
     /// Handles a 401 response from an origin, and returns the next step.
     ///
@@ -29,25 +37,21 @@ struct CredentialCache: Sendable {
     /// request only, because they may be valid for another part of the server. `candidate` is a credential that is
     /// available without a provider request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
-        var entry = entries[origin] ?? Entry()
-        defer { entries[origin] = entry }
-        if let known = entry.known {
+        if let known = credentials[origin]?.credential {
             // Another request may have obtained a new credential meanwhile.
             guard refused.contains(known) else { return .use(known) }
-            entry.known = nil
+            credentials[origin] = nil
         }
         if let candidate, !refused.contains(candidate) {
-            entry.known = candidate
+            credentials[origin] = Known(credential: candidate)
             return .use(candidate)
         }
-        guard !entry.isRequesting else { return .wait }
-        entry.isRequesting = true
-        return .request
+        return requesting.insert(origin).inserted ? .request : .wait
     }
 
     /// Records the result of a provider request; `credential` is `nil` if the provider returned no usable one.
     mutating func resolved(_ origin: Origin, _ credential: Credential?) {
-        entries[origin]?.isRequesting = false
-        if let credential { entries[origin]?.known = credential }
+        requesting.remove(origin)
+        if let credential { credentials[origin] = Known(credential: credential) }
     }
 }

@@ -37,9 +37,13 @@ final class CredentialStore: Sendable {
     }
 
     /// Returns the credential to send preemptively to a URL's origin; `nil` if none is known.
-    func known(for url: URL) -> Credential? {
-        state.withLock { $0.cache.known(for: Origin(url)) } ?? own(for: url, isRequested: false)
+    func known(for url: URL) -> CredentialCache.Known? {
+        state.withLock { $0.cache.known(for: Origin(url)) }
+            ?? own(for: url, isRequested: false).map { CredentialCache.Known(credential: $0) }
     }
+
+    /// Records that a URL's origin has sent a Digest challenge for its known credential.
+    func requireDigest(_ url: URL) { state.withLock { $0.cache.requireDigest(Origin(url)) } }
 
     /// Returns a credential with which to repeat a request that received a 401; `nil` if there is none outside
     /// `refused`, the credentials that were already sent with the request.

@@ -1,4 +1,4 @@
-/// The Digest sessions of origins (RFC 7616, section 3.3); performs no I/O.
+/// The Digest sessions of the origins used last (RFC 7616, section 3.3); performs no I/O.
 ///
 /// Once an origin has sent a challenge, later requests reuse it with a higher count, and receive no 401 of their own.
 struct DigestSessions: Sendable {
@@ -10,10 +10,10 @@ struct DigestSessions: Sendable {
         let clientNonce: String
     }
 
-    private var sessions: [Origin: Session] = [:]
+    private var sessions = RecentEntries<Origin, Session>()
 
     /// Whether an origin has sent a challenge, so that its logins are sent by Digest alone from then on.
-    func isKnown(_ origin: Origin) -> Bool { sessions[origin] != nil }
+    func isKnown(_ origin: Origin) -> Bool { sessions.contains(origin) }
 
     /// Records a challenge, which later requests will use, and returns the session for the repeated request.
     ///

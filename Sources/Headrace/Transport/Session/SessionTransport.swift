@@ -13,7 +13,7 @@ struct SessionTransport: Transport {
     /// The credentials; `nil` if there is neither a provider nor a netrc file.
     let credentials: CredentialStore?
     let cookies: CookieJar?
-    private let digests = DigestStore()
+    let digests = DigestStore()
 
     init(
         _ base: any Transport,
@@ -38,13 +38,16 @@ struct SessionTransport: Transport {
         request.proxy = proxies.proxy(for: request.url)
         let own = request.fields.first(where: \.isAuthorization)
         let store = own == nil ? credentials : nil
-        var login = own.map { Credential($0) } ?? store?.known(for: request.url)
+        let known = store?.known(for: request.url)
+        var login = own.map { Credential($0) } ?? known?.credential
+        // Still true if the session was dropped.
+        let requiresDigest = known?.requiresDigest ?? false
         var refused: Set<Credential> = []
         // The session for the repeated request; `nil` if this request has not been repeated for a Digest challenge.
         var session: DigestSessions.Session?
         var attempts = 0
         while true {
-            let requested = try prepared(request, login, session)
+            let requested = try prepared(request, login, session, requiresDigest: requiresDigest)
             let step: Step<Result> = try await base.perform(requested) { head, body in
                 cookies?.store(head)
                 var head = head
@@ -63,9 +66,12 @@ struct SessionTransport: Transport {
                         next = try await response(head, challenges, sent: login, refused, store)
                     }
                     // Whoever intercepts connections could otherwise obtain the password by offering Basic.
-                    if next?.isLogin == true, digest == nil, digests.isKnown(head.url) { next = nil }
+                    if next?.isLogin == true, digest == nil, requiresDigest || digests.isKnown(head.url) { next = nil }
                     if let next {
-                        if next.isLogin, let digest { session = digests.challenged(head.url, by: digest) }
+                        if next.isLogin, let digest {
+                            session = digests.challenged(head.url, by: digest)
+                            store?.requireDigest(head.url)
+                        }
                         await body.drain(of: head)
                         return .again(next)
                     }
@@ -89,14 +95,15 @@ struct SessionTransport: Transport {
     private func prepared(
         _ request: TransportRequest,
         _ login: Credential?,
-        _ session: DigestSessions.Session?
+        _ session: DigestSessions.Session?,
+        requiresDigest: Bool
     ) throws(DownloadError) -> TransportRequest {
         var request = request
         if let login {
             if let digest = try digests.field(of: login, for: request, in: session) {
                 request.fields.removeAll(where: \.isAuthorization)
                 request.fields.append(digest)
-            } else if !request.fields.contains(where: \.isAuthorization) {
+            } else if !requiresDigest || !login.isLogin, !request.fields.contains(where: \.isAuthorization) {
                 request.fields.append(login.field)
             }
         }
