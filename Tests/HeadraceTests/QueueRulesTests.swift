@@ -142,7 +142,7 @@ struct QueueRulesTests {
         )
         record.written = ByteRangeSet([0..<held])
         record.durable = record.written
-        try RecordFile(of: path, calls: .system).write(record, syncing: nil)
+        try RecordFile(of: path, calls: .system).write(record, syncing: false)
     }
 
     private func bytes(of file: URL, in range: Range<Int64>) throws -> [UInt8] {

@@ -80,8 +80,8 @@ extension DeliveredFile {
         )
         if status.size > 0 { record.written.insert(0..<status.size) }
         let partialPath = names.partialPath(in: configuration.partialsDirectory)
-        let directory = configuration.durability == .full ? FileSystem.parent(of: partialPath) : nil
-        try RecordFile(of: partialPath, calls: SharedFileSystem(calls)).write(record, syncing: directory)
+        let syncs = configuration.durability == .full
+        try RecordFile(of: partialPath, calls: SharedFileSystem(calls)).write(record, syncing: syncs)
         try calls.replace(file, partialPath)
         // This process can trust the bytes, whatever its settings are and even if the boot is unknown.
         download.keep(

@@ -35,6 +35,6 @@ struct RegistryPartials {
             return
         }
         let newPath = path + ReservedFileNames.newSuffix
-        try? calls.replaceFile(path, by: newPath, with: Array("\(new)\n".utf8), syncing: nil)
+        try? calls.replaceFile(path, by: newPath, with: Array("\(new)\n".utf8), syncing: .nothing)
     }
 }

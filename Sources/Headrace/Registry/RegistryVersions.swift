@@ -62,7 +62,7 @@ final class RegistryVersions: Sendable {
             return try calls.writeAll(file, bytes, at: status.size)
         }
         index.keepNewest(maxBytes: Self.maxBytes / 2)
-        try calls.replaceFile(path, by: path + RegistryStore.newSuffix, with: index.bytes, syncing: nil)
+        try calls.replaceFile(path, by: path + RegistryStore.newSuffix, with: index.bytes, syncing: .nothing)
     }
 }
 

@@ -1,5 +1,15 @@
 import HeadracePlatform
 
+/// The part of an atomic replacement of a file that survives a power cut.
+enum ReplacementSync: Sendable {
+    /// Neither the old file nor the new one: on some file systems, an empty file remains.
+    case nothing
+    /// Either the old file or the new one.
+    case contents
+    /// The new file.
+    case contentsAndName
+}
+
 /// Operations that need several calls or interpret their results.
 extension FileSystem {
     /// Returns whether nothing exists at a path; `false` if that cannot be determined.
@@ -39,21 +49,19 @@ extension FileSystem {
 
     /// Atomically replaces a file with a new one that contains these bytes.
     ///
-    /// `newPath` is the temporary name of the new file; a file that already has this name is removed. If `directory`,
-    /// the directory of the files, is given, the bytes and then the directory are synced, so that the file survives a
-    /// power failure. After an error, the old file remains; but if only the sync of the directory failed, the new file
-    /// is in place.
+    /// `newPath` is the temporary name of the new file; a file that already has this name is removed. After an error,
+    /// the old file remains; but if only the sync of the directory failed, the new file is in place.
     func replaceFile(
         _ finalPath: String,
         by newPath: String,
         with bytes: [UInt8],
-        syncing directory: String?
+        syncing sync: ReplacementSync
     ) throws(SystemError) {
         try? remove(newPath)
-        try createFile(newPath, with: bytes, syncs: directory != nil) { path throws(SystemError) in
+        try createFile(newPath, with: bytes, syncs: sync != .nothing) { path throws(SystemError) in
             try replace(path, finalPath)
         }
-        if let directory { try syncNames(in: directory) }
+        if sync == .contentsAndName { try syncNames(in: FileSystem.parent(of: finalPath)) }
     }
 
     /// Creates a new file that contains these bytes, and calls `rename` to give the file its final name.

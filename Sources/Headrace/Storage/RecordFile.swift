@@ -54,12 +54,13 @@ struct RecordFile: Sendable {
     /// Atomically replaces the record; if the new record is too large to be encoded, the old one remains, without an
     /// error.
     ///
-    /// If `directory` is given, the record and then the directory are synced, so that the record survives a power
-    /// failure. After an error, the old record remains; but if only the sync of the directory failed, the new one is in
-    /// place.
-    func write(_ record: ControlRecord, syncing directory: String?) throws(SystemError) {
+    /// With `syncing`, the record survives a power cut. Without it, the old record or the new one survives if durable
+    /// bytes are recorded: a synced record may have to be replaced, and without any record, these bytes would be lost.
+    /// After an error, the old record remains; but if only the sync of the directory failed, the new one is in place.
+    func write(_ record: ControlRecord, syncing: Bool) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
-        try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: directory)
+        let sync: ReplacementSync = syncing ? .contentsAndName : record.durable.isEmpty ? .nothing : .contents
+        try shared.calls.replaceFile(path, by: path + Self.newSuffix, with: bytes, syncing: sync)
     }
 
     /// Removes the temporary file of an interrupted ``write(_:syncing:)``.

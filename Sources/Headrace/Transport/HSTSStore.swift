@@ -72,7 +72,7 @@ final class HSTSStore: Sendable {
         try DownloadError.storage("The HSTS file \(path) could not be written") { () throws(SystemError) in
             // Several processes may save at the same time.
             let new = "\(path).\(RandomSource.system.next().hexadecimal)"
-            try files.replaceFile(path, by: new, with: Array(policies.encoded.utf8), syncing: nil)
+            try files.replaceFile(path, by: new, with: Array(policies.encoded.utf8), syncing: .nothing)
         }
     }
 }

@@ -417,7 +417,7 @@ struct RegistryTests {
             let recordFile = RecordFile(of: partial, calls: .system)
             guard case .record(var record) = try recordFile.read() else { throw CancellationError() }
             record.written.insert(island)
-            try recordFile.write(record, syncing: nil)
+            try recordFile.write(record, syncing: false)
             let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
             let progress = try await registry.downloads().map(\.progress)
             #expect(progress.map(\.bytesReceived) == [70_000])

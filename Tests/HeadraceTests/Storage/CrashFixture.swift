@@ -93,7 +93,7 @@ struct CrashFixture {
     }
 
     /// The ranges that a second run would trust; all of them must be correct.
-    private func claims(on disk: MemoryDisk, bootID: String) throws -> ByteRangeSet {
+    func claims(on disk: MemoryDisk, bootID: String) throws -> ByteRangeSet {
         let path = try partialPath()
         guard let status = try disk.calls.status(path),
             case .record(let record) = try RecordFile(of: path, calls: SharedFileSystem(disk.calls)).read()

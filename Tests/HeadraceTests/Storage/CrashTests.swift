@@ -34,6 +34,31 @@ struct CrashTests {
         try await stream.crashEverywhere(.kill, .none)
     }
 
+    @Test(arguments: Crash.allCases)
+    func `X01 without syncs, a crash of a resumed run loses no bytes that an earlier run has synced`(
+        _ crash: Crash
+    ) async throws {
+        let disk = MemoryDisk()
+        var synced = 0
+        for _ in 0..<2 {
+            synced = disk.changes.count
+            let run = try await DiskFixture.run(
+                to: CrashFixture.destination,
+                files: disk.calls,
+                durability: .none,
+                chunkBytes: 1000
+            ) {
+                DiskFixture.response($0, sending: 1000, of: Self.size)
+            }
+            #expect(run.error?.code == .connectionLost)
+        }
+        for count in synced...disk.changes.count {
+            let image = crash.image(after: disk.changes.prefix(count), seed: UInt64(count))
+            let claims = try stream.claims(on: MemoryDisk(image, bootID: "second"), bootID: "second")
+            #expect(claims.contains(0..<1000), "\(crash) after \(count) changes: \(claims)")
+        }
+    }
+
     @Test(
         .enabled(if: ContentCoding.decodable.contains(.gzip), "zlib is missing"),
         arguments: Crash.allCases

@@ -154,7 +154,7 @@ enum DiskFixture {
         let recordFile = RecordFile(of: partial.path, calls: .system)
         guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
         (record.state, record.totalBytes) = (.finalising(final.lastPathComponent), record.written.count)
-        try recordFile.write(record, syncing: nil)
+        try recordFile.write(record, syncing: false)
         try FileSystem.system.move(partial.path, final.path)
     }
 

@@ -37,9 +37,9 @@ struct ReplaceFileTests {
         let files = files(failing: call)
         try await withTemporaryDirectory { folder in
             let path = folder.appending(path: "a").path
-            try FileSystem.system.replaceFile(path, by: path + ".new", with: [1], syncing: nil)
+            try FileSystem.system.replaceFile(path, by: path + ".new", with: [1], syncing: .nothing)
             #expect(throws: SystemError(errno: EIO)) {
-                try files.replaceFile(path, by: path + ".new", with: [2, 3], syncing: folder.path)
+                try files.replaceFile(path, by: path + ".new", with: [2, 3], syncing: .contentsAndName)
             }
             let (names, bytes) = (try FileProbe.names(in: folder), try FileSystem.system.read(path, 10))
             #expect(names == ["a"])

@@ -194,7 +194,7 @@ struct OverlapTests {
                 let recordFile = RecordFile(of: partial, calls: .system)
                 guard case .record(var record) = try recordFile.read() else { throw SystemError(errno: ENOENT) }
                 record.written.insert(island)
-                try recordFile.write(record, syncing: nil)
+                try recordFile.write(record, syncing: false)
                 let outcome = try await Fixture.run(from: server, in: folder, policy: .overlap)
                 #expect(outcome.isExact)
                 let next = island.lowerBound - RangeRequest.overlapBytes

@@ -297,8 +297,7 @@ extension FileLedger.Target {
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
 
     func write(_ record: ControlRecord, syncing: Bool) throws(SystemError) {
-        let directory = syncing ? FileSystem.parent(of: path) : nil
-        try recordFile.write(record, syncing: directory)
+        try recordFile.write(record, syncing: syncing)
     }
 }
 
