@@ -82,13 +82,16 @@ enum HTTP2Fixture {
 
     /// Runs the body with a scripted server and a transport that trusts it.
     static func withTransport(
+        settings: [(identifier: UInt16, value: UInt32)] = [],
+        maxConnections: Int = 16,
         script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step],
         _ body: (HTTP2Server, any Transport) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { folder in
             let authority = try TestCertificate.writeAuthority(in: folder)
-            try await withHTTP2Server(script: script) { server in
+            try await withHTTP2Server(settings: settings, script: script) { server in
                 let transport = try DownloadConfiguration {
+                    $0.maxConnectionsPerHost = maxConnections
                     $0.certificateAuthorities = authority
                     $0.proxy = .none
                 }.makeTransport()

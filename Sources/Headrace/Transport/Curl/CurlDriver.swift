@@ -186,7 +186,8 @@ final class CurlDriver {
             stream.fail(error)
             return remove(transfer)
         }
-        stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
+        let check = min(transfer.deadline, transfer.waitEnd ?? transfer.deadline)
+        stallCheck = min(stallCheck ?? check, check)
     }
 
     /// Ends the stream with a head for which the reader reserves a connection of its own and sends the request again.
@@ -216,20 +217,32 @@ final class CurlDriver {
             var context: UnsafeMutableRawPointer?
             _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
             guard let context else { continue }
-            let transfer = Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue()
-            if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
-            if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
-            guard let request = transfer.requestToRepeat(after: code) else {
-                transfer.end(code)
-                remove(transfer)
-                continue
-            }
-            remove(transfer)
-            if transfer.lane?.isShared == true {
-                requireOwnConnection(request, transfer.stream)
-            } else {
-                start(transfer.id, request, transfer.stream)
-            }
+            finish(Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue(), code)
+        }
+    }
+
+    /// Finishes a transfer with libcurl's result, or sends its request again.
+    private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
+        if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
+        if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
+        let hasNoStream = code == HR_E_OPERATION_TIMEDOUT && usesConnection(of: transfer)
+        guard let request = hasNoStream ? transfer.request : transfer.requestToRepeat(after: code) else {
+            transfer.end(code)
+            return remove(transfer)
+        }
+        remove(transfer)
+        if transfer.lane?.isShared == true {
+            requireOwnConnection(request, transfer.stream)
+        } else {
+            start(transfer.id, request, transfer.stream)
+        }
+    }
+
+    /// Whether other transfers use the shared connection for which a transfer waits.
+    private func usesConnection(of waiting: CurlTransfer) -> Bool {
+        guard waiting.lane?.isShared == true else { return false }
+        return transfers.values.contains {
+            $0.lane === waiting.lane && $0.server == waiting.server && $0.silence(at: time.now) != nil
         }
     }
 
@@ -257,6 +270,9 @@ final class CurlDriver {
 
     private func checkForStalls(at now: SuspendingClock.Instant) {
         stallCheck = nil
+        for transfer in transfers.values where transfer.hasWaitedTooLong(at: now) {
+            finish(transfer, HR_E_OPERATION_TIMEDOUT)
+        }
         let transfers = Array(transfers.values)
         for transfer in transfers { transfer.extendDeadline(at: now) }
         let stalled = transfers.filter { $0.deadline <= now }

@@ -72,6 +72,23 @@ final class CurlLane {
     fileprivate func watch(_ socket: Int32, _ what: Int32) { onSocketChange?(self, socket, what) }
 }
 
+extension CurlTransfer {
+    /// The time until which the request may wait for a shared connection, or for a free stream on one; `nil` if it waits
+    /// for neither.
+    ///
+    /// libcurl before 8.8 does not limit this wait. The limit of later releases comes first, as this one is higher.
+    var waitEnd: SuspendingClock.Instant? {
+        lane?.isShared == true ? start + request.connectTimeout + .seconds(1) : nil
+    }
+
+    /// Returns whether the request was not sent before ``waitEnd``.
+    func hasWaitedTooLong(at now: SuspendingClock.Instant) -> Bool {
+        guard let waitEnd, waitEnd <= now else { return false }
+        // A transfer that shares a connection is never paused, so it is silent once its request was sent.
+        return silence(at: now) == nil
+    }
+}
+
 private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in
     guard let context else { return 0 }
     Unmanaged<CurlLane>.fromOpaque(context).takeUnretainedValue().watch(socket, what)

@@ -18,7 +18,7 @@ final class CurlTransfer {
     lazy var server = ConnectionReuse.Server(request)
     let request: TransportRequest
     private let time: CurlTime
-    private let start: SuspendingClock.Instant
+    let start: SuspendingClock.Instant
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
