@@ -33,17 +33,20 @@ void hr_poller_close(hr_poller *poller) {
     close(poller->epoll);
 }
 
-void hr_poller_watch(const hr_poller *poller, int socket, int events) {
+int hr_poller_watch(const hr_poller *poller, int socket, int events) {
     if (events == 0) {
+        // Fails if the socket is closed already.
         epoll_ctl(poller->epoll, EPOLL_CTL_DEL, socket, NULL);
-        return;
+        return 0;
     }
     struct epoll_event event = {.data.fd = socket};
     event.events = (events & HR_CSELECT_IN ? EPOLLIN : 0) | (events & HR_CSELECT_OUT ? EPOLLOUT : 0);
     // The set usually does not contain the socket: the kernel removes closed descriptors, and their numbers are reused.
-    if (epoll_ctl(poller->epoll, EPOLL_CTL_ADD, socket, &event) != 0 && errno == EEXIST) {
-        epoll_ctl(poller->epoll, EPOLL_CTL_MOD, socket, &event);
+    if (epoll_ctl(poller->epoll, EPOLL_CTL_ADD, socket, &event) == 0
+        || (errno == EEXIST && epoll_ctl(poller->epoll, EPOLL_CTL_MOD, socket, &event) == 0)) {
+        return 0;
     }
+    return errno;
 }
 
 int hr_poller_wait(const hr_poller *poller, hr_ready *ready, int capacity, int milliseconds) {

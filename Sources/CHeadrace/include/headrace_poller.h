@@ -23,7 +23,8 @@ typedef struct hr_ready {
 int hr_poller_open(hr_poller *poller);
 void hr_poller_close(hr_poller *poller);
 /// Watches a socket for HR_CSELECT_IN and HR_CSELECT_OUT, or stops watching it if `events` is 0.
-void hr_poller_watch(const hr_poller *poller, int socket, int events);
+/// Returns 0, or the errno if the socket cannot be watched, for example for lack of memory.
+int hr_poller_watch(const hr_poller *poller, int socket, int events);
 /// Waits at most `milliseconds` (-1: indefinitely), and returns the number of ready sockets that it wrote to `ready`.
 int hr_poller_wait(const hr_poller *poller, hr_ready *ready, int capacity, int milliseconds);
 /// Makes hr_poller_wait return; callable from any thread.

@@ -28,7 +28,11 @@ final class NetworkPathObserver: Sendable {
                 close(socket)
                 return nil
             }
-            hr_poller_watch(&poller, socket, Int32(HR_CSELECT_IN))
+            guard hr_poller_watch(&poller, socket, Int32(HR_CSELECT_IN)) == 0 else {
+                hr_poller_close(&poller)
+                close(socket)
+                return nil
+            }
             self.socket = socket
             self.poller = poller
             self.update = update

@@ -30,6 +30,8 @@ final class CurlDriver {
     /// The lane of each watched socket of a shared lane; all other watched sockets belong to ``ownLane``.
     private var laneOfSocket: [Int32: CurlLane] = [:]
     private var transfers: [TransferID: CurlTransfer] = [:]
+    /// The transfers whose sockets could not be watched, with the errors.
+    private var unwatched: [(CurlTransfer, SystemError)] = []
     private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
@@ -55,7 +57,7 @@ final class CurlDriver {
         self.configuration = configuration
         ownLane = CurlLane(multi, isShared: false)
         hr_on_close_notify(tlsEnded, Unmanaged.passUnretained(self).toOpaque())
-        ownLane.onSocketChange = { [unowned self] in watch($0, $1, $2) }
+        ownLane.onSocketChange = { [unowned self] in watch($0, $1, $2, $3) }
     }
 
     /// Fails all transfers and frees libcurl's handles; the driver cannot be used afterwards.
@@ -95,6 +97,7 @@ final class CurlDriver {
     func step(_ mayWait: () -> Bool) {
         // Called before the wait, because a transfer that was just started is due immediately.
         handleTimer()
+        failUnwatched()
         flush()
         let milliseconds = timeout()
         handleEvents(within: milliseconds == 0 || mayWait() ? milliseconds : 0)
@@ -205,7 +208,7 @@ final class CurlDriver {
         if let lane, lane.transfers[server] == nil || sharedLanes.count >= most { return lane }
         guard let multi = hr_multi_init() else { return lane ?? ownLane }
         let new = CurlLane(multi, isShared: true)
-        new.onSocketChange = { [unowned self] in watch($0, $1, $2) }
+        new.onSocketChange = { [unowned self] in watch($0, $1, $2, $3) }
         sharedLanes.append(new)
         return new
     }
@@ -214,11 +217,14 @@ final class CurlDriver {
         var handle: hr_easy?
         var code = HR_E_OK
         while hr_multi_next_done(lane.multi, &handle, &code) != 0 {
-            var context: UnsafeMutableRawPointer?
-            _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
-            guard let context else { continue }
-            finish(Unmanaged<CurlTransfer>.fromOpaque(context).takeUnretainedValue(), code)
+            if let handle, let transfer = Self.transfer(of: handle) { finish(transfer, code) }
         }
+    }
+
+    private static func transfer(of handle: hr_easy) -> CurlTransfer? {
+        var context: UnsafeMutableRawPointer?
+        _ = hr_easy_get_pointer(handle, HR_INFO_PRIVATE, &context)
+        return context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Finishes a transfer with libcurl's result, or sends its request again.
@@ -300,11 +306,27 @@ final class CurlDriver {
         endingConnections[connection]?.hasCloseNotify = true
     }
 
-    private func watch(_ lane: CurlLane, _ socket: Int32, _ what: Int32) {
+    private func watch(_ lane: CurlLane, _ handle: hr_easy, _ socket: Int32, _ what: Int32) {
         // CURL_POLL_IN and _OUT have the values of HR_CSELECT_IN and _OUT.
         let events = what == Int32(HR_POLL_REMOVE) ? 0 : what
-        withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
+        let failure = withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
         if lane.isShared { laneOfSocket[socket] = events == 0 ? nil : lane }
+        if failure != 0, let transfer = Self.transfer(of: handle) {
+            unwatched.append((transfer, SystemError(errno: failure)))
+        }
+    }
+
+    /// Fails the transfers whose sockets could not be watched, which libcurl does not allow while it reports sockets.
+    private func failUnwatched() {
+        guard !unwatched.isEmpty else { return }
+        let failures = unwatched
+        unwatched = []
+        for (transfer, error) in failures where transfers[transfer.id] === transfer {
+            let what = "The connection to \(transfer.request.url.server) could not be watched: \(error)."
+            transfer.forbidReuse()
+            transfer.stream.fail(DownloadError(.connection, what, cause: error))
+            remove(transfer)
+        }
     }
 }
 

@@ -25,8 +25,8 @@ final class CurlLane {
     var timer: SuspendingClock.Instant?
     /// The number of transfers in a shared lane, by server.
     private(set) var transfers: [ConnectionReuse.Server: Int] = [:]
-    /// Called with a socket and the events to watch for.
-    var onSocketChange: ((CurlLane, Int32, Int32) -> Void)?
+    /// Called with an easy handle, its socket, and the events to watch for.
+    var onSocketChange: ((CurlLane, hr_easy, Int32, Int32) -> Void)?
 
     /// Takes ownership of libcurl's handle, which ``close()`` frees.
     init(_ multi: hr_multi, isShared: Bool) {
@@ -69,7 +69,9 @@ final class CurlLane {
         transfers[transfer.server] = count > 1 ? count - 1 : nil
     }
 
-    fileprivate func watch(_ socket: Int32, _ what: Int32) { onSocketChange?(self, socket, what) }
+    fileprivate func watch(_ easy: hr_easy, _ socket: Int32, _ what: Int32) {
+        onSocketChange?(self, easy, socket, what)
+    }
 }
 
 extension CurlTransfer {
@@ -89,9 +91,9 @@ extension CurlTransfer {
     }
 }
 
-private let socketChanged: hr_socket_callback = { _, socket, what, context, _ in
-    guard let context else { return 0 }
-    Unmanaged<CurlLane>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+private let socketChanged: hr_socket_callback = { easy, socket, what, context, _ in
+    guard let easy, let context else { return 0 }
+    Unmanaged<CurlLane>.fromOpaque(context).takeUnretainedValue().watch(easy, socket, what)
     return 0
 }
 
