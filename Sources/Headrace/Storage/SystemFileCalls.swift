@@ -131,26 +131,34 @@ enum SystemFileCalls {
         return try checked { libraryOpen(path, followingLinks ? flags : flags | O_NOFOLLOW) }
     }
 
-    /// Implements ``FileSystem/isOpen``.
-    static func isOpen(_ path: String, by process: Int32) -> Bool {
-        guard kill(process, 0) == 0 || errno == EPERM else { return false }
+    /// Implements ``FileSystem/isOpen``; `processes` is the directory in which Linux lists the processes.
+    static func isOpen(_ path: String, by process: Int32, in processes: String = "/proc") -> Bool {
+        guard kill(process, 0) == 0 || errno == EPERM, let wanted = try? all.status(path) else { return false }
+        if let isListed = isListed(wanted, in: "\(processes)/\(process)/fd") { return isListed }
+        // If the lock is free, no process owns it; a manager that opens the registry at this moment is refused.
+        guard let file = try? all.open(path) else { return true }
+        defer { try? all.close(file) }
+        return (try? all.lock(file)) != true
+    }
+
+    /// Returns whether a directory of a process's descriptors contains a file.
+    ///
+    /// Returns `nil` if the system has no such directory, or if this process may not read it: that of another user's
+    /// process, of a process that forbids it, or of one that has ended.
+    private static func isListed(_ file: FileStatus, in directory: String) -> Bool? {
         #if os(Linux)
-        guard let wanted = try? all.status(path) else { return false }
-        guard let folder = opendir("/proc/\(process)/fd") else { return errno == EACCES }
+        guard let folder = opendir(directory) else { return nil }
         defer { closedir(folder) }
         while let entry = readdir(folder) {
             var found = stat()
             let isFound = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { fstatat(dirfd(folder), $0, &found, 0) == 0 }
             }
-            if isFound, UInt64(found.st_dev) == wanted.device, UInt64(found.st_ino) == wanted.inode { return true }
+            if isFound, UInt64(found.st_dev) == file.device, UInt64(found.st_ino) == file.inode { return true }
         }
         return false
         #else
-        // If the lock is free, no process owns it; a manager that opens the registry at this moment is refused.
-        guard let file = try? all.open(path) else { return false }
-        defer { try? all.close(file) }
-        return (try? all.lock(file)) != true
+        return nil
         #endif
     }
 }

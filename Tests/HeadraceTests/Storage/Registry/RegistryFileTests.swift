@@ -246,6 +246,36 @@ struct RegistryFileTests {
         }
     }
 
+    #if os(Linux)
+    /// Regression: a process whose descriptors may not be read counted as the owner of any registry.
+    ///
+    /// A killed owner leaves its ID in the lock file, and the system may give that ID to such a process.
+    @Test(arguments: [false, true])
+    func `if the descriptors of a process cannot be read, the lock says whether it owns the registry`(
+        _ isLocked: Bool
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let lock = folder.appending(path: RegistryLock.fileName).path
+            try Data("\(getpid())\n".utf8).write(to: URL(filePath: lock))
+            let file = try FileSystem.system.open(lock)
+            if isLocked { #expect(try FileSystem.system.lock(file)) }
+            #expect(SystemFileCalls.isOpen(lock, by: getpid()))
+            // Neither has a directory for the process; a superuser could read a directory whatever its permissions.
+            for processes in [folder.path, lock] {
+                #expect(SystemFileCalls.isOpen(lock, by: getpid(), in: processes) == isLocked)
+            }
+            let descriptors = "\(folder.path)/\(getpid())/fd"
+            try FileManager.default.createDirectory(atPath: descriptors, withIntermediateDirectories: true)
+            #expect(chmod(descriptors, 0) == 0)
+            let isRefused = access(descriptors, R_OK) != 0
+            #expect(SystemFileCalls.isOpen(lock, by: getpid(), in: folder.path) == (isRefused && isLocked))
+            // So that the directory can be removed.
+            #expect(chmod(descriptors, 0o700) == 0)
+            try FileSystem.system.close(file)
+        }
+    }
+    #endif
+
     @Test func `S03 links, directories and pipes in place of the registry files are rejected`() async throws {
         try await withTemporaryDirectory { outer in
             let target = outer.appending(path: "target")
