@@ -298,14 +298,16 @@ public struct DownloadRegistry: Sendable, Hashable {
         } while true
     }
 
-    /// Carries out pending commands; returns `false` if a manager in another process uses the registry.
+    /// Carries out pending commands; returns `false` if ``withList(_:)`` cannot run.
     private func withListTakingCommands() async throws(DownloadError) -> Bool {
-        // A manager also carries out commands when it starts, but it does not throw the errors of those.
-        let done: Void? = try await withList { manager throws(DownloadError) in try await manager.takeCommands() }
+        let done: Void? = try await withList { _ in }
         return done != nil
     }
 
-    /// Runs `body` with a temporary manager; returns `nil` if a manager in another process uses the registry.
+    /// Runs `body` with a temporary manager that has carried out all earlier commands.
+    ///
+    /// Returns `nil` if a manager in another process uses the registry, or if the task is cancelled and earlier commands
+    /// are left.
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {
@@ -322,10 +324,10 @@ public struct DownloadRegistry: Sendable, Hashable {
         } catch  where error.code == .busy {
             return nil
         }
-        // Earlier commands come first, even those for which the start of the manager did not wait.
-        try? await manager.takeCommands()
         do throws(DownloadError) {
-            let value = try await body(manager)
+            // A manager also carries out commands when it starts, but it neither waits for all nor throws their errors.
+            try await manager.takeCommands()
+            let value: Value? = if Task.isCancelled, try await hasCommands { nil } else { try await body(manager) }
             await manager.shutdown()
             return value
         } catch {

@@ -42,6 +42,51 @@ extension RegistryTests {
         }
     }
 
+    private func registry(_ folder: URL, _ files: FileSystem) -> DownloadRegistry {
+        let system = SimulatedSystem(
+            transport: NoTransport(),
+            files: files,
+            clock: ContinuousClock(),
+            executor: globalConcurrentExecutor,
+            random: { .random(in: .min ... .max) },
+            network: NetworkMonitor(fixed: nil)
+        )
+        return DownloadRegistry(directory: registry(folder).directory, in: system)
+    }
+
+    /// Regression: the later command was carried out first, and the next manager undid it with the earlier one.
+    @Test func `a command of a cancelled task does not overtake the commands of a killed manager`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (registry, request) = (registry(folder), try request("a", in: folder))
+            let first = try await registry.add([request]).ids
+            let spool = CommandSpool(in: registry.directory.filePath)
+            try spool.post(.remove(first.map(\.rawValue), deletingFiles: false))
+            let (ids, isDone) = try await withThrowingTaskGroup(of: (ids: [DownloadID], isDone: Bool).self) { group in
+                group.cancelAll()
+                group.addTask { try await registry.add([request]) }
+                return try #require(try await group.next())
+            }
+            #expect(!isDone)
+            try await registry.takeCommands()
+            #expect(try await registry.downloads().map(\.id) == ids)
+        }
+    }
+
+    @Test func `a command is not carried out if the commands before it cannot be read`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (registry, request) = (registry(folder), try request("a", in: folder))
+            let first = try await registry.add([request]).ids
+            let spool = CommandSpool(in: registry.directory.filePath)
+            try spool.post(.remove(first.map(\.rawValue), deletingFiles: false))
+            var files = FileSystem.unsynced
+            files.names = { _ throws(SystemError) in throw SystemError(errno: EIO) }
+            let broken = self.registry(folder, files)
+            await #expect(throws: DownloadError.self) { try await broken.add([request]) }
+            try await registry.takeCommands()
+            #expect(try await registry.downloads() == [])
+        }
+    }
+
     @Test func `the manager that owns the registry applies other processes' commands in order`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
