@@ -287,15 +287,30 @@ public struct DownloadRegistry: Sendable, Hashable {
                 )
             }
             if isDone { return true }
-            // The manager may have ended before it saw the command.
-            if !isRun, try await withListTakingCommands() {
-                return try await blocking { () throws(DownloadError) in
-                    try CommandSpool(in: directory.filePath, calls: calls).isDone(file)
+            do throws(DownloadError) {
+                // The manager may have ended before it saw the command.
+                if !isRun, try await withListTakingCommands() {
+                    return try await blocking { () throws(DownloadError) in
+                        try CommandSpool(in: directory.filePath, calls: calls).isDone(file)
+                    }
                 }
+            } catch {
+                guard try await withdraw(file) else { throw error }
+                return true
             }
             pause = min(pause * 2, .milliseconds(25))
             guard clock.now() < end, (try? await clock.sleep(clock.now() + pause)) != nil else { return false }
         } while true
+    }
+
+    /// Removes a posted command that failed, so that no manager carries it out later; returns `true` if it is done.
+    private func withdraw(_ file: String) async throws(DownloadError) -> Bool {
+        try await blocking { () throws(DownloadError) in
+            let spool = CommandSpool(in: directory.filePath, calls: calls)
+            if try spool.isDone(file) { return true }
+            try? spool.done([file])
+            return false
+        }
     }
 
     /// Carries out pending commands; returns `false` if ``withList(_:)`` cannot run.

@@ -87,6 +87,33 @@ extension RegistryTests {
         }
     }
 
+    /// Regression: the command stayed, and a later manager added the download all the same.
+    @Test func `an addition that fails after its manager has ended is not left for a later manager`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            try await registry.add([request("a", in: folder)])
+            let attempts = Locked(0)
+            var files = FileSystem.unsynced
+            files.lock = { [lock = files.lock] file throws(SystemError) in
+                attempts.withLock { $0 += 1 }
+                // Another manager has the lock at first.
+                guard attempts.withLock({ $0 }) > 1 else { return false }
+                return try lock(file)
+            }
+            files.write = { [write = files.write] file, bytes, offset throws(SystemError) in
+                guard attempts.withLock({ $0 < 2 }) else { throw SystemError(errno: ENOSPC) }
+                return try write(file, bytes, offset)
+            }
+            let full = self.registry(folder, files)
+            let later = try request("b", in: folder)
+            let error = await #expect(throws: DownloadError.self) { try await full.add([later]) }
+            #expect(error?.code == .diskFull)
+            #expect(attempts.withLock { $0 } > 1)
+            #expect(try !CommandSpool(in: registry.directory.filePath).hasCommands)
+            #expect(try await registry.downloads().count == 1)
+        }
+    }
+
     @Test func `the manager that owns the registry applies other processes' commands in order`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)
