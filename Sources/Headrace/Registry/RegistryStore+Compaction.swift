@@ -11,11 +11,12 @@ extension RegistryStore {
         func isDue(size: Int64, records: Int, live: Int) -> Bool { size >= minBytes && records / factor >= live }
     }
 
-    /// Replaces the journal, atomically, with a new one of these downloads.
+    /// Replaces the journal, atomically, with a new one of these downloads; first copies a damaged journal.
     ///
     /// If it throws, the old journal remains in use; but if only the sync of the rename failed, the new one is in use.
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
+        try saveCopyIfNeeded()
         let newPath = path + Self.newSuffix
         let new = try DownloadError.registry("\(newPath) could not be created") { () throws(SystemError) in
             try? calls.remove(newPath)
@@ -61,19 +62,13 @@ extension RegistryStore {
     /// Rewrites the journal if it is missing or damaged, has mostly dead records, or lacks the numbers of downloads.
     ///
     /// Returns the path of a copy of the damaged journal, or `nil` if none was made.
-    mutating func rewriteIfNeeded(
-        _ snapshot: RegistrySnapshot,
-        after findings: RegistryDiagnostics
-    ) throws(DownloadError) -> String? {
-        var copy: String?
+    mutating func rewriteIfNeeded(_ snapshot: RegistrySnapshot) throws(DownloadError) -> String? {
+        let isDamaged = needsCopy
         do throws(DownloadError) {
-            if findings.hasLoss { copy = try saveCopy() }
-            if findings.hasLoss || size == 0 || needsRewrite || isCompactionDue {
-                try replace(with: snapshot.ordered)
-            }
+            if isDamaged || size == 0 || needsRewrite || isCompactionDue { try replace(with: snapshot.ordered) }
         } catch  where size > 0 {
             // The rewrite failed. The existing journal remains in use, since it is readable and can be appended to.
         }
-        return copy
+        return isDamaged && !needsCopy ? copyPath : nil
     }
 }

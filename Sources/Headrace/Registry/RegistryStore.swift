@@ -42,6 +42,8 @@ struct RegistryStore: Sendable {
     /// There are two reasons. After a failed sync, the kernel may have dropped bytes or the file's name, and a later
     /// sync would not report that. The journal of an earlier release may lack the numbers of downloads.
     var needsRewrite = false
+    /// Whether the journal has unreadable parts, and must be copied before it is replaced.
+    var needsCopy = false
     /// The record count at which to retry a failed compaction; 0 if none has failed.
     var postponedCount = 0
 
@@ -62,7 +64,8 @@ struct RegistryStore: Sendable {
         do throws(DownloadError) {
             (snapshot, report.findings) = try load()
             needsRewrite = snapshot.numberEntries()
-            report.unreadCopy = try rewriteIfNeeded(snapshot, after: report.findings)
+            needsCopy = report.findings.hasLoss
+            report.unreadCopy = try rewriteIfNeeded(snapshot)
         } catch {
             close()
             throw error
@@ -190,9 +193,12 @@ struct RegistryStore: Sendable {
         return (reader.snapshot, reader.findings)
     }
 
-    /// Copies a journal with unreadable parts before it is replaced; returns the path of the copy.
-    func saveCopy() throws(DownloadError) -> String {
-        let copyPath = path + Self.unreadSuffix
+    /// The path of the copy of a journal with unreadable parts.
+    var copyPath: String { path + Self.unreadSuffix }
+
+    /// Copies a journal with unreadable parts, if it was not copied yet.
+    mutating func saveCopyIfNeeded() throws(DownloadError) {
+        guard needsCopy else { return }
         let copy = try DownloadError.registry("\(copyPath) could not be created") { () throws(SystemError) in
             try? calls.remove(copyPath)
             return try calls.create(copyPath)
@@ -213,7 +219,7 @@ struct RegistryStore: Sendable {
             try? calls.remove(copyPath)
             throw error
         }
-        return copyPath
+        needsCopy = false
     }
 
     /// Passes the journal to `body` in pieces, from its start; returns the journal's length in bytes.

@@ -167,6 +167,33 @@ struct RegistryFaultTests {
         }
     }
 
+    /// Regression: only the start made the copy, so that the first rewrite after a full disk lost the unreadable part.
+    @Test func `a damaged journal is not replaced before it could be copied`() async throws {
+        try await withTemporaryDirectory { folder in
+            let damaged = try Fixture.journal([.added([Fixture.entry(1)])]) + Array("rotten\n".utf8)
+            try Data(damaged).write(to: journal(in: folder))
+            let copy = folder.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix)
+            let isFull = Locked(true)
+            var calls = FileSystem.unsynced
+            calls.create = { path throws(SystemError) in
+                if path == copy.path, isFull.withLock({ $0 }) { throw SystemError(errno: ENOSPC) }
+                return try FileSystem.unsynced.create(path)
+            }
+            let (list, report) = try Fixture.open(folder, calls: calls)
+            #expect(report.unreadCopy == nil && report.findings.hasLoss)
+            let error = #expect(throws: DownloadError.self) { try list.compact() }
+            #expect(error?.code == .diskFull)
+            #expect(try FileProbe.bytes(of: journal(in: folder)) == damaged)
+            isFull.withLock { $0 = false }
+            try list.compact()
+            #expect(try FileProbe.bytes(of: copy) == damaged)
+            try list.compact()
+            list.close()
+            #expect(try FileProbe.bytes(of: copy) == damaged)
+            #expect(try read(folder).ordered == [Fixture.entry(1)])
+        }
+    }
+
     @Test func `a registry that cannot be created is rejected with the reason and can be created later`() async throws {
         for (errno, code) in codes {
             for step in [Call.createDirectory, .create, .open, .lock, .sync, .replace, .syncDirectory] {
