@@ -222,15 +222,17 @@ struct CommandServer: Sendable {
 
     /// Carries out commands as they arrive, as ``DownloadManager/serveCommands(untilIdle:)`` does.
     func serve(_ manager: DownloadManager, untilIdle: Bool) async throws(DownloadError) {
-        let events = observers.events()
+        // Not the events, of which a slow reader may miss some.
+        let changes = observers.changes()
+        await forgetPaused(of: manager)
         let failure = await withTaskGroup(of: DownloadError?.self) { group in
             group.addTask { await self.failure { () throws(DownloadError) in try await pollRepeatedly(for: manager) } }
             group.addTask {
                 guard !untilIdle else {
-                    return await self.failure { () throws(DownloadError) in try await waitUntilDone(events, manager) }
+                    return await self.failure { () throws(DownloadError) in try await waitUntilDone(changes, manager) }
                 }
                 // The stream finishes when the manager is shut down.
-                for await _ in events {}
+                for await _ in changes {}
                 return nil
             }
             defer { group.cancelAll() }
@@ -271,31 +273,17 @@ struct CommandServer: Sendable {
         } while !Task.isCancelled
     }
 
-    /// Follows the events of the queue until nothing is left to do; throws if the registry is lost.
-    private func waitUntilDone(
-        _ events: AsyncStream<QueueEvent>,
-        _ manager: DownloadManager
-    ) async throws(DownloadError) {
-        // The downloads that were paused during this call; a command may resume them.
-        var paused: Set<DownloadID> = []
-        if try await isDone(manager) { return }
-        for await event in events {
-            switch event {
-            case .idle: break
-            case .stateChanged(let id, .paused):
-                paused.insert(id)
-                continue
-            case .stateChanged(let id, _), .removed(let id): guard paused.remove(id) != nil else { continue }
-            default: continue
-            }
-            if paused.isEmpty, try await isDone(manager) { return }
-        }
+    /// Lets ``EffectPerformer/pausedWhileServing`` begin anew.
+    private func forgetPaused(of manager: isolated DownloadManager) { manager.performer.pausedWhileServing = [] }
+
+    /// Follows the changes of the queue until nothing is left to do; throws if the registry is lost.
+    private func waitUntilDone(_ changes: AsyncStream<Void>, _ manager: DownloadManager) async throws(DownloadError) {
+        for await _ in changes where try await isDone(manager) { return }
     }
 
-    /// Returns whether no download is waiting or running, even after the commands of a last poll; throws if the
-    /// registry is lost.
+    /// Returns whether nothing is left to do, even after the commands of a last poll; throws if the registry is lost.
     private func isDone(_ manager: isolated DownloadManager) async throws(DownloadError) -> Bool {
-        guard manager.queue.open.isEmpty else { return false }
+        guard manager.hasNothingToServe else { return false }
         do throws(DownloadError) {
             try await takeCommands(for: manager)
         } catch  where error.code == .shutDown {
@@ -303,8 +291,13 @@ struct CommandServer: Sendable {
         } catch  where !error.isRegistryLost {
             observers.publish(.registryFailed(error))
         }
-        return manager.queue.open.isEmpty
+        return manager.hasNothingToServe
     }
+}
+
+extension DownloadManager {
+    /// Whether no download is waiting or running, or was paused while the commands of other processes were served.
+    fileprivate var hasNothingToServe: Bool { queue.open.isEmpty && performer.pausedWhileServing.isEmpty }
 }
 
 extension QueueAddition {

@@ -238,4 +238,7 @@ extension DownloadManager {
     public nonisolated func serveCommands(untilIdle: Bool = false) async throws(DownloadError) {
         try await commandServer.serve(self, untilIdle: untilIdle)
     }
+
+    /// The number of downloads for which ``serveCommands(untilIdle:)`` waits although they are paused.
+    package var pausedWhileServing: Int { performer.pausedWhileServing.count }
 }

@@ -8,6 +8,8 @@ struct EffectPerformer: Sendable {
     let work: AsyncStream<ChildWork>.Continuation
     /// The commands of other processes that are being carried out.
     var commands = PendingCommands()
+    /// The downloads that were paused since ``CommandServer/serve(_:untilIdle:)`` began, and may be resumed.
+    var pausedWhileServing: Set<DownloadID> = []
     /// The latches of the tasks that wait for a download to stop, by its identity.
     private var stops: [DownloadID: [Latch]] = [:]
     /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
@@ -75,6 +77,11 @@ struct EffectPerformer: Sendable {
 
     /// Publishes a state change, and resumes the tasks that wait for the download to stop.
     private mutating func publish(_ record: DownloadRecord, _ change: DownloadStateChange) {
+        if change.state == .paused {
+            pausedWhileServing.insert(record.id)
+        } else if change.state != nil || change.event == .removed {
+            pausedWhileServing.remove(record.id)
+        }
         record.enter(change.state, change.event)
         environment.background?.entered(record, change.state)
         switch change.state {

@@ -107,21 +107,17 @@ struct Run {
         await withDiscardingTaskGroup { group in
             var hooks = options.hooks
             for download in downloads { follow(download, download.state, in: &group) }
-            var paused: Set<Download.ID> = []
             for await event in events {
                 switch event {
                 case .added(let ids):
                     for id in ids { if let download = await manager[id] { await printer.recordStates(of: [download]) } }
                 case .stateChanged(let id, let state):
-                    if state == .paused { paused.insert(id) } else { paused.remove(id) }
                     guard let download = await manager[id] else { continue }
                     runHook(of: download, state, &hooks, in: &group)
                     if state == .waiting || state == .paused { await printer.recordStates(of: [download]) }
                     // A finished download has been followed since it started.
                     if state.kind != .finished { follow(download, state, in: &group) }
-                case .removed(let id):
-                    paused.remove(id)
-                    await printer.forget(id)
+                case .removed(let id): await printer.forget(id)
                 case .registryDamaged(let message):
                     await printer.warn("\(registry?.plainPath ?? ""): \(message)")
                 // The end of the run reports that the queue is lost.
@@ -129,7 +125,8 @@ struct Run {
                     await printer.warn(error.message, key: error.code.description)
                 case .idle:
                     await followMissed(in: &group)
-                    if registry != nil, !watches, !paused.isEmpty { await printer.explainWaiting(for: paused.count) }
+                    let paused = await manager.pausedWhileServing
+                    if registry != nil, !watches, paused > 0 { await printer.explainWaiting(for: paused) }
                 default: break
                 }
             }

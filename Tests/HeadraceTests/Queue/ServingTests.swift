@@ -1,3 +1,4 @@
+import Dispatch
 import HeadracePlatform
 import HeadraceTestSupport
 import Testing
@@ -85,6 +86,28 @@ struct ServingTests {
         }
     }
 
+    /// Regression: serving went on for ever, as it had missed the removals of the paused downloads.
+    @Test func `serving ends although more events than it can buffer arrive at once`() async throws {
+        let executor = try BlockingExecutor(name: "serving", maxThreads: 1, maxWorking: 1)
+        let isStopped = DispatchSemaphore(value: 0)
+        try await withManager(Array(repeating: true, count: QueueObservers.eventCapacity)) { manager, _, clock in
+            try await withThrowingDiscardingTaskGroup { group in
+                group.addTask(executorPreference: executor) { try await manager.serveCommands(untilIdle: true) }
+                try await clock.sleeperArmed(for: .milliseconds(500))
+                let paused = await manager.downloads.prefix(2)
+                for download in paused { await download.pause() }
+                // The only thread runs this after it has processed the events so far.
+                await withTaskGroup { $0.addTask(executorPreference: executor) {} }
+                #expect(await manager.pausedWhileServing == 2)
+                group.addTask(executorPreference: executor) { isStopped.waitForSignal() }
+                try await manager.remove(.all)
+                #expect(await manager.pausedWhileServing == 0)
+                isStopped.signal()
+            }
+        }
+        await executor.shutdown()
+    }
+
     @Test(arguments: [true, false])
     func `serving ends when the manager is shut down or the task is cancelled`(_ isShutdown: Bool) async throws {
         try await withManager([true]) { manager, _, clock in
@@ -114,4 +137,9 @@ struct ServingTests {
             }
         }
     }
+}
+
+extension DispatchSemaphore {
+    /// Blocks the thread like a slow file call.
+    fileprivate func waitForSignal() { wait() }
 }
