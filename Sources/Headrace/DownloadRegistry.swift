@@ -174,8 +174,9 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
     ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
-    ///   manager adds the downloads later, under these identities. A download gets another identity only if its file is
-    ///   added or resumed before, or its active download ends before without the request's expected size or checksums.
+    ///   manager adds the downloads later; an identity changes only if the same file is added or resumed first,
+    ///   or if its download ends first without the expected size or checksums of the request. `isDone` is also `false`
+    ///   if a download was added and has left the queue again.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
@@ -211,21 +212,14 @@ public struct DownloadRegistry: Sendable, Hashable {
         guard try await post(.add(entries)) else { return (ids, false) }
         // Meanwhile another process may have added the file, or its download may have ended without the expectations.
         let present = try await known()
+        var isDone = true
         for (index, request) in requests.enumerated() {
             let known = present[DestinationPaths(request).partialPath] ?? []
-            ids[index] = try known.identity(of: request, posted: ids[index])
+            let id = try known.identity(of: request, posted: ids[index])
+            isDone = isDone && id != nil
+            ids[index] = id ?? ids[index]
         }
-        return (ids, true)
-    }
-
-    /// A download in the queue on the disk.
-    struct Known: Sendable {
-        let id: DownloadID
-        var number = 0
-        var expectations = FileExpectations()
-        var isActive = true
-
-        func includes(_ request: DownloadRequest) -> Bool { !request.expectations.addInformation(than: expectations) }
+        return (ids, isDone)
     }
 
     /// Reads the saved queue; returns its downloads by the paths of their partial files, at most one per path active.
@@ -368,24 +362,6 @@ public struct DownloadRegistry: Sendable, Hashable {
             await executor.shutdown()
             throw error
         }
-    }
-}
-
-extension [DownloadRegistry.Known] {
-    /// Finds the download that a posted request was added as, or merged into, among these downloads of one file.
-    /// - Parameters:
-    ///   - request: The request, which a manager has carried out.
-    ///   - id: The identity that the request was posted with.
-    /// - Returns: The identity of the download.
-    /// - Throws: `invalidRequest` if the active download has other expectations.
-    func identity(of request: DownloadRequest, posted id: DownloadID) throws(DownloadError) -> DownloadID {
-        if let active = first(where: \.isActive) {
-            _ = try active.expectations.adding(request.expectations, of: request.url)
-            return active.id
-        }
-        // A download may have ended without these expectations, or after the request was merged into it.
-        let suitable = filter { $0.includes(request) }
-        return suitable.contains { $0.id == id } ? id : suitable.max { $0.number < $1.number }?.id ?? id
     }
 }
 
