@@ -95,7 +95,9 @@ struct CommandServer: Sendable {
             stopping = try await apply(item.command, skippingInvalid: true, to: manager)
         } catch  where error.code == .invalidRequest {
             // An invalid command must not block the commands after it.
-            let path = await registry.executor.run { registry.spool.quarantine(item.path) }
+            let path = await registry.executor.run {
+                registry.spool.quarantine(item.path, as: CommandSpool.refusedSuffix)
+            }
             observers.publish(finding: "The command \(path) was not carried out: \(error.message)")
             return []
         }

@@ -247,8 +247,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter command: The change to make.
     /// - Returns: Whether the command is done.
     /// - Throws: Any error from writing the registry. `invalidRequest` if a new URL is invalid, or has a user or
-    ///   password, which are never saved. `fileSystem` if the manager rejected the command, for example because the
-    ///   manager is of an earlier release that does not know the command.
+    ///   password, which are never saved, or if the queue cannot save the URL. `fileSystem` if the manager rejected the
+    ///   command, for example because the manager is of an earlier release that does not know the command.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         if case .setURL(let url, _) = command {

@@ -282,7 +282,7 @@ struct CommandPollingTests {
                 #expect(await manager.downloads.map(\.state) == [.paused, .paused])
                 let names = try FileProbe.names(in: directory.appending(path: CommandSpool.folderName))
                 #expect(names.count == 1)
-                #expect(names.allSatisfy { $0.hasSuffix(CommandSpool.unreadSuffix) })
+                #expect(names.allSatisfy { $0.hasSuffix(CommandSpool.refusedSuffix) })
             }
         }
     }

@@ -40,6 +40,8 @@ struct CommandSpool: Sendable {
     static let suffix = ".command"
     static let newSuffix = ReservedFileNames.newSuffix
     static let unreadSuffix = ReservedFileNames.unreadSuffix
+    /// The suffix of the file of a valid command that the queue has refused.
+    static let refusedSuffix = ".refused"
     /// The time in nanoseconds after which an incomplete file is assumed to be left by a killed process.
     private static let maxPostingTime: UInt64 = 3600 * 1_000_000_000
 
@@ -94,9 +96,18 @@ struct CommandSpool: Sendable {
     /// Returns whether a posted command is done.
     /// - Parameter path: The path of the command's file.
     /// - Returns: `false` if the command is pending, or its state cannot be determined.
-    /// - Throws: `fileSystem` if the command was quarantined and will not be executed.
+    /// - Throws: `invalidRequest` if the queue has refused the command, and `fileSystem` if the command was not
+    ///   understood; it will not be executed.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
         guard calls.isMissing(path) else { return false }
+        let refusedPath = path + Self.refusedSuffix
+        guard calls.isMissing(refusedPath) else {
+            throw DownloadError(
+                .invalidRequest,
+                "The command was not executed: it is invalid for the queue. The process that owns the queue has reported "
+                    + "the reason in its output, and saved the command as \(refusedPath)."
+            )
+        }
         let unreadPath = path + Self.unreadSuffix
         guard calls.isMissing(unreadPath) else {
             throw DownloadError(
@@ -168,10 +179,12 @@ struct CommandSpool: Sendable {
     /// Renames the file of a command that will not be executed.
     ///
     /// The file is then not read again, and ``isDone(_:)`` throws in the process that posted the command.
-    /// - Parameter path: The path of the file.
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - suffix: The suffix that the file gets, which says why the command will not be executed.
     /// - Returns: The new path, or the old one if the file could not be renamed.
-    func quarantine(_ path: String) -> String {
-        (try? calls.replace(path, path + Self.unreadSuffix)) == nil ? path : path + Self.unreadSuffix
+    func quarantine(_ path: String, as suffix: String = Self.unreadSuffix) -> String {
+        (try? calls.replace(path, path + suffix)) == nil ? path : path + suffix
     }
 
     /// Returns the names of all files in the folder of commands; empty if there is no such folder.

@@ -149,6 +149,22 @@ struct CommandSpoolTests {
         }
     }
 
+    /// Regression: the process that had posted it was told to stop the manager, as if that did not understand the command.
+    @Test func `a refused command and one that is not understood are reported differently`() async throws {
+        try await withTemporaryDirectory { folder in
+            let (refused, unread) = (try inbox(folder).post(.pause([1])), try inbox(folder).post(.pause([2])))
+            #expect(inbox(folder).quarantine(refused, as: CommandSpool.refusedSuffix) == refused + ".refused")
+            #expect(inbox(folder).quarantine(unread) == unread + ".unread")
+            var error = #expect(throws: DownloadError.self) { try inbox(folder).isDone(refused) }
+            #expect(error?.code == .invalidRequest)
+            #expect(error?.message.contains(refused + ".refused") == true && error?.message.contains("Stop") == false)
+            error = #expect(throws: DownloadError.self) { try inbox(folder).isDone(unread) }
+            #expect(error?.code == .fileSystem)
+            #expect(error?.message.contains(unread + ".unread") == true && error?.message.contains("Stop") == true)
+            #expect(try inbox(folder).take() == CommandSpool.Contents())
+        }
+    }
+
     @Test func `a file being written by another process stays until that process is long dead`() async throws {
         try await withTemporaryDirectory { folder in
             try inbox(folder).post(.pause([1]), at: 1)
