@@ -52,9 +52,10 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of the last wake-up; the app may pass its handler earlier or later.
+    /// Whether the system has reported all events of the wake-up that the last of ``handlers`` belongs to.
     private var hasReportedAll = false
-    private var hadHandler = false
+    /// Whether the system has reported all events of a wake-up whose handler the app has not passed yet.
+    private var hasReportedEarly = false
 
     init(_ sizeLimit: SizeLimit = SizeLimit(maxBytes: nil)) {
         self.sizeLimit = sizeLimit
@@ -188,6 +189,7 @@ struct BackgroundMachine: Sendable {
     ///
     /// `hasFile` is `false` if the system has purged the file.
     mutating func finished(_ task: BackgroundTask, _ status: Status, hasFile: Bool) -> [Effect] {
+        if handlers.isEmpty { hasReportedEarly = false }
         let id = task.download
         guard mayEnd(task, status) else { return [] }
         guard !hasFile else { return [.takeOver(task)] }
@@ -226,6 +228,7 @@ struct BackgroundMachine: Sendable {
 
     /// Records that a task has completed; does nothing if ``finished(_:_:hasFile:)`` was called for the task.
     mutating func completed(_ task: BackgroundTask, _ status: Status, _ end: End, at now: Int64) -> [Effect] {
+        if handlers.isEmpty { hasReportedEarly = false }
         let id = task.download
         guard mayEnd(task, status) else {
             stale.remove(task)
@@ -267,14 +270,14 @@ struct BackgroundMachine: Sendable {
     /// Stores the app's completion handler, to be called when all events of a wake-up are processed.
     mutating func woken(_ handler: BackgroundHandler) -> [Effect] {
         handlers.append(handler)
-        if hadHandler { hasReportedAll = false }
-        hadHandler = true
+        hasReportedAll = hasReportedEarly
+        hasReportedEarly = false
         return isInvalid ? call() : callHandlers()
     }
 
     /// Records that the system has reported all events of a wake-up.
     mutating func reportedAll() -> [Effect] {
-        hasReportedAll = true
+        if handlers.isEmpty || hasReportedAll { hasReportedEarly = true } else { hasReportedAll = true }
         return callHandlers()
     }
 

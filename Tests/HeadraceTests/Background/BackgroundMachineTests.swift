@@ -294,13 +294,37 @@ struct BackgroundMachineTests {
         #expect(machine.woken(BackgroundHandler(number: 2)) == [.call([BackgroundHandler(number: 2)])])
     }
 
-    @Test func `a handler that arrives after the last event of the first wake is called at once`() {
-        var machine = BackgroundMachine()
+    /// Regression: from the second wake on, a handler that arrived after the last event was never called.
+    @Test func `in every wake, the handler may arrive before or after the last event`() {
+        var machine = fetching()
+        for (number, isLate) in [true, true, false, false, true].enumerated() {
+            let handler = BackgroundHandler(number: number)
+            if !isLate { #expect(machine.woken(handler) == []) }
+            _ = machine.completed(BackgroundTask(Download.ID(rawValue: 2), number), .unwanted, .init(), at: 0)
+            #expect(machine.reportedAll() == (isLate ? [] : [.call([handler])]))
+            if isLate { #expect(machine.woken(handler) == [.call([handler])]) }
+        }
+    }
+
+    @Test func `a report of all events without a handler does not count for a later wake`() {
+        var machine = fetching()
+        let handler = BackgroundHandler(number: 1)
         #expect(machine.reportedAll() == [])
+        _ = machine.completed(BackgroundTask(Download.ID(rawValue: 2), 2), .unwanted, .init(), at: 0)
+        #expect(machine.woken(handler) == [])
+        #expect(machine.reportedAll() == [.call([handler])])
+    }
+
+    @Test func `a handler that waits for a file does not take the report of the next wake`() throws {
+        var machine = fetching()
         let (first, second) = (BackgroundHandler(number: 1), BackgroundHandler(number: 2))
-        #expect(machine.woken(first) == [.call([first])])
-        #expect(machine.woken(second) == [])
-        #expect(machine.reportedAll() == [.call([second])])
+        #expect(machine.woken(first) == [])
+        _ = machine.finished(task, .running, hasFile: true)
+        _ = machine.movedFile(task, .success(try file()), .running)
+        #expect(machine.reportedAll() == [])
+        #expect(machine.reportedAll() == [])
+        #expect(machine.ended(id, .unwanted) == [.call([first])])
+        #expect(machine.woken(second) == [.call([second])])
     }
 
     @Test func `a file larger than the limit is stopped as soon as its size is known`() {

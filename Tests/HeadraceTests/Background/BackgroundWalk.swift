@@ -48,6 +48,8 @@ struct BackgroundWalk {
     private var handlers: Set<BackgroundHandler> = []
     private var lastHandler = 0
     private var isWaking = false
+    /// Whether the app passes the handler of the wake only after all events.
+    private var isHandlerLate = false
     private var tasksOfWake: Set<BackgroundTask> = []
 
     private(set) var problem: String?
@@ -249,6 +251,11 @@ struct BackgroundWalk {
         wakes += 1
         isWaking = true
         tasksOfWake = Set(mail.keys)
+        isHandlerLate = chance(3)
+        if !isHandlerLate { passHandler() }
+    }
+
+    private mutating func passHandler() {
         lastHandler += 1
         handlers.insert(BackgroundHandler(number: lastHandler))
         perform(machine.woken(BackgroundHandler(number: lastHandler)))
@@ -258,6 +265,7 @@ struct BackgroundWalk {
         guard isWaking, !isInvalid else { return }
         isWaking = false
         perform(machine.reportedAll())
+        if isHandlerLate { passHandler() }
     }
 
     private mutating func invalidate() {
