@@ -54,6 +54,8 @@ final class BackgroundTransfers: BackgroundFetcher {
         var handlers: [BackgroundHandler: @Sendable () -> Void] = [:]
         var lastHandler = 0
         var isReleased = false
+        /// The URLs of the downloads whose tasks are being cancelled for their resume data, as of the cancellation.
+        var stoppedURLs: [DownloadID: URL] = [:]
 
         func status(of id: DownloadID) -> BackgroundMachine.Status {
             switch records[id]?.status.state {
@@ -62,6 +64,12 @@ final class BackgroundTransfers: BackgroundFetcher {
             case .paused, .failed: .kept
             case .finished, .cancelled, nil: .unwanted
             }
+        }
+
+        /// Returns the resume data of a task; `nil` if there is none, or if it has another URL than the download has now.
+        func resumeData(_ bytes: [UInt8]?, of id: DownloadID, at now: Int64) -> ResumeData? {
+            if let url = stoppedURLs[id], let record = records[id], record.requested({ $0.url }) != url { return nil }
+            return bytes.map { ResumeData(bytes: $0, time: now) }
         }
     }
 
@@ -116,7 +124,11 @@ final class BackgroundTransfers: BackgroundFetcher {
     }
 
     func left(_ record: DownloadRecord) {
-        state.withLock { if $0.records[record.id] === record { $0.records[record.id] = nil } }
+        state.withLock { state in
+            guard state.records[record.id] === record else { return }
+            state.records[record.id] = nil
+            state.stoppedURLs[record.id] = nil
+        }
     }
 
     // MARK: Runs
@@ -201,7 +213,7 @@ final class BackgroundTransfers: BackgroundFetcher {
             let now = Self.now()
             let end = BackgroundMachine.End(
                 failure: failure,
-                resumeData: resumeData.map { ResumeData(bytes: $0, time: now) },
+                resumeData: state.resumeData(resumeData, of: task.download, at: now),
                 receivedBytes: receivedBytes
             )
             return state.machine.completed(task, state.status(of: task.download), end, at: now)
@@ -248,19 +260,18 @@ final class BackgroundTransfers: BackgroundFetcher {
         switch effect {
         case .make(let id, let data):
             guard let fetch = state.fetches[id] else { preconditionFailure("A task without a fetch") }
+            state.stoppedURLs[id] = nil
             let number = system.makeTask(fetch.request, description: id.description, from: data?.bytes)
             return state.machine.made(BackgroundTask(id, number))
         case .resume(let task): system.resume(task.number)
         case .cancel(let task): system.cancel(task.number)
         case .cancelForData(let task):
+            state.stoppedURLs[task.download] = state.records[task.download]?.requested { $0.url }
             system.cancel(task.number) { [self] bytes in
                 change { state in
                     let now = Self.now()
-                    return state.machine.receivedResumeData(
-                        task,
-                        bytes.map { ResumeData(bytes: $0, time: now) },
-                        at: now
-                    )
+                    let data = state.resumeData(bytes, of: task.download, at: now)
+                    return state.machine.receivedResumeData(task, data, at: now)
                 }
             }
         case .takeOver(let task):
@@ -275,10 +286,10 @@ final class BackgroundTransfers: BackgroundFetcher {
             publish(receivedBytes, of: totalBytes, id, &state)
         case .resumed(let id, let offset):
             state.fetches[id]?.meter = nil
-            publish(.resumed(from: offset, bytesKept: offset, proof: .system), state.records[id])
+            state.records[id]?.status.publish(.resumed(from: offset, bytesKept: offset, proof: .system))
         case .restarted(let id, let reason, let wastedBytes):
             state.fetches[id]?.meter = nil
-            publish(.restarted(reason: reason, bytesWasted: wastedBytes), state.records[id])
+            state.records[id]?.status.publish(.restarted(reason: reason, bytesWasted: wastedBytes))
         case .end(let id, let outcome):
             state.fetches.removeValue(forKey: id)?.continuation.resume(returning: outcome)
         case .call(let handlers):
@@ -298,10 +309,6 @@ final class BackgroundTransfers: BackgroundFetcher {
         let progress = meter.received(Int(clamping: receivedBytes - meter.bytesReceived), at: now)
         state.fetches[id]?.meter = meter
         if let progress { state.records[id]?.status.publish(progress) }
-    }
-
-    private func publish(_ event: DownloadEvent, _ record: DownloadRecord?) {
-        record?.status.publish(event)
     }
 
     /// Returns the current time in milliseconds since 1970.

@@ -111,6 +111,36 @@ struct BackgroundDownloadTests {
         }
     }
 
+    /// Regression: the download continued with the old URL.
+    @Test(arguments: [false, true])
+    func `resume data that arrives after the URL was replaced is not used`(_ isOfEnd: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                let download = try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+                async let pause: Void = download.pause()
+                while !daemon.made[0].isCancelled { await Task.yield() }
+                let url = try #require(URL(string: "https://example.org/other.bin"))
+                try await download.setURL(url)
+                if isOfEnd {
+                    try daemon.end(0, code: -999, resumeData: [7])
+                    daemon.publish([7], ofTask: 0)
+                } else {
+                    daemon.publish([7], ofTask: 0)
+                    try daemon.end(0, code: -999, resumeData: nil)
+                }
+                await pause
+                await download.resume()
+                try await daemon.runs(2)
+                #expect(daemon.made[1].request.url == url)
+                #expect(daemon.made[1].resumeData == nil)
+                try daemon.finish(1, bytes, in: folder)
+                _ = try await download.value
+            }
+        }
+    }
+
     @Test func `resume data from a pause or a failure is saved and used by the next manager`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()

@@ -20,6 +20,8 @@ final class Daemon: BackgroundSystem {
         var made: [Made] = []
         /// The tasks reported to the next manager.
         var alive: Set<Int> = []
+        /// The closures that receive the resume data of cancelled tasks.
+        var publishers: [Int: @Sendable ([UInt8]?) -> Void] = [:]
     }
 
     private let state = Locked(State())
@@ -60,10 +62,18 @@ final class Daemon: BackgroundSystem {
         }
     }
 
-    /// The test delivers the resume data with ``end(_:code:resumeData:)``.
-    func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void) { cancel(number) }
+    /// The test delivers the resume data with ``end(_:code:resumeData:)`` or ``publish(_:ofTask:)``.
+    func cancel(_ number: Int, producing publish: @escaping @Sendable ([UInt8]?) -> Void) {
+        cancel(number)
+        state.withLock { $0.publishers[number] = publish }
+    }
 
     // MARK: The test
+
+    /// Delivers the resume data of a task that was cancelled for it.
+    func publish(_ resumeData: [UInt8]?, ofTask number: Int) {
+        state.withLock { $0.publishers.removeValue(forKey: number) }?(resumeData)
+    }
 
     /// Returns when this many tasks have been resumed.
     func runs(_ count: Int) async throws {
