@@ -31,7 +31,7 @@ struct CorpusTests {
             case .contentDisposition: !ContentDisposition(parsing: text).fileNames.isEmpty
             case .dates: HTTPDate(parsing: text) != nil
             case .registry: isRegistry(bytes)
-            case .command: (try? RegistryCommand(decoding: RegistryCommand.framed(bytes))) != nil
+            case .command: (try? RegistryCommand(decoding: RegistryJournal.line(of: bytes))) != nil
             case .checksums: Checksum(text) != nil || (try? ChecksumList(parsing: bytes)) != nil
             case .digests: hasDigest(text)
             case .links: !WebLink.all(in: text).isEmpty

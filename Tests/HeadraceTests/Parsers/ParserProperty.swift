@@ -34,7 +34,7 @@ enum ParserProperty: String, CaseIterable, Sendable {
         case .dates: Self.dateViolation(String(utf8OrLatin1: bytes))
         case .controlRecord: Self.recordViolation(bytes) ?? Self.recordViolation(ControlRecord.framed(bytes))
         case .registry: Self.journalViolation(bytes) ?? Self.journalViolation(Self.journal(of: bytes))
-        case .command: Self.commandViolation(bytes) ?? Self.commandViolation(RegistryCommand.framed(bytes))
+        case .command: Self.commandViolation(bytes) ?? Self.commandViolation(RegistryJournal.line(of: bytes))
         case .checksums: Self.checksumViolation(bytes)
         case .digests: Self.digestViolation(String(utf8OrLatin1: bytes))
         case .links: Self.linkViolation(String(utf8OrLatin1: bytes))

@@ -70,7 +70,7 @@ extension RegistryCommand {
     func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
         var payload = RegistryWriter()
         payload.write(self)
-        let bytes = Self.framed(payload.bytes)
+        let bytes = RegistryJournal.line(of: payload.bytes)
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
@@ -81,10 +81,6 @@ extension RegistryCommand {
         }
         for index in entries.indices { entries[index].request.expectations.pieces = nil }
         return .add(entries)
-    }
-
-    static func framed(_ payload: [UInt8]) -> [UInt8] {
-        RegistryJournal.line(of: payload)
     }
 }
 

@@ -86,7 +86,7 @@ struct CommandSpoolTests {
             let inbox = inbox(folder)
             try inbox.post(.pause([1]), at: 1)
             try inbox.post(.pause([2]), at: 9)
-            let later = RegistryCommand.framed(Array(#"["paint","blue"]"#.utf8))
+            let later = RegistryJournal.line(of: Array(#"["paint","blue"]"#.utf8))
             let files: [(name: String, bytes: [UInt8])] = [
                 ("0000000000000002-1-x", Array("rotten".utf8)), ("0000000000000003-1-x", []),
                 ("0000000000000004-1-x", later),

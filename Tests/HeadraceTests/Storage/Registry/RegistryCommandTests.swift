@@ -37,7 +37,7 @@ struct RegistryCommandTests {
         (.relink(2, "http://h/a?b"), #"["relink","0000000000000002","http://h/a?b"]"#),
     ]
 
-    private func framed(_ payload: String) -> [UInt8] { RegistryCommand.framed(Array(payload.utf8)) }
+    private func framed(_ payload: String) -> [UInt8] { RegistryJournal.line(of: Array(payload.utf8)) }
 
     @Test(arguments: table)
     func `a command is written as one line and read back`(_ command: RegistryCommand, _ payload: String) throws {
