@@ -3,20 +3,19 @@ import HeadracePlatform
 
 /// Runs `headrace get`: creates the requests, waits for the downloads, and returns the exit status.
 func get(_ arguments: ParsedArguments) async throws -> ExitCode {
-    let options = try GetOptions(arguments)
-    guard options.isTemporary else { return try await get(options) }
-    return try await withTemporaryFolder { folder in
-        var options = options
-        options.directory = folder.plainPath
-        return try await get(options)
-    }
-}
-
-private func get(_ options: GetOptions) async throws -> ExitCode {
-    var options = options
+    var options = try GetOptions(arguments)
+    let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)").plainPath
+    if options.isTemporary { options.directory = folder }
     async let isLoaded: Void = DownloadConfiguration.loadTransport()
+    // Read before signals are handled: a signal must end the process while it waits for a pipe.
     let requests = try await options.readRequests()
     await isLoaded
+    guard options.isTemporary else { return try await get(requests, options) }
+    return try await withTemporaryFolder(folder) { [options] in try await get(requests, options) }
+}
+
+private func get(_ requests: [DownloadRequest], _ options: GetOptions) async throws -> ExitCode {
+    var options = options
     guard !options.arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
     let (first, finished) = try await download(requests, options)
     var statuses = [first]

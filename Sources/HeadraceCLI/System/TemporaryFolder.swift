@@ -1,22 +1,22 @@
 import Headrace
 import HeadracePlatform
 
-/// Runs the body with a new temporary folder, and deletes the folder when the body has ended.
+/// Creates a temporary folder at the path, runs the body, and deletes the folder when the body has ended.
 ///
 /// A stop signal cancels the body; once the body has ended, the function throws `Signals.Stop`.
 func withTemporaryFolder<Result: Sendable>(
-    _ body: @escaping @Sendable (URL) async throws -> Result
+    _ path: String,
+    _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
     try await Signals.cancelling {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "headrace-\(UUID().uuidString)")
         do throws(SystemError) {
-            try FileSystem.system.createDirectory(folder.plainPath, 0o700)
+            try FileSystem.system.createDirectory(path, 0o700)
         } catch {
-            let problem = "the temporary folder \(folder.plainPath) could not be created: \(error); set TMPDIR"
+            let problem = "the temporary folder \(path) could not be created: \(error); set TMPDIR"
             throw DownloadError(.fileSystem, problem)
         }
-        defer { try? FileManager.default.removeItem(at: folder) }
-        return try await body(folder)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        return try await body()
     }
 }
 

@@ -1,7 +1,10 @@
+import Dispatch
 import Headrace
 import HeadracePlatform
 import HeadraceTestSupport
 import Testing
+
+@testable import HeadraceCLI
 
 /// Downloads to standard output, with the built tool.
 @Suite(.timeLimit(.minutes(4)))
@@ -128,6 +131,19 @@ struct StandardOutputTests {
                 #expect(end.errorLines.allSatisfy { $0.contains("started") }, "\(end.errors)")
                 #expect(try names(in: folder) == [])
             }
+        }
+    }
+
+    @Test func `a signal ends the tool while it waits for a list from a pipe`() async throws {
+        try await withFolders { folder, variable in
+            let pipe = folder.appending(path: ".pipe").path(percentEncoded: false)
+            try #require(mkfifo(pipe, 0o600) == 0)
+            var process = try ToolProcess(["get", "-o", "-", "-i", pipe], in: folder, environment: [variable])
+            // Returns once the tool has opened the pipe.
+            let writer = try await DispatchQueue(label: "writer").run { open(pipe, O_WRONLY) }
+            process.send(SIGTERM)
+            close(writer)
+            #expect(try await process.result().status == nil)
         }
     }
 
