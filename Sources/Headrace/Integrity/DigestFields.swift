@@ -86,26 +86,28 @@ struct DigestFields: Sendable, Hashable {
 
     /// Parses a `Digest` field, such as `SHA-256=BASE64,MD5=BASE64`; the name `SHA` means SHA-1.
     private static func digest(_ text: String) -> [Checksum] {
-        text.members.flatMap { member -> [Checksum] in
-            let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else { return [] }
-            let algorithm = parts[0].lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: parts[0])
-            return checksum(algorithm, base64: parts[1])
-        }
+        checksums(text) { $0.lowercased() == "sha" ? .sha1 : Checksum.Algorithm(name: $0) }
     }
 
     /// Parses an `X-Goog-Hash` field, such as `crc32c=BASE64,md5=BASE64`.
     private static func google(_ text: String) -> [Checksum] {
+        checksums(text) { name in
+            switch name.lowercased() {
+            case "crc32c": .crc32c
+            case "md5": .md5
+            default: nil
+            }
+        }
+    }
+
+    /// Parses members such as `NAME=BASE64`; skips those for whose name `algorithm` returns `nil`.
+    private static func checksums(
+        _ text: String,
+        _ algorithm: (Substring) -> Checksum.Algorithm?
+    ) -> [Checksum] {
         text.members.flatMap { member -> [Checksum] in
             let parts = member.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else { return [] }
-            let algorithm: Checksum.Algorithm? =
-                switch parts[0].lowercased() {
-                case "crc32c": .crc32c
-                case "md5": .md5
-                default: nil
-                }
-            return checksum(algorithm, base64: parts[1])
+            return parts.count == 2 ? checksum(algorithm(parts[0]), base64: parts[1]) : []
         }
     }
 

@@ -12,7 +12,7 @@ package enum BeginTime {
     package static func text(_ date: Date) -> String {
         let time = WallTime.parts(of: time_t(date.timeIntervalSince1970.rounded(.down)))
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]
-            .map { $0 < 10 ? "0\($0)" : "\($0)" }
+            .map { $0.padded(to: 2) }
         let text = parts[..<3].joined(separator: "-") + "T" + parts[3..<5].joined(separator: ":")
         return time.tm_sec == 0 ? text : "\(text):\(parts[5])"
     }

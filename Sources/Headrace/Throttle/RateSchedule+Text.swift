@@ -108,7 +108,7 @@ extension RateSchedule.Entry {
     }
 
     private static func time(_ minute: Int) -> String {
-        [minute / 60, minute % 60].map { ($0 < 10 ? "0" : "") + String($0) }.joined(separator: ":")
+        [minute / 60, minute % 60].map { $0.padded(to: 2) }.joined(separator: ":")
     }
 }
 

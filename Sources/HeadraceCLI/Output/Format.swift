@@ -1,3 +1,5 @@
+import Headrace
+
 /// Formats sizes, speeds, durations and fractions for people to read.
 enum Format {
     /// The maximum length of a result of ``size(_:)``, such as `1023 MiB`.
@@ -21,7 +23,7 @@ enum Format {
         // Truncated: rounding up would exaggerate the size, or produce 1024 of a unit.
         let hundredths = rest * 100 / 1024
         switch hundredths {
-        case ..<1000: return "\(hundredths / 100).\(twoDigits(hundredths % 100)) \(units[unit])"
+        case ..<1000: return "\(hundredths / 100).\((hundredths % 100).padded(to: 2)) \(units[unit])"
         case ..<10_000: return "\(hundredths / 100).\(hundredths / 10 % 10) \(units[unit])"
         default: return "\(hundredths / 100) \(units[unit])"
         }
@@ -36,9 +38,9 @@ enum Format {
         let seconds = max(0, duration.components.seconds)
         let (days, hours, minutes) = (seconds / 86_400, seconds / 3600, seconds / 60 % 60)
         switch hours {
-        case 0: return "\(minutes):\(twoDigits(seconds % 60))"
-        case 1..<100: return "\(hours):\(twoDigits(minutes)):\(twoDigits(seconds % 60))"
-        default: return days < 1000 ? "\(days)d \(twoDigits(hours % 24))h" : ">999d"
+        case 0: return "\(minutes):\((seconds % 60).padded(to: 2))"
+        case 1..<100: return "\(hours):\(minutes.padded(to: 2)):\((seconds % 60).padded(to: 2))"
+        default: return days < 1000 ? "\(days)d \((hours % 24).padded(to: 2))h" : ">999d"
         }
     }
 
@@ -59,9 +61,5 @@ enum Format {
     static func wholeNumber(_ value: Double) -> Int64 {
         guard value.isFinite else { return 0 }
         return Int64(exactly: value.rounded(.down)) ?? (value < 0 ? .min : .max)
-    }
-
-    static func twoDigits(_ number: some BinaryInteger) -> String {
-        number < 10 ? "0\(number)" : "\(number)"
     }
 }
