@@ -51,7 +51,7 @@ struct XMLReader {
         guard String(validating: bytes, as: UTF8.self) != nil else {
             throw Failure(reason: "it is not UTF-8", offset: 0)
         }
-        if bytes.starts(with: [0xef, 0xbb, 0xbf]) { offset = 3 }
+        offset = bytes.withoutByteOrderMark.startIndex
         if startsWith("<?xml") { try readDeclaration() }
     }
 

@@ -36,9 +36,7 @@ public struct ChecksumList: Sendable, Hashable {
         guard bytes.count <= Self.maxBytes else {
             throw DownloadError(.unexpectedContent, "The checksum list is larger than \(Self.maxBytes >> 20) MiB.")
         }
-        let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
-        let lines = Array(bytes)[(bytes.starts(with: byteOrderMark) ? byteOrderMark.count : 0)...]
-            .split(separator: UInt8(ascii: "\n"))
+        let lines = Array(bytes).withoutByteOrderMark.split(separator: UInt8(ascii: "\n"))
         var entries: [Entry] = []
         var malformedLineCount = 0
         for var line in lines {

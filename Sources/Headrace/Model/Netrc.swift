@@ -67,7 +67,7 @@ private struct Scanner {
     private var line = 1
 
     init(_ bytes: some Sequence<UInt8>) {
-        rest = Array(bytes)[...]
+        rest = Array(bytes).withoutByteOrderMark
     }
 
     func failure(_ problem: String) -> DownloadError {

@@ -67,8 +67,7 @@ package struct URLList: Sendable, Equatable {
 
     /// Returns the line without surrounding blanks, CR and byte order mark.
     private static func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let mark = "\u{FEFF}".utf8
-        var bytes = line.starts(with: mark) ? line.dropFirst(mark.count) : line
+        var bytes = line.withoutByteOrderMark
         if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
         return bytes.trimmed
     }

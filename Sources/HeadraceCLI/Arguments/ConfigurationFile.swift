@@ -46,7 +46,7 @@ struct ConfigurationFile: Sendable, Equatable {
 
     /// Parses the file's content; throws an error with the path and the number of the first invalid line.
     init(parsing text: String, path: String) throws {
-        let text = text.hasPrefix("\u{feff}") ? text.dropFirst() : text[...]
+        let text = Substring(text.utf8.withoutByteOrderMark)
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.trimmed
             let origin = "\(path): line \(index + 1): "

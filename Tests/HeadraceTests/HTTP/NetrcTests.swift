@@ -14,7 +14,7 @@ struct NetrcTests {
     @Test(arguments: [
         ("machine a login u password p", "a", "u:p"),
         ("machine A.Example\n\tlogin u\r\n\tpassword p\n", "a.example", "u:p"),
-        ("machine a password p login u", "a", "u:p"),
+        ("\u{FEFF}machine a password p login u", "a", "u:p"),
         ("machine a login u", "a", "u:"),
         ("machine a password p", "a", ":p"),
         ("machine a", "a", nil),

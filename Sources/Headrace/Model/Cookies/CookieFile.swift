@@ -6,7 +6,8 @@ enum CookieFile {
     static func cookies(parsing bytes: some Sequence<UInt8>) throws(DownloadError) -> [Cookie] {
         var cookies: [Cookie] = []
         var number = 0
-        for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+        let bytes = Array(bytes).withoutByteOrderMark
+        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             number += 1
             var text = String(utf8OrLatin1: line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
             let mark = "#HttpOnly_"
