@@ -52,10 +52,11 @@ struct ConfigurationFile: Sendable, Equatable {
             let origin = "\(path): line \(index + 1): "
             if line.isEmpty || line.hasPrefix("#") { continue }
             if line.hasPrefix("["), line.hasSuffix("]") {
-                let host = line.dropFirst().dropLast().lowercased()
-                let isAddress = host.hasPrefix("[") || host.count { $0 == ":" } > 1
-                guard !host.isEmpty, !host.hasSuffix("."), isAddress || !host.contains(":"),
-                    !host.contains(where: { $0.isWhitespace || "/@*".contains($0) })
+                let name = line.dropFirst().dropLast()
+                let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")
+                let host = (isBracketed ? name.dropFirst().dropLast() : name).lowercased()
+                guard !host.isEmpty, !host.hasSuffix("."), host.count(where: { $0 == ":" }) != 1,
+                    !host.contains(where: { $0.isWhitespace || "/@*[]".contains($0) })
                 else {
                     throw UsageError(
                         "\(origin)\"\(line)\" is not a host in brackets, without port; subdomains are included"

@@ -46,10 +46,16 @@ struct ConfigurationFileTests {
         #expect(other.configuration.connectionPolicy.addressFamily == .ipv6)
     }
 
-    @Test func `a switch and a file that only the configuration file names are used`() throws {
+    @Test(arguments: ["[::1]", "[[::1]]", "\u{FEFF}[::1]"])
+    func `a heading may be an IPv6 address, in brackets of its own or not`(_ heading: String) throws {
+        let requests = try options(["http://[::1]:8080/a", "http://h/"], "\(heading)\nheader X: 1").requests()
+        #expect(requests.map { $0.headers.map(\.name) } == [["X"], []])
+    }
+
+    @Test func `a switch and a file that only the configuration file names are used`() async throws {
         #expect(try options(["http://h/a"], "compressed").requests().map(\.decodesContent) == [true])
         var login = try options(["http://h/a"], "netrc-file /none/netrc")
-        let error = #expect(throws: UsageError.self) { try login.readNetworkFiles() }
+        let error = await #expect(throws: UsageError.self) { try await login.readNetworkFiles() }
         #expect(error?.message.hasPrefix("--netrc-file: /none/netrc: ") == true)
     }
 
@@ -121,6 +127,7 @@ struct ConfigurationFileTests {
         ("[a]\nuser a", "f: line 2: user: the password is missing; write user NAME:PASSWORD"),
         ("[]", "f: line 1: \"[]\" is not a host in brackets, without port; subdomains are included"),
         ("[h:80]", "f: line 1: \"[h:80]\" is not a host in brackets, without port; subdomains are included"),
+        ("[[h:80]]", "f: line 1: \"[[h:80]]\" is not a host in brackets, without port; subdomains are included"),
         ("[*.h]", "f: line 1: \"[*.h]\" is not a host in brackets, without port; subdomains are included"),
         ("\n\nretries = 3", "f: line 3: retries: \"= 3\" is not a number"),
         ("[a]\nif-exists no", "f: line 2: if-exists: \"no\" is not one of rename, overwrite, skip, fail"),
