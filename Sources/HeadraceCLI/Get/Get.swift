@@ -70,7 +70,7 @@ extension GetOptions {
     mutating func readRequests(areStored: Bool = false) async throws -> [DownloadRequest] {
         try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())
-        if !areStored || downloadsChecksumFile { try readNetworkFiles() }
+        if !areStored || downloadsChecksumFile { try await readNetworkFiles() }
         let checksums = try await readChecksumList()
         let hosts = hosts
         if areStored { for index in hosts.indices { self.hosts[index].headers.removeAll(where: \.isCredential) } }

@@ -22,7 +22,7 @@ extension GetOptions {
     }
 
     /// Reads the netrc file, the cookies and a missing password, and checks that the TLS files are readable.
-    mutating func readNetworkFiles() throws {
+    mutating func readNetworkFiles() async throws {
         let certificate = configuration.clientCertificate
         for (option, file) in [
             (Option.cacert, configuration.certificateAuthorities), (.cert, certificate?.file), (.key, certificate?.key),
@@ -46,7 +46,7 @@ extension GetOptions {
         guard headers["Authorization"] == nil else {
             throw UsageError(.user, "--header 'Authorization: ...' was given too")
         }
-        headers.append(try login(user).field)
+        headers.append(try await login(user).field)
     }
 
     private static func netrc(_ path: String, _ option: Option) throws -> Netrc {
@@ -58,7 +58,7 @@ extension GetOptions {
         return try option.reading(path) { try Netrc(parsing: bytes) }
     }
 
-    private func login(_ text: String) throws -> Credential {
+    private func login(_ text: String) async throws -> Credential {
         let parts = Self.parts(ofLogin: text)
         guard let user = parts.first, parts.count == 2 || !user.isEmpty else {
             throw UsageError("--user: the name is empty")
@@ -68,7 +68,7 @@ extension GetOptions {
             if verbosity != .quiet { Console.error.note(warning) }
             return .login(user: user, password: parts[1])
         }
-        guard let password = PasswordPrompt.read("Password for \(user): ") else {
+        guard let password = try await PasswordPrompt.read("Password for \(user): ") else {
             throw UsageError("--user: there is no terminal to ask for the password; use --netrc-file instead")
         }
         return .login(user: user, password: password)

@@ -30,7 +30,7 @@ func repair(_ arguments: ParsedArguments) async throws -> ExitCode {
         try options.urls.map { try Argument.url($0) }
         + (described.map { [$0.url] + $0.mirrors } ?? [])
     guard let source = sources.first else { throw UsageError("no URL given, and no Metalink document with one") }
-    try options.readNetworkFiles()
+    try await options.readNetworkFiles()
     let list = try await options.readChecksumList()
     var request = DownloadRequest(source, to: .file(fileURL))
     request.mirrors = Array(sources.dropFirst())

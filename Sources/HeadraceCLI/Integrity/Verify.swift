@@ -18,7 +18,7 @@ func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
         )
     }
     let documents = try options.readMetalinks(needsSources: false)
-    try options.readNetworkFiles()
+    try await options.readNetworkFiles()
     let list = try await options.readChecksumList(isOnlyDownload: true)
     let all = try Expectations(options, list, documents).files
     let ignoresMissing = arguments.has(.ignoreMissing) && options.urls.isEmpty

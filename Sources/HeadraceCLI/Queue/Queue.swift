@@ -153,7 +153,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     options.configuration.retryPolicy.maxUnreachableFailures = nil
     options.configuration.credentials = options.hostCredentials
     if arguments.has(.background) { try arguments.checkFilesAreReadable() }
-    try options.readNetworkFiles()
+    try await options.readNetworkFiles()
     let registry = try DownloadRegistry(arguments)
     options.configuration.registryDirectory = registry.directory
     try registry.makeParent()

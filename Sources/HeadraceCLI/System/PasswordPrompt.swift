@@ -1,45 +1,40 @@
+import Dispatch
 import Headrace
 import HeadracePlatform
 
-/// Prompts for a password on the terminal; the call blocks.
+/// Prompts for a password on the terminal.
 enum PasswordPrompt {
     /// Prints the prompt and returns the line that the user types, without showing it; `nil` without a terminal.
-    static func read(_ prompt: String) -> String? {
+    ///
+    /// A stop signal, such as that of Control-C, and the end of the input throw ``Signals/Stop``. In any case, the
+    /// terminal is restored.
+    static func read(_ prompt: String) async throws -> String? {
         guard let name = [STDERR_FILENO, STDIN_FILENO].lazy.compactMap({ ttyname($0) }).first else { return nil }
         let terminal = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
         defer { close(terminal) }
         var saved = termios()
         guard terminal >= 0, tcgetattr(terminal, &saved) == 0 else { return nil }
         var silent = saved
-        // Control-C arrives as a byte, so that the terminal is restored before the signal ends the process.
-        silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
-        guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { return nil }
+        silent.c_iflag |= tcflag_t(ICRNL)
+        silent.c_lflag = silent.c_lflag & ~tcflag_t(ECHO) | tcflag_t(ICANON | ISIG)
+        // Control-Z must not stop the process while the terminal is silent.
+        let none = UInt8(truncatingIfNeeded: fpathconf(terminal, Int32(_PC_VDISABLE)))
+        withUnsafeMutableBytes(of: &silent.c_cc) { $0[Int(VSUSP)] = none }
         let console = Console(descriptor: terminal)
-        console.write(prompt.printable)
-        let (line, isInterrupted) = line(from: terminal)
-        tcsetattr(terminal, TCSANOW, &saved)
-        console.write("\n")
-        if isInterrupted { raise(SIGINT) }
-        return String(validating: line, as: UTF8.self)
-    }
-
-    /// Reads the bytes up to the end of the line, and whether Control-C or the end of the input ended it.
-    private static func line(from terminal: Int32) -> ([UInt8], isInterrupted: Bool) {
-        var line: [UInt8] = []
-        // A limit of zero bytes returns after the first read.
-        while let bytes = try? GivenFile.contents(ofOpen: terminal, maxBytes: 0), !bytes.isEmpty {
-            for byte in bytes {
-                switch byte {
-                case 3: return (line, true)
-                case 4 where line.isEmpty: return (line, true)
-                case 4, 10, 13: return (line, false)
-                // Removes a whole character of UTF-8.
-                case 8, 127: while let byte = line.popLast(), byte & 0xC0 == 0x80 {}
-                case 21: line = []
-                default: line.append(byte)
-                }
+        defer {
+            tcsetattr(terminal, TCSANOW, &saved)
+            console.write("\n")
+        }
+        let line: [UInt8]? = try await Signals.cancelling { [silent] in
+            var silent = silent
+            guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { return nil }
+            return try await DispatchQueue(label: "headrace-prompt").run {
+                console.write(prompt.printable)
+                // The limit ends the call after the first read, which returns one line.
+                return (try? GivenFile.contents(ofOpen: terminal, maxBytes: 0)) ?? []
             }
         }
-        return (line, true)
+        guard line?.isEmpty != true else { throw Signals.Stop(signal: SIGINT) }
+        return line.flatMap { String(validating: $0.filter { $0 >= 0x20 && $0 != 0x7F }, as: UTF8.self) }
     }
 }

@@ -113,26 +113,38 @@ struct HabitRunTests {
     }
 
     #if os(Linux)
-    @Test(arguments: [("hiddenx\u{7F}\r", 0), ("\u{3}", nil)] as [(String, Int?)])
-    func `a missing password is asked for without showing it`(_ typed: String, status: Int?) async throws {
+    @Test(
+        arguments: [
+            ("hiddenx\u{7F}\r", nil, 0), ("\u{1A}hi\u{1}dden\r", nil, 0), ("hidden\u{3}", nil, 130),
+            ("\u{4}", nil, 130), ("hidden", SIGTERM, 143),
+        ] as [(typed: String, signal: Int32?, status: Int)],
+        [[], ["-o", "-"]]
+    )
+    func `a missing password is asked for without showing it`(
+        _ end: (typed: String, signal: Int32?, status: Int),
+        _ options: [String]
+    ) async throws {
         let response = Response.answering { request in
             request["Authorization"] == "Basic dTpoaWRkZW4=" ? .ok("hello") : .status(401)
         }
         try await withFaultServer(response) { server in
             try await withTemporaryDirectory { folder in
                 let terminal = try PseudoTerminal(columns: 80, rows: 24)
-                let arguments = ["get", "--user", "u", server.url("/a").absoluteString]
+                let arguments = ["get", "--user", "u", server.url("/a").absoluteString] + options
                 var process = try ToolProcess(arguments, in: folder, terminal: terminal)
                 var shown = ""
                 while !shown.contains("Password for u: ") {
                     try await Task.sleep(for: .milliseconds(5))
                     shown += String(decoding: terminal.read(), as: UTF8.self)
                 }
-                terminal.type(typed)
+                #expect(!terminal.echoes)
+                terminal.type(end.typed)
+                if let signal = end.signal { process.send(signal) }
                 let result = try await process.result()
-                #expect(result.status == status, "\(result.errors)")
+                #expect(result.status == end.status, "\(result.errors)")
+                #expect(terminal.echoes)
                 #expect(!(shown + result.errors).contains("hidden"))
-                #expect(server.requests.count == (status == 0 ? 1 : 0))
+                #expect(server.requests.count == (end.status == 0 ? 1 : 0))
             }
         }
     }

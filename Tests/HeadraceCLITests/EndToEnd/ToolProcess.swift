@@ -34,10 +34,12 @@ struct ToolProcess: ~Copyable {
         files = folder
         self.terminal = terminal
         try Data(input.utf8).write(to: folder.appending(path: ".stdin"))
+        // Opening the terminal for reading makes it the terminal of the session, so that Control-C sends a signal.
+        let claim = terminal.map { ": < \($0.path); " } ?? ""
         process = try ChildProcess(
             // The shell changes the directory, because Swift does not see the spawn action for it.
             [
-                "/bin/sh", "-c", "\(preparation); cd \"$0\" && exec \"$@\"", folder.path(percentEncoded: false),
+                "/bin/sh", "-c", "\(claim)\(preparation); cd \"$0\" && exec \"$@\"", folder.path(percentEncoded: false),
                 Self.toolPath,
             ] + arguments,
             environment: ["TERM=xterm", "PATH=/usr/bin:/bin"] + environment,
@@ -45,7 +47,8 @@ struct ToolProcess: ~Copyable {
                 folder.appending(path: ".stdin").path(percentEncoded: false),
                 output ?? folder.appending(path: ".stdout").path(percentEncoded: false),
                 terminal?.path ?? folder.appending(path: ".stderr").path(percentEncoded: false),
-            ]
+            ],
+            startsSession: terminal != nil
         )
     }
 

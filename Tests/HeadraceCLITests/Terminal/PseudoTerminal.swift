@@ -30,6 +30,12 @@ final class PseudoTerminal: Sendable {
         close(other)
     }
 
+    /// Whether typed characters are shown.
+    var echoes: Bool {
+        var settings = termios()
+        return tcgetattr(other, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
+    }
+
     /// Types a text.
     func type(_ text: String) {
         var text = text

@@ -21,8 +21,14 @@ package struct ChildProcess: ~Copyable {
     ///   - arguments: The path of the executable, and its arguments.
     ///   - environment: The whole environment, such as `TERM=xterm`; nothing is inherited.
     ///   - streams: The files for standard input, output and error; the latter two are truncated first.
+    ///   - startsSession: Whether the process starts a session, which has no terminal until it opens one for reading.
     /// - Throws: `CallFailure` if the process cannot be started.
-    package init(_ arguments: [String], environment: [String], streams: [String]) throws {
+    package init(
+        _ arguments: [String],
+        environment: [String],
+        streams: [String],
+        startsSession: Bool = false
+    ) throws {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
         var attributes: posix_spawnattr_t?
@@ -47,7 +53,8 @@ package struct ChildProcess: ~Copyable {
         posix_spawnattr_setsigmask(&attributes, &signals)
         // Some servers signal their whole group when they end, which must not include the test runner.
         posix_spawnattr_setpgroup(&attributes, 0)
-        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
+        let group = startsSession ? Self.newSession : Int32(POSIX_SPAWN_SETPGROUP)
+        let flags = Int32(POSIX_SPAWN_SETSIGDEF) | Int32(POSIX_SPAWN_SETSIGMASK) | group
         posix_spawnattr_setflags(&attributes, Int16(flags))
         var words = arguments.map { strdup($0) } + [nil]
         var variables = environment.map { strdup($0) } + [nil]
@@ -56,6 +63,15 @@ package struct ChildProcess: ~Copyable {
         let code = posix_spawn(&id, arguments[0], &actions, &attributes, &words, &variables)
         guard code == 0 else { throw CallFailure("posix_spawn(\(arguments[0]))", code: code) }
         self.id = id
+    }
+
+    private static var newSession: Int32 {
+        #if canImport(Darwin)
+        Int32(POSIX_SPAWN_SETSID)
+        #else
+        // POSIX_SPAWN_SETSID, which Glibc declares only under a feature macro.
+        0x80
+        #endif
     }
 
     deinit {
