@@ -22,14 +22,14 @@ enum Processes {
         try wait(for: spawn(words, variables))
     }
 
-    /// Ends a program that ``output(of:_:until:)`` runs, or prevents its start.
+    /// Ends a program that ``output(of:_:until:)`` runs and the programs that it started, or prevents its start.
     final class Ending: Sendable {
         private let state = Locked<(isEnded: Bool, child: pid_t?)>((false, nil))
 
         func end() {
             state.withLock { state in
                 state.isEnded = true
-                if let child = state.child { kill(child, SIGTERM) }
+                if let child = state.child { kill(-child, SIGTERM) }
             }
         }
 
@@ -52,7 +52,8 @@ enum Processes {
 
     /// Runs a program like ``run(_:_:)``, and also returns its output, which may be cut off after 64 KiB.
     ///
-    /// `ending` can end the program with SIGTERM.
+    /// `ending` can end the program with SIGTERM. The program has a session of its own, so that the signal also reaches
+    /// the programs that it started, which may have its output open.
     static func output(
         of words: [String],
         _ variables: [String],
@@ -62,7 +63,9 @@ enum Processes {
         guard pipe(&ends) == 0 else { throw SystemError(errno: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let child = Result { () throws(SystemError) in
-            try ending.start { () throws(SystemError) in try spawn(words, variables, output: ends[1]) }
+            try ending.start { () throws(SystemError) in
+                try spawn(words, variables, output: ends[1], flags: newSession)
+            }
         }
         close(ends[1])
         let output = try? GivenFile.contents(ofOpen: ends[0], maxBytes: 64 << 10)

@@ -8,12 +8,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(4)))
 struct ProcessesTests {
-    @Test func `a link command that hangs is ended when its download stops`() async throws {
+    @Test func `a link command that hangs is ended with its child processes when its download stops`() async throws {
         try await withTemporaryDirectory { folder in
             let path = folder.appending(path: "started").path(percentEncoded: false)
             try #require(mkfifo(path, 0o600) == 0)
             let ending = Processes.Ending()
-            let words = ["/bin/sh", "-c", "echo > '\(path)'; exec sleep 600"]
+            let words = ["/bin/sh", "-c", "echo > '\(path)'; sleep 600; echo done"]
             async let result = DispatchQueue(label: "command").run {
                 Result { try Processes.output(of: words, [], until: ending) }
             }
