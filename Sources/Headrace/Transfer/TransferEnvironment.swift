@@ -83,7 +83,8 @@ final class TransferEnvironment: Sendable {
         self.files = files
         sharedFiles = SharedFileSystem(files)
         self.clock = clock
-        self.network = network
+        // A UNIX socket is of this machine, so the path counts as unknown: its downloads need no network.
+        self.network = configuration.connectionPolicy.unixSocket == nil ? network : NetworkMonitor(fixed: nil)
         hosts = HostLimiter(
             maximum: configuration.maxConnectionsPerHost,
             isStrict: configuration.maxConcurrentDownloads.isAutomatic,

@@ -68,6 +68,7 @@ struct ConnectivityTests {
         waits: Bool = true,
         retries: Int = 0,
         clock: any Clock<Duration> = ContinuousClock(),
+        socket: URL? = nil,
         response: @escaping Reply = silentFirst,
         _ body: (Fixture) async throws -> Void
     ) async throws {
@@ -81,6 +82,7 @@ struct ConnectivityTests {
                         $0.retryPolicy.baseDelay = .zero
                         $0.maxConnectionsPerDownload = 1
                         $0.waitsForConnectivity = waits
+                        $0.connectionPolicy.unixSocket = socket
                     },
                     transport: transport,
                     clock: AnyClock(clock),
@@ -113,6 +115,14 @@ struct ConnectivityTests {
             await hold(download)
             #expect(list.transport.requests.isEmpty)
             list.network.update(Self.up)
+            try await list.expectExact(download, starts: [0])
+        }
+    }
+
+    @Test func `a download over a UNIX socket needs no network`() async throws {
+        try await withManager(on: Self.down, socket: URL(filePath: "/run/s"), response: Self.whole) { list in
+            let download = try await list.download { $0.networkPolicy = .notExpensive }
+            #expect(download.networkBlocker == nil)
             try await list.expectExact(download, starts: [0])
         }
     }
