@@ -60,7 +60,7 @@ extension ParserProperty {
             else { return "\(cookie) cannot be sent" }
             store.insert(cookie, at: 0)
         }
-        guard store.count <= min(cookies.count, CookieStore.maxCount) else { return "too many cookies are kept" }
+        guard store.count <= cookies.count else { return "too many cookies are kept" }
         func flag(_ isSet: Bool) -> String { isSet ? "TRUE" : "FALSE" }
         let written = cookies.map { cookie in
             [

@@ -1,7 +1,9 @@
 /// Stores cookies by domain; performs no I/O and reads no clock.
 struct CookieStore: Sendable {
-    /// The maximum number of cookies per domain (RFC 6265, section 6.1); the oldest insecure cookies are evicted first.
-    static let maxPerDomain = 50
+    /// The number of cookies per domain, as in browsers, from which a server's cookie evicts another one: the oldest
+    /// insecure cookie first.
+    static let maxPerDomain = 180
+    /// The number of all cookies from which a server's cookie evicts another one.
     static let maxCount = 3000
 
     /// The properties that identify a cookie within its domain.
@@ -34,13 +36,14 @@ struct CookieStore: Sendable {
 
     /// Stores a cookie, replacing an earlier one with the same domain, path and name; if the new cookie has expired,
     /// only removes the earlier one.
+    ///
+    /// The limits do not apply, because the caller chose the cookie.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard !cookie.isExpired(at: now) else { return }
         if known == nil { lastNumber += 1 }
         domains[cookie.domain, default: [:]][Key(cookie)] = Entry(cookie: cookie, number: known?.number ?? lastNumber)
         count += 1
-        dropExcess(of: cookie.domain)
     }
 
     /// Stores the valid cookies in a response's `Set-Cookie` fields; ignores a cookie that was sent over http and would
@@ -50,7 +53,9 @@ struct CookieStore: Sendable {
         for field in fields {
             guard let cookie = Cookie(parsing: field, from: scope, at: now) else { continue }
             // A response over http must not override a secure cookie.
-            if scope.isSecure || !hidesAnother(cookie) { insert(cookie, at: now) }
+            guard scope.isSecure || !hidesAnother(cookie) else { continue }
+            insert(cookie, at: now)
+            dropExcess(of: cookie.domain)
         }
     }
 
