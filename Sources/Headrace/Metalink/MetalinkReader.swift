@@ -7,6 +7,8 @@ struct MetalinkReader {
     private static let lastPriority: Int64 = 999_999
     /// The maximum number of sources per file: the first one and as many mirrors as a request accepts.
     private static let maxURLs = 65
+    /// The maximum number of sources of a file that are read; further ones are skipped, whatever their priority is.
+    private static let maxSources = 1000
 
     private struct Source {
         var url: URL
@@ -59,7 +61,7 @@ struct MetalinkReader {
                 guard let algorithm = algorithm(attributes) else { continue }
                 if let checksum = checksum(algorithm, digits) { file.checksums.append(checksum) }
             case "pieces": try readPieces(attributes, into: &file)
-            case "url":
+            case "url" where sources.count < Self.maxSources:
                 let priority = priority(attributes)
                 if let url = Self.url(try text()) { sources.append(Source(url: url, priority: priority)) }
             default: try skip()

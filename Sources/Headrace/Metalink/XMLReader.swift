@@ -26,6 +26,8 @@ struct XMLReader {
 
     static let maxDepth = 32
     static let maxAttributes = 32
+    /// The maximum number of prefix bindings in effect, which are searched for each name.
+    static let maxBindings = 32
 
     private struct Open {
         var rawName: ArraySlice<UInt8>
@@ -165,7 +167,7 @@ struct XMLReader {
         pendingEnd = startsWith("/>")
         offset += pendingEnd ? 2 : 1
         hasRoot = true
-        for (name, value) in raw { bind(name, value) }
+        for (name, value) in raw { try bind(name, value) }
         let name = try resolve(rawName, isElement: true, at: start)
         open.append(Open(rawName: rawName, name: name, bindings: outerBindings))
         var attributes: [Name: String] = [:]
@@ -230,8 +232,9 @@ struct XMLReader {
         name.elementsEqual("xmlns".utf8) || name.starts(with: "xmlns:".utf8)
     }
 
-    private mutating func bind(_ name: ArraySlice<UInt8>, _ value: String) {
+    private mutating func bind(_ name: ArraySlice<UInt8>, _ value: String) throws(Failure) {
         guard Self.isBinding(name) else { return }
+        guard bindings.count < Self.maxBindings else { throw failure("it declares too many namespaces") }
         bindings.append((String(decoding: name.dropFirst("xmlns:".utf8.count), as: UTF8.self), value))
     }
 

@@ -122,13 +122,16 @@ struct MetalinkTests {
         #expect(reason(deep)?.contains("deep") == true)
         let attributes = (0..<1000).map { "a\($0)='' " }.joined()
         #expect(reason("<a \(attributes)/>")?.contains("too many attributes") == true)
+        func bindings(_ numbers: Range<Int>) -> String { numbers.map { "xmlns:p\($0)='u' " }.joined() }
+        #expect(reason("<a \(bindings(0..<20))><a \(bindings(20..<40))/></a>")?.contains("too many namespaces") == true)
         let files = (0...Metalink.maxFiles).map { "<file name='\($0)'/>" }.joined()
         #expect(reason(files)?.contains("too many files") == true)
         let hash = "<hash>\(Self.md5)</hash>"
         let pieces = "<pieces length='1' type='md5'>\(String(repeating: hash, count: Metalink.maxPieces + 1))</pieces>"
         #expect(reason("<file name='a'>\(pieces)</file>")?.contains("too many pieces") == true)
         let urls = (0..<2000).map { "<url>http://h\($0)/</url>" }.joined()
-        #expect(try file(urls).urls.count == 65)
+        let read = try file(urls + "<url priority='1'>http://late/</url>").urls
+        #expect(read.count == 65 && read.first?.host() == "h0")
         let long = [UInt8](repeating: 0x20, count: Metalink.maxBytes + 1)
         #expect(throws: DownloadError.self) { try Metalink(parsing: long) }
     }
