@@ -302,7 +302,7 @@ struct DownloadTransfer: Sendable {
     mutating func restart(for reason: RestartReason) throws(DownloadError) {
         guard state.restarted(for: reason) else { throw .restartedTooOften(reason) }
         publish(.restarted(reason: reason, bytesWasted: partial.held.count))
-        try partial.discard()
+        try partial.discard(for: reason)
         correctMeter()
     }
 

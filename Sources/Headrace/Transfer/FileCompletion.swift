@@ -162,9 +162,10 @@ struct FileCompletion {
             transfer.publish(.repairing(pieces: bad.pieces, bytesWasted: wasted))
         } else {
             if next == .fail { throw try await WrongFile(mismatch: mismatch, finalPath: path).save(&transfer.partial) }
-            try transfer.partial.discard()
+            let reason = RestartReason.mismatch(mismatch.error)
+            try transfer.partial.discard(for: reason)
             transfer.correctMeter()
-            transfer.publish(.restarted(reason: .mismatch(mismatch.error), bytesWasted: wasted))
+            transfer.publish(.restarted(reason: reason, bytesWasted: wasted))
         }
         if next == .otherSource { throw mismatch.error }
     }

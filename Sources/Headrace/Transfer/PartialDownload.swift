@@ -99,9 +99,9 @@ struct PartialDownload {
     }
 
     /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
-    mutating func discard() throws(DownloadError) {
+    mutating func discard(for reason: RestartReason? = nil) throws(DownloadError) {
         returnToOriginal()
-        ledger.change { $1.lost() }
+        ledger.change { $1.lost(for: reason) }
         ledger.end()
         // A file without a name has no record: one at its path belongs to another process.
         if file?.isUnnamed != true { try removeRecord() }

@@ -21,7 +21,7 @@ struct PartialRecovery {
     /// file already has its final name.
     func recover(_ partial: inout PartialDownload) throws(DownloadError) -> Outcome {
         guard let file = partial.file else {
-            partial.ledger.change { $1.lost() }
+            partial.ledger.change { $1.lost(for: .partialFileGone) }
             partial.hasStaleRecord = contents != .none
             if let path = try finishedFile(partial) { return .complete(path) }
             return lostPartial(partial)
@@ -124,7 +124,7 @@ struct PartialRecovery {
         _ reason: RestartReason,
         _ partial: inout PartialDownload
     ) throws(DownloadError) -> Outcome {
-        try partial.discard()
+        try partial.discard(for: reason)
         return count == 0 ? .nothing : .discarded(reason, bytes: count)
     }
 

@@ -16,14 +16,15 @@ extension Download {
             }
             return (count, nil)
         } catch let error as DownloadError where error.code == .resourceChanged {
-            // Without such an event, the bytes were discarded because they are wrong, and the download itself fails.
-            for await case .restarted(let reason, _) in events {
-                let size = Format.size(count)
-                let problem = "the download had to start over after \(size) were written to standard output: \(reason)"
-                let code = if case .mismatch(let mismatch) = reason { mismatch.code } else { error.code }
-                return (count, DownloadError(code, problem))
+            guard let reason = error.cause as? RestartReason else {
+                // The bytes were discarded because they are wrong, and the download itself fails.
+                for await _ in events {}
+                return (count, error)
             }
-            return (count, error)
+            let size = Format.size(count)
+            let problem = "the download had to start over after \(size) were written to standard output: \(reason)"
+            let code = if case .mismatch(let mismatch) = reason { mismatch.code } else { error.code }
+            return (count, DownloadError(code, problem))
         } catch {
             return (count, error)
         }

@@ -157,10 +157,12 @@ struct ReadableFile: Sendable {
     mutating func wrote(_ range: Range<Int64>) { held.insert(range) }
 
     /// Records that all bytes except the given ranges are about to be removed.
-    mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet()) {
+    ///
+    /// The reason, `nil` if it is unknown, is the cause of the error that readers of removed bytes throw.
+    mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet(), for reason: RestartReason? = nil) {
         generation += 1
         for (id, reader) in readers where !kept.contains(reader.range.lowerBound..<reader.position) {
-            readers[id]?.failure = reader.failure ?? .changedWhileRead
+            readers[id]?.failure = reader.failure ?? .changedWhileRead(reason)
         }
         held = kept
         guard kept.isEmpty else { return }
@@ -212,10 +214,10 @@ struct ReadableFile: Sendable {
 }
 
 extension DownloadError {
-    fileprivate static let changedWhileRead = DownloadError(
-        .resourceChanged,
-        "The download restarted with another version of the file during the read. Read it again from the start."
-    )
+    fileprivate static func changedWhileRead(_ reason: RestartReason?) -> DownloadError {
+        let problem = "The download restarted with another version of the file during the read."
+        return DownloadError(.resourceChanged, "\(problem) Read it again from the start.", cause: reason)
+    }
 
     static func fileChanged(_ path: String) -> DownloadError {
         DownloadError(.fileSystem, "\(path) was changed or removed by another program. Download it again.")

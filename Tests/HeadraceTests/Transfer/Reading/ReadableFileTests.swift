@@ -125,10 +125,20 @@ struct ReadableFileTests {
     @Test func `a reader that received bytes of another version fails, other readers continue`() {
         var file = file(0..<100)
         let (first, second) = (file.join(0..<1000), file.join(50..<1000))
+        file.lost(for: .rangesRefused)
+        file.began(path, totalBytes: 1000)
+        file.wrote(0..<100)
         let isTaken = take(&file, first)
         #expect(isTaken)
-        file.lost()
-        #expect(code(file.step(of: first)) == .resourceChanged)
+        file.lost(for: .changedEntityTag)
+        file.lost(for: .changedLastModified)
+        guard case .fail(let error) = file.step(of: first) else {
+            Issue.record("the reader does not fail")
+            return
+        }
+        #expect(error.code == .resourceChanged)
+        // The restart before the first byte does not matter.
+        #expect(error.cause as? RestartReason == .changedEntityTag)
         #expect(file.step(of: second) == .wait)
         #expect(file.demands == [50..<1000])
     }
