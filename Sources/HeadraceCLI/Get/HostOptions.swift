@@ -61,7 +61,7 @@ extension GetOptions {
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
     }
 
-    /// Removes such header fields, except those below a heading with a host, which are sent to that host only.
+    /// Removes such header fields, except those below a heading with a host, which apply only to that host's URLs.
     mutating func removeFields(where isRemoved: (HeaderField) -> Bool) {
         headers.removeAll(where: isRemoved)
         for index in hosts.indices where hosts[index].host == nil { hosts[index].headers.removeAll(where: isRemoved) }
