@@ -22,7 +22,10 @@ struct BodyEvaluation {
         }
     }
 
-    /// Returns where to write the body; `range` may differ from `requested`, but must contain the start of `requested`.
+    /// Evaluates a body that contains `range`, which may differ from `requested` but must contain its first byte.
+    ///
+    /// Returns the body's placement in the file, or `.retry` if the body's length contradicts `range`. Throws if the
+    /// body cannot be combined with the received bytes.
     func accept(
         _ range: Range<Int64>,
         of total: Int64?,

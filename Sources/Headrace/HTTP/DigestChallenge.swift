@@ -42,7 +42,7 @@ struct DigestChallenge: Sendable, Hashable {
         isStale = parameters["stale"]?.lowercased() == "true"
     }
 
-    /// The challenge itself, with which later requests are compared.
+    /// A copy that is equal for a challenge with and without `stale=true`, so that repeated challenges can be compared.
     var withoutStaleness: DigestChallenge {
         var copy = self
         copy.isStale = false
@@ -61,7 +61,7 @@ struct DigestChallenge: Sendable, Hashable {
         var method: String
         /// The path with the query, as they are sent.
         var target: String
-        /// The number of requests with the challenge's nonce, with this one.
+        /// The number of requests with the challenge's nonce, including this one.
         var count: UInt32
         var clientNonce: String
     }

@@ -1,14 +1,16 @@
 import HeadracePlatform
 
 /// The hosts that are requested over https alone (RFC 6797); performs no I/O and reads no clock.
+///
+/// All times are in seconds since 1970.
 struct HSTSPolicies: Sendable, Hashable {
     /// The maximum number of hosts; beyond it, the one whose policy ends first is dropped.
     static let maxCount = 3000
     /// The maximum length of a host name in bytes (RFC 1035, section 2.3.4).
     private static let maxHostBytes = 253
-    /// The last second of the year 9999, after which a policy has no end.
+    /// The last second of the year 9999, in seconds since 1970; a policy that ends later is stored as unlimited.
     private static let lastEnd: Int64 = 253_402_300_799
-    /// The maximum size of a file, which suffices for that many hosts.
+    /// The maximum size of a file in bytes, which suffices for ``maxCount`` hosts.
     static let maxFileBytes = 1 << 20
 
     /// The policy of one host.
@@ -30,7 +32,7 @@ struct HSTSPolicies: Sendable, Hashable {
     /// Whether a response has changed a policy that is not saved yet.
     var hasChanges: Bool { !changed.isEmpty }
 
-    /// Adopts the policies that responses have changed in another value; expired ones are dropped.
+    /// Applies the unsaved changes of `other` to these policies, then drops expired ones.
     mutating func adoptChanges(of other: HSTSPolicies, at now: Int64) {
         for host in other.changed {
             if let policy = other.policies[host] {
@@ -42,7 +44,7 @@ struct HSTSPolicies: Sendable, Hashable {
         policies = policies.filter { $0.value.end > now }
     }
 
-    /// Records that an earlier value was saved; changes since then remain to be saved.
+    /// Records that `earlier`, a previous copy of these policies, was saved; changes made since then remain unsaved.
     mutating func saved(_ earlier: HSTSPolicies) {
         changed = changed.filter { !earlier.changed.contains($0) || policies[$0] != earlier.policies[$0] }
     }
@@ -91,7 +93,7 @@ struct HSTSPolicies: Sendable, Hashable {
             return
         }
         policies[first.key] = nil
-        // To be dropped here is no reason to remove it from the file.
+        // Not recorded as a change, since saving it would remove the host from the file as well.
         changed.remove(first.key)
     }
 

@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension HeaderField {
-    /// Parses `Name: value`; returns `nil` without a colon, or with a blank before it.
+    /// Parses `Name: value`; returns `nil` if there is no colon, or if the name is empty or contains a blank.
     package init?(parsing text: String) {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon != text.startIndex,
             !text.utf8[..<colon].contains(where: \.isBlank)

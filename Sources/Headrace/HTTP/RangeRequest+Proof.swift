@@ -65,8 +65,8 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Whether a response shows that the received bytes are the whole file: their number is the total size in the
-    /// response, and no validator differs.
+    /// Whether the response to a request with `verifiesEnd` shows that the received bytes are the whole file: their
+    /// number is the total size in the response, and no validator differs.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {
         guard verifiesEnd, let known, new.totalBytes == heldBytes, new.contentCoding == known.contentCoding else {
             return false

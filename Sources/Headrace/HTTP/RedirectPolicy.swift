@@ -6,7 +6,7 @@ struct RedirectPolicy: Sendable {
     var allowsInsecure: Bool
     var keepsCookies: Bool
 
-    /// Returns the target of a redirect, or `nil` for any other response.
+    /// Returns the target of a redirect, or `nil` if the response is not a redirect or has no `Location`.
     ///
     /// - Parameters:
     ///   - head: The response.
@@ -133,7 +133,7 @@ struct RedirectChain: Sendable {
         count += 1
     }
 
-    /// Replaces the URL before it is requested by the https URL of the same host, which gets all fields.
+    /// Replaces the http URL, before it is requested, with the https URL of the same host; keeps all fields.
     mutating func upgrade(to target: URL) { url = target }
 
     /// Sets the URL without its login; the login becomes an `Authorization` field unless there is one already.
