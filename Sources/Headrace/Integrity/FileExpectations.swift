@@ -17,7 +17,7 @@ struct FileExpectations: Sendable, Hashable {
 
     /// Returns the combination of these expectations and `others`; the piece hashes of `others` take precedence.
     ///
-    /// Throws `invalidRequest` if the expectations contradict each other.
+    /// Throws `invalidRequest`, with `url` in its message, if the expectations contradict each other.
     func adding(_ others: FileExpectations, of url: URL) throws(DownloadError) -> FileExpectations {
         var all = self
         for other in others.checksums {

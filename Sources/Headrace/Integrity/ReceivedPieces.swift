@@ -25,7 +25,8 @@ struct ReceivedPieces: Sendable, Hashable {
         digests = Array(repeating: 0, count: Int((fileSize - 1) / length + 1))
     }
 
-    /// Restores the digests from a resume record; returns `nil` if their number does not match the file size.
+    /// Restores the digests from a resume record; returns `nil` if their number does not match the file size, or if the
+    /// file would have a single piece.
     init?(fileSize: Int64, digests: [UInt64]) {
         self.init(fileSize: fileSize)
         guard digests.count == self.digests.count else { return nil }

@@ -3,8 +3,9 @@
 /// The digest covers the bytes received in order from the start of the file. Bytes after a gap are read from disk at
 /// the end.
 struct Verification: Sendable {
-    /// Whether the request has checksums, so that the server's checksums are ignored.
+    /// Whether the request has checksums of the received bytes, so that the server's checksums are ignored.
     private var isRequested: Bool
+    /// Whether the file is verified against the server's checksum if the request has none of the received bytes.
     private let checksServer: Bool
     /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
@@ -31,17 +32,18 @@ struct Verification: Sendable {
     /// Whether there is a checksum to verify the file against.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
-    /// Whether the file is verified against the server's checksum, if there is one: the request has no checksums.
+    /// Whether any checksum to verify against is the server's, because the request has none of the received bytes.
     var isFromServer: Bool { !isRequested }
 
-    /// Adopts the request's current checksums; other requests for the same file may have added some.
+    /// Adopts the request's current checksums and piece hashes; other requests for the same file may have added some.
     mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isVerifiedAtEnd
         pieces = isRequested ? request.pieceHashes : nil
         if isRequested, let checksum = request.checksums.strongest { expected = checksum }
     }
 
-    /// Restores the server's checksum from the resume record of an earlier run, unless a checksum is already known.
+    /// Restores the server's checksum from the resume record of an earlier run; does nothing if a checksum is already
+    /// known or the server's checksums are not used.
     ///
     /// Since some of the received bytes may be from mirrors, only the origin server may change this checksum.
     mutating func resume(with checksum: Checksum?) {
@@ -52,9 +54,11 @@ struct Verification: Sendable {
 
     /// Adopts the server's checksum from an accepted response, and prepares the digest.
     ///
-    /// If received bytes are continued, an earlier checksum of the server remains valid, and only one that is as strong
-    /// replaces it. Throws `digestUnavailable` if the system does not support the hash function of the request's
-    /// checksum; an unsupported checksum of the server is ignored. `digester` creates a hash function's digester.
+    /// `held` contains the received ranges. If there are any, an earlier checksum of the server remains valid until the
+    /// server sends one that is at least as strong. `isOrigin` is `false` for the response of a mirror.
+    ///
+    /// Throws `digestUnavailable` if the system does not support the hash function of the request's checksum; ignores
+    /// an unsupported checksum of the server. `digester` creates the digester of a hash function.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
@@ -105,6 +109,7 @@ struct Verification: Sendable {
     /// Removes and returns the digest, with the offset of the first byte that it does not cover.
     ///
     /// Returns a new digest and offset 0 if there is none of this algorithm, or it covers more than `heldBytes` bytes.
+    /// Throws `digestUnavailable` if the system does not support the algorithm.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64
