@@ -20,10 +20,12 @@ public struct Metalink: Sendable, Hashable {
         public internal(set) var checksums: [Checksum] = []
         /// The checksums of the file's pieces, for the strongest supported hash function; `nil` if there are none.
         public internal(set) var pieces: PieceHashes?
-        /// The http and https sources in order of preference, without those that contain a user or a password.
+        /// The http and https sources in order of preference, at most 65, without those that contain a user or a
+        /// password.
         public internal(set) var urls: [URL] = []
 
-        /// The reason why this file cannot be downloaded, if its description is not valid; otherwise `nil`.
+        /// The reason why this file cannot be downloaded, such as `its size is malformed`; `nil` if its description is
+        /// valid.
         ///
         /// The other files of the document are not affected.
         public internal(set) var problem: String?
@@ -58,8 +60,8 @@ public struct Metalink: Sendable, Hashable {
 
     /// Parses a Metalink 4 document.
     /// - Parameter bytes: The document, in UTF-8.
-    /// - Throws: `invalidRequest` if the document is malformed, too large, or not Metalink 4. A file with an invalid
-    ///   description has a ``File/problem`` instead.
+    /// - Throws: `invalidRequest` if the document is malformed, exceeds a limit, contains no files, or is not
+    ///   Metalink 4. A file with an invalid description has a ``File/problem`` instead.
     public init(parsing bytes: [UInt8]) throws(DownloadError) {
         guard bytes.count <= Self.maxBytes else {
             throw DownloadError(.invalidRequest, "The Metalink document has more than \(Self.maxBytes) bytes.")

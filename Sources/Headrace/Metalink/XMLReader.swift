@@ -32,7 +32,7 @@ struct XMLReader {
     private struct Open {
         var rawName: ArraySlice<UInt8>
         var name: Name
-        /// The number of prefix bindings that were in effect before this element.
+        /// The number of namespace declarations that were in effect before this element.
         var bindings: Int
     }
 
