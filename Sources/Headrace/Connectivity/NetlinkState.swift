@@ -48,7 +48,7 @@ struct NetlinkState: Sendable {
         postponed.take()
     }
 
-    /// Discards all data and returns the first request.
+    /// Discards all data and returns the first request, which the caller sends.
     mutating func restart() -> Question {
         (links, addresses, routes, isComplete) = ([:], [:], [], false)
         return query(.links)
@@ -117,7 +117,8 @@ struct NetlinkState: Sendable {
         )
     }
 
-    /// The usable links of the IPv4 default route with the lowest metric, followed by those of the IPv6 one.
+    /// The usable links of the best IPv4 default route, followed by those of the best IPv6 one; the best route is the
+    /// one with the lowest metric among those with a usable link.
     private var defaultWays: [Link] {
         [false, true].flatMap { isIPv6 in
             let ways = routes.filter { $0.isIPv6 == isIPv6 }.sorted { $0.metric < $1.metric }.lazy.map { route in

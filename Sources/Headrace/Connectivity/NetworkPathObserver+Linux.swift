@@ -60,7 +60,8 @@ final class NetworkPathObserver: Sendable {
             return !state.withLock { $0.isOver }
         }
 
-        /// Processes the available messages without waiting.
+        /// Processes the available messages without waiting; passes the path to `update` if it has changed, or `nil` if
+        /// observation has stopped.
         func read() {
             // Under the lock, so that the newest path is published last.
             state.withLock { state in
@@ -135,7 +136,7 @@ final class NetworkPathObserver: Sendable {
         core.end()
     }
 
-    /// Processes the messages received so far, without waiting.
+    /// Processes the kernel's messages so far, without waiting, and passes the path on if it has changed.
     func refresh() {
         core.read()
     }
