@@ -78,7 +78,8 @@ final class BlockingExecutor: TaskExecutor {
     /// Starts the first thread; more are added when there is work for them.
     ///
     /// At most `maxWorking` threads run jobs at once, not counting threads that are stuck in slow calls: more threads
-    /// than cores would only contend with each other, for example for the lock of a directory.
+    /// than cores would only contend with each other, for example for the lock of a directory. `maxThreads` limits all
+    /// threads, including the stuck ones. Throws if the system cannot start the first thread.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(SystemError) {
         shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         successor = globalConcurrentExecutor
@@ -110,7 +111,7 @@ final class BlockingExecutor: TaskExecutor {
         for thread in stop() { await thread.join() }
     }
 
-    /// Runs a blocking function on a thread of the executor.
+    /// Runs a blocking function on a thread of the executor, and suspends the calling task until it has returned.
     func run<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

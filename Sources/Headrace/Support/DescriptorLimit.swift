@@ -9,7 +9,7 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of descriptors that one system call checks; if all of them are unused, the search for used ones stops.
+    /// The number of descriptors that one system call checks; the search for used ones stops at a block without any.
     ///
     /// The system always assigns the lowest unused number, so a long gap is probably the end.
     private static let blockSize = 256
@@ -23,7 +23,8 @@ package enum DescriptorLimit {
         setrlimit(resource, &limit)
     }
 
-    /// Returns the number of descriptors that the process may still open.
+    /// Returns an estimate of the number of descriptors that the process may still open; `Int.max` if the limit is
+    /// unknown.
     ///
     /// Opens no descriptor; takes a few microseconds, with one system call for each ``blockSize`` numbers.
     package static func free() -> Int {

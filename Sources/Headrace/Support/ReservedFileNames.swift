@@ -17,7 +17,7 @@ enum ReservedFileNames {
 
     /// The suffix of the file beside the destination into which a partial file is decoded.
     static let decodedSuffix = ".decoded"
-    /// The suffix of the file into which a complete file of another volume is copied.
+    /// The suffix of the copy that is made if a complete file is on another volume and cannot be renamed.
     static let copySuffix = ".copy"
 
     /// The names of the files in a registry's directory.

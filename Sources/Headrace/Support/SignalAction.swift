@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Queries how the process handles a signal; used by the command-line tool.
 package enum SignalAction {
-    /// Whether the process was started with the signal ignored, as by `nohup`.
+    /// Whether the process ignores a signal at the moment, for example because `nohup` started it.
     package static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         sigaction(number, nil, &action)

@@ -16,7 +16,8 @@ extension String {
 }
 
 extension Collection<UInt8> {
-    /// The bytes with each `%41` decoded (RFC 3986, section 2.1); a `%` without two hexadecimal digits is unchanged.
+    /// The bytes with each escape, such as `%41`, decoded (RFC 3986, section 2.1); a `%` without two hexadecimal digits
+    /// is unchanged.
     var percentDecoded: [UInt8] {
         guard contains(UInt8(ascii: "%")) else { return Array(self) }
         var decoded: [UInt8] = []

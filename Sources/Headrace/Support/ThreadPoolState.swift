@@ -22,7 +22,7 @@ struct ThreadPoolState<Job> {
 
     /// The next step of a thread.
     enum Step {
-        /// First wake or start another thread, if requested; then run the job, and report `number` when the job has returned.
+        /// First wake or start another thread, if requested; then run the job, and report `number` when it has ended.
         case run(Job, number: Int, ThreadRequest)
         case wait
         /// Wait for a limited time, then report `takenCount`, which shows whether any job was taken meanwhile.

@@ -5,9 +5,10 @@
 struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {
     static var interval: Duration { .milliseconds(100) }
 
+    /// Yields an element at first and after changes; the sequence finishes with this stream.
     let changes: AsyncStream<Void>
     let clock: AnyClock
-    /// Returns the current value and whether it is the last one; `nil` if there is no value any more.
+    /// Returns the current value and whether it is the last one; `nil` finishes the sequence.
     let sample: @Sendable () async -> (value: Element, isLast: Bool)?
 
     func makeAsyncIterator() -> Iterator {

@@ -13,7 +13,8 @@ extension URL {
         return URL(string: bare) ?? URL(filePath: "/")
     }
 
-    /// The URL as text that may be stored: without user, password, query and fragment, which may contain secrets.
+    /// The URL as text that may be stored or shown: up to 2000 characters, without user, password, query and fragment,
+    /// which may contain secrets.
     var withoutQuery: String {
         let text = withoutCredentials.absoluteString
         return String(text.prefix { $0 != "?" && $0 != "#" }.prefix(2000)).printable

@@ -28,8 +28,8 @@ extension URL {
         }
     }
 
-    /// The URL without the parameters of a signed link and the fragment, so that all signed links to a file are equal;
-    /// any other URL unchanged.
+    /// For a signed link, the URL without its fragment and the parameters of the signature, so that all signed links to
+    /// a file are equal; otherwise the unchanged URL.
     var withoutSignature: URL {
         let text = absoluteString
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }

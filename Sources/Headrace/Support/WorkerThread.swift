@@ -88,7 +88,7 @@ final class WorkerThread: Sendable {
         completion.state.withLock { $0.handle = handle }
     }
 
-    /// Suspends until the body has returned, then joins the thread, which takes no time.
+    /// Suspends until the body has returned, then joins the thread without a noticeable wait.
     func join() async {
         await withCheckedContinuation { continuation in
             let isDone = completion.state.withLock { state in
