@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-// Returns a copy of the last dlerror() text, which the next call or the end of the thread would free.
+// Returns a copy of the last dlerror() text, which the next dlerror() or the end of the thread would free. The next
+// call of this function overwrites the copy.
 static const char *copy_of_dlerror(void) {
     static char copy[512];
     const char *text = dlerror();
@@ -12,8 +13,9 @@ static const char *copy_of_dlerror(void) {
     return copy;
 }
 
-// Opens the library `name`; if that fails, sets `description` to the reason and opens `other`. Binds lazily, because
-// otherwise all symbols of the thirty libraries that libcurl depends on would be resolved at once.
+// Opens the library `name`; if that fails, sets `description` to the reason and opens `other`. Returns NULL if neither
+// can be opened. Binds lazily, because otherwise all symbols of the thirty libraries that libcurl depends on would be
+// resolved at once.
 static void *open_library(const char *name, const char *other, const char **description) {
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
     if (library == NULL) {

@@ -173,7 +173,7 @@ typedef size_t (*hr_data_callback)(char *bytes, size_t size, size_t count, void 
 typedef struct hr_address hr_address;
 /// Opens the socket for an address and returns it, or returns HR_SOCKET_BAD to refuse the address.
 typedef int (*hr_open_socket_callback)(void *context, int purpose, hr_address *address);
-/// Receives in `what` the events that libcurl wants Headrace to watch on a socket.
+/// Receives in `what` the events to watch on a socket, or HR_POLL_REMOVE to stop watching it.
 typedef int (*hr_socket_callback)(void *easy, int socket, int what, void *context, void *socket_context);
 /// Called when the peer of a TLS connection has sent close_notify, the alert that announces an orderly end.
 typedef void (*hr_close_notify_callback)(void *context, const void *tls);
@@ -223,7 +223,8 @@ void hr_easy_configure_tls(hr_easy easy);
 const void *hr_easy_tls(hr_easy easy);
 /// Returns the major HTTP version that ALPN selected on the TLS connection in use: 1 without ALPN, 0 if it is unknown.
 int hr_easy_negotiated_version(hr_easy easy);
-/// Returns the shortest round-trip time of the connection in use, in microseconds; -1 if it is unknown.
+/// Returns the shortest round-trip time of the connection in use, or the time to establish it if the system does not
+/// report one, in microseconds; -1 if both are unknown.
 int64_t hr_easy_round_trip(hr_easy easy);
 
 hr_multi hr_multi_init(void);

@@ -22,7 +22,7 @@ typedef struct hr_decoder_state *hr_decoder;
 typedef enum hr_decoding {
     /// More input is needed, or the output is full.
     HR_DECODING_UNFINISHED,
-    /// The file may end here.
+    /// A complete file was decoded; only gzip and zstd input may continue, with another member or frame.
     HR_DECODING_FINISHED,
     /// The input is damaged, or bytes follow its end.
     HR_DECODING_DAMAGED,
@@ -36,8 +36,8 @@ int hr_decoder_load(hr_coding coding);
 hr_decoder hr_decoder_new(hr_coding coding);
 /// Decodes bytes of the input until it is used up or the output is full.
 ///
-/// Sets `input_count` to the number of bytes that are left at the end of the input, and `output_count` to the number of
-/// bytes that were written.
+/// Before the call, `input_count` and `output_count` are the sizes of the input and the output in bytes. After it, they
+/// are the number of bytes left at the end of the input and the number of bytes written.
 hr_decoding hr_decoder_run(
     hr_decoder decoder, const void *input, size_t *input_count, void *output, size_t *output_count);
 void hr_decoder_free(hr_decoder decoder);

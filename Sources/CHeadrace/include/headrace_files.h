@@ -28,10 +28,11 @@ int hr_set_attribute(int file, const char *name, const void *bytes, size_t count
 /// Reads an extended attribute without following a symbolic link; returns its size in bytes, or -1 with errno.
 ssize_t hr_attribute(const char *path, const char *name, void *bytes, size_t count);
 
-/// Returns the offset of the first byte of data, not in a hole, at or after an offset of an open file; -1 with errno.
+/// Returns the offset of the first byte at or after `offset` that is not in a hole of an open file; returns -1 with
+/// errno: ENXIO if there is none.
 int64_t hr_seek_data(int file, int64_t offset);
 
-/// Returns the offset of the first hole at or after an offset of an open file, or -1 with errno. The end of the file
+/// Returns the offset of the first hole at or after `offset` in an open file, or -1 with errno. The end of the file
 /// counts as a hole.
 int64_t hr_seek_hole(int file, int64_t offset);
 

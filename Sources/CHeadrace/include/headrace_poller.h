@@ -25,9 +25,10 @@ void hr_poller_close(hr_poller *poller);
 /// Watches a socket for HR_CSELECT_IN and HR_CSELECT_OUT, or stops watching it if `events` is 0.
 /// Returns 0, or the errno if the socket cannot be watched, for example for lack of memory.
 int hr_poller_watch(const hr_poller *poller, int socket, int events);
-/// Waits at most `milliseconds` (-1: indefinitely), and returns the number of ready sockets that it wrote to `ready`.
+/// Waits at most `milliseconds` (-1: indefinitely), and returns the number of ready sockets that it wrote to `ready`,
+/// at most `capacity`; 0 after a timeout, a wake or a signal.
 int hr_poller_wait(const hr_poller *poller, hr_ready *ready, int capacity, int milliseconds);
-/// Makes hr_poller_wait return; callable from any thread.
+/// Makes the current or the next call of hr_poller_wait return; callable from any thread.
 void hr_poller_wake(const hr_poller *poller);
 
 /// Blocks SIGPIPE in the calling thread, so that writing to a closed connection fails instead of ending the process.
