@@ -74,6 +74,8 @@ struct ArgumentParser {
     }
 
     /// Reads an option of another tool, and returns this tool's option with the same meaning; `nil` if none is needed.
+    ///
+    /// Throws a usage error with advice if this tool has no such option.
     private mutating func read(_ habit: Habit, _ name: String, _ value: Substring?) throws -> Option? {
         switch habit {
         case .name(let option): return option

@@ -9,7 +9,7 @@ enum Habit: Sendable, Equatable {
     case advice(String)
 
     /// Returns the meaning of a word such as `-L` for a command with these options; `nil` if the word is unknown, or if
-    /// the command sends no requests.
+    /// the command sends no requests or lacks the option that the word stands for.
     static func find(_ word: String, in options: [Option.Entry]) -> Habit? {
         guard options.contains(where: { $0.option == .header }), let habit = table[word] else { return nil }
         if case .name(let option) = habit, !options.contains(where: { $0.option == option }) { return nil }

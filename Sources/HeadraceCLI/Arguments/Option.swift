@@ -25,7 +25,7 @@ enum Option: CaseIterable, Sendable {
         "\(value)".reduce(into: "") { $0 += $1.isUppercase ? "-\($1.lowercased())" : "\($1)" }
     }
 
-    /// The possible arguments of the option, if there are only a few.
+    /// The words that the option accepts, to be completed by shells; empty if it accepts no particular words.
     var words: [String] {
         switch self {
         case .ifExists: DownloadRequest.ConflictPolicy.allCases.map(\.rawValue)
@@ -52,7 +52,8 @@ enum Option: CaseIterable, Sendable {
     /// Options of all commands except those whose only option is `--help`.
     static let configurationOptions: Set<Option> = [.config, .noConfig]
 
-    /// Groups of options that replace each other: one on the command line overrides all others in the file.
+    /// Groups of options that replace each other: one on the command line overrides all of its group in the
+    /// configuration file.
     static let alternatives: [[Option]] = exclusive + [[.netrc, .netrcFile], [.quiet, .verbose]]
 
     /// The groups in which two options at once are an error, because neither overrides the other.

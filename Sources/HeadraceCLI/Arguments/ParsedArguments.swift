@@ -4,7 +4,7 @@ struct ParsedArguments: Sendable, Equatable {
     private(set) var operands: [String] = []
     /// The settings of the configuration file for options that the command line lacks.
     private var defaults: [ConfigurationFile.Setting] = []
-    /// The options of requests in the configuration file.
+    /// The options for requests in the configuration file, by the host that they apply to.
     private(set) var sections: [ConfigurationFile.Section] = []
 
     init(_ section: ConfigurationFile.Section) {
@@ -24,7 +24,8 @@ struct ParsedArguments: Sendable, Equatable {
     /// Adds the settings of the configuration file, except for options that the command does not have, or that the
     /// command line overrides.
     ///
-    /// The logins and header fields for hosts are added for all commands.
+    /// The options for requests are added to ``sections``: logins and header fields even for commands without `--user`
+    /// and `--header`, such as `queue run`.
     mutating func add(_ file: ConfigurationFile, for verb: Verb) {
         let known = Set(verb.options.map(\.option))
         let overridden = Set(Option.alternatives.filter { !$0.allSatisfy { values[$0] == nil } }.joined())

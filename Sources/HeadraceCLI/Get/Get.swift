@@ -35,7 +35,7 @@ func download(
 ) async throws -> (status: ExitCode, finished: [String]) {
     let signals = Signals.requests()
     return try await withDownloadManager(options.configuration) { manager in
-        // Leaked on purpose: the process exits next, which is faster than deallocating each download.
+        // Leaked on purpose: the process exits soon, which is faster than deallocating each download.
         _ = Unmanaged.passRetained(manager)
         let run = Run(manager, options, signals)
         // The first downloads start while the others are added.
@@ -66,7 +66,8 @@ extension GetOptions {
 
     /// Reads the files and the checksum list that the options name, and returns all requests.
     ///
-    /// Requests that are stored in a queue get no secrets, and need no files for the network.
+    /// With `areStored`, the requests are for a queue on disk: secret header fields of the configuration file are left
+    /// out, which a message reports, and netrc, cookie and TLS files are read only to download the checksum list.
     mutating func readRequests(areStored: Bool = false) async throws -> [DownloadRequest] {
         try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())
@@ -106,8 +107,8 @@ extension GetOptions {
 
     /// Reads the Metalink documents, and returns the files that they describe.
     ///
-    /// A file that cannot be downloaded does not stop the others; ``status(after:)`` reports it. Throws if no file
-    /// remains.
+    /// Invalid files and, with `needsSources`, files without a URL are left out, and ``status(after:)`` reports them.
+    /// Throws if no file remains and the user gave no URLs either.
     mutating func readMetalinks(needsSources: Bool = true) throws -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {

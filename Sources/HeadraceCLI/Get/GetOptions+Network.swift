@@ -74,7 +74,7 @@ extension GetOptions {
         return .login(user: user, password: password)
     }
 
-    /// Splits `NAME:PASSWORD`, or a name alone.
+    /// Returns the name and the password of `NAME:PASSWORD`; only the name if there is no colon.
     static func parts(ofLogin text: String) -> [String] {
         text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     }

@@ -28,7 +28,7 @@ struct GetOptions: Sendable {
     var writesJSON = false
     var hooks: Hooks
     var urls: [String]
-    /// The options of requests in the configuration file; later ones override earlier ones.
+    /// The options for requests in the sections of the configuration file; later sections override earlier ones.
     var hosts: [HostOptions]
 
     enum Verbosity: Sendable, Equatable {
@@ -207,7 +207,7 @@ extension GetOptions {
     /// Returns the options for the files that downloaded Metalink documents describe.
     ///
     /// The documents choose the servers, which must not receive what is meant for the documents' servers: secrets,
-    /// method and body. The checksums have verified the documents.
+    /// method and body. The checksums are dropped too, because they were those of the documents.
     func following(_ documents: [String]) -> GetOptions {
         var options = self
         (options.urls, options.metalinks) = ([], documents)
@@ -265,11 +265,14 @@ extension GetOptions {
         return try completed(request, at: "--metalink: \(file.name): ")
     }
 
-    /// Returns the destination according to `--output` or the list; its path is relative to `--directory`, the folder.
+    /// Returns the file that the list entry, or else `--output`, names; the directory to save in if neither does.
+    ///
+    /// Relative paths start at `folder`, the folder of `--directory`. Throws if the name in a list leads out of its
+    /// directory.
     private func destination(of entry: URLList.Entry, in folder: URL) throws -> DownloadRequest.Destination {
         let folder = entry.directory.map { URL(givenPath: $0, .isDirectory, from: folder) } ?? folder
         guard let output = entry.output ?? output else { return .directory(folder) }
-        // A list may come from elsewhere; unlike the options, it must not name files outside the directory.
+        // A list may come from elsewhere; unlike that of an option, its name must not lead out of the directory.
         guard entry.output == nil || Self.isInside(output) else {
             throw UsageError("\(entry.origin)\"\(output.printable)\" is not the name of a file in the directory")
         }

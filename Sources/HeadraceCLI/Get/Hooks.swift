@@ -18,7 +18,7 @@ struct Hooks: Sendable, Equatable {
     }
 
     private var commands: [Option: [String]] = [:]
-    /// The state of each download for which a command has run.
+    /// The last recorded state of each download, so that a command runs once each time the state changes.
     private var seen: [Download.ID: DownloadState.Kind] = [:]
 
     var isEmpty: Bool { commands.isEmpty }
@@ -35,7 +35,7 @@ struct Hooks: Sendable, Equatable {
         return words
     }
 
-    /// Returns a provider of links that runs the command of `--link-command`.
+    /// Returns a link provider that runs `words`, the command of `--link-command`, and parses the URL that it prints.
     static func linkProvider(
         _ words: [String]
     ) -> @Sendable (DownloadRequest) async throws -> DownloadRequest.Link {
@@ -66,7 +66,8 @@ struct Hooks: Sendable, Equatable {
 
     /// Records the state of a download, and returns the command to run for it.
     ///
-    /// Returns `nil` if this state has no command, or if it was the download's last recorded state too.
+    /// Returns `nil` if this state has no command, or if it was the download's last recorded state too. `partial` is
+    /// the path of the partial file, which the command of a failed download receives if the file exists.
     mutating func call(
         for id: Download.ID,
         _ request: DownloadRequest,

@@ -6,7 +6,7 @@ struct HostOptions: Sendable {
     /// The host of the heading; `nil` for the options above the first heading, which apply to all hosts.
     let host: String?
     private let options: GetOptions
-    /// The login for the host, whose field is one of ``headers``; `nil` if there is none.
+    /// The login for the host, whose `Authorization` field is one of ``headers``; `nil` if there is no login.
     let login: Credential?
     /// The token of the field `Authorization: Bearer TOKEN`; `nil` if ``headers`` have none.
     let token: Credential?
@@ -30,7 +30,9 @@ struct HostOptions: Sendable {
     /// Whether the options apply to the URL, because it is of the host or a subdomain.
     func isFor(_ url: URL) -> Bool { host.map { (url.host() ?? "").lowercased().isIn(domain: $0) } ?? true }
 
-    /// Returns the names of the secret fields for the URL, except that of a login or token, which `queue run` supplies.
+    /// Returns the names of the secret fields for the URL that `queue run` cannot supply.
+    ///
+    /// `queue run` supplies only logins and tokens, and only to the host of the heading itself, not to its subdomains.
     func unsuppliedSecrets(for url: URL) -> [String] {
         guard isFor(url) else { return [] }
         let isLoggedIn = (login ?? token) != nil && url.host()?.lowercased() == host

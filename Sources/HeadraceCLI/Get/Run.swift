@@ -56,9 +56,10 @@ struct Run {
         return status
     }
 
-    /// Waits until nothing is left to do, serving other processes meanwhile, then shuts the manager down.
+    /// Waits until nothing is left to do, then shuts the manager down; returns the reason if the run ends early.
     ///
-    /// The shutdown ends the stream of events, but only after the last event.
+    /// For a queue, carries out the commands of other processes meanwhile. The shutdown ends the stream of events, but
+    /// only after the last event.
     private func stopWhenDone() async -> End? {
         var end: End?
         if registry == nil {
@@ -98,7 +99,7 @@ struct Run {
         return nil
     }
 
-    /// Follows downloads until the manager is shut down.
+    /// Follows downloads and runs their commands until the manager is shut down.
     ///
     /// Without `events`, only waits until no download is running or waiting.
     /// - Parameter downloads: The downloads that are already in the queue, including those of an earlier run.
@@ -167,8 +168,8 @@ struct Run {
         }
     }
 
-    /// Waits for the first stop signal, shuts the manager down, and returns the interrupted downloads; returns `nil` if
-    /// the stream of signals ends before a stop signal.
+    /// Waits for the first stop signal, shuts the manager down, and returns the end of the run; returns `nil` if the
+    /// signal interrupted no download, or the stream of signals ends before a stop signal.
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {
@@ -179,10 +180,10 @@ struct Run {
         return nil
     }
 
-    /// Shuts the manager down; returns the end of the run, or `nil` if all downloads had ended before.
+    /// Shuts the manager down; returns the end of the run, or `nil` if a signal interrupted nothing.
     ///
-    /// `problem` is the message if standard output lacks a part of the file; it is empty if the reader has closed the
-    /// pipe, as `head` does.
+    /// `problem` is the message if standard output lacks a part of the file, and `nil` after a signal. It is empty if
+    /// the reader has closed the pipe, as `head` does.
     private func interrupt(_ status: ExitCode, _ problem: String? = nil) async -> End? {
         let open = await manager.downloads.filter { !$0.state.isEnded && $0.state != .paused }
         await manager.shutdown()

@@ -7,7 +7,9 @@ extension GetOptions {
     /// Whether the checksum file must be downloaded.
     var downloadsChecksumFile: Bool { checksumFile?.contains("://") == true }
 
-    /// Returns the checksums of the file with one of these names; empty if none were given.
+    /// Returns the checksums of `--checksum` and, if there is a list, that of the file with one of these names in it.
+    ///
+    /// Throws if the list has no checksum for these names, or conflicting ones.
     func checksums(
         forFileNamed names: @autoclosure () -> [String],
         in list: ChecksumList?

@@ -11,7 +11,7 @@ struct Columns: Sendable, Equatable {
     private let glyphs: Glyphs
     private let name: Int
     private var bar = 0
-    /// The number of columns of ``widths`` that fit; the bar is shown if all of them do.
+    /// The number of columns of ``widths`` that fit, plus one if the bar fits too.
     private var shown = 0
 
     /// Reserves columns in order of importance, then gives the longest name its width, and the bar what remains.

@@ -6,7 +6,7 @@ extension Download {
     /// Copies the file to standard output while it is downloaded, one chunk at a time.
     ///
     /// Returns the number of written bytes, and the error that ended the copy: that of the download, of a read, or of
-    /// a write.
+    /// a write; `nil` if the whole file was written.
     func copyToOutput() async -> (bytesWritten: Int64, failure: (any Error)?) {
         var count: Int64 = 0
         do {

@@ -11,7 +11,7 @@ enum Format {
 
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
-    /// Formats a size with three digits and a unit: `512 B`, `1.50 KiB`, `12.3 MiB`, `1023 GiB`.
+    /// Formats a size with up to four digits and a unit: `512 B`, `1.50 KiB`, `12.3 MiB`, `1023 GiB`.
     static func size(_ bytes: Int64) -> String {
         guard bytes >= 1024 else { return "\(max(0, bytes)) B" }
         var unit = 1

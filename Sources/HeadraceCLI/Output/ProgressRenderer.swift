@@ -128,7 +128,8 @@ struct ProgressRenderer: Sendable {
         elapsed - lastLog >= min(.seconds(60), max(.seconds(10), elapsed / 10))
     }
 
-    /// Returns the next progress line of a log; empty if no download is running.
+    /// Returns the next progress line of a log, and records its time for ``isLogDue(after:)``; empty if no download is
+    /// running.
     mutating func logLines(after elapsed: Duration) -> [Line] {
         lastLog = elapsed
         return liveProgress.line.map { [.error($0.printable)] } ?? []

@@ -18,7 +18,7 @@ struct RunTotals: Sendable, Equatable {
 
     var ended: Int { finished + failed }
 
-    /// The number of downloads, except paused, cancelled and removed ones.
+    /// The number of downloads that are waiting or running, or have finished or failed in this run.
     var count: Int { open.count + ended }
 
     var status: ExitCode { ExitCode(of: failures.values) }

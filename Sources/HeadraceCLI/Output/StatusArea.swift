@@ -12,6 +12,8 @@ struct StatusArea: Sendable {
     private var drawn: [String] = []
 
     /// Returns the text that replaces the drawn area with `permanent`, and `live` below it; `nil` if nothing changes.
+    ///
+    /// The lines of `permanent` stay on the terminal; those of `live` are the area that the next frame replaces.
     mutating func frame(permanent: [String], live: [String], width: Int) -> String? {
         guard !permanent.isEmpty || live != drawn else { return nil }
         // A terminal that became narrower has wrapped the lines.

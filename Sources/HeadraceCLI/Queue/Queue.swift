@@ -179,7 +179,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
 /// Other commands lock it for some milliseconds only, so after this time, another `queue run` must have locked it.
 private let timeout: Duration = .seconds(2)
 
-/// Carries out a command on the download that the first operand names.
+/// Carries out a command on the download that the first operand names; throws, with `usage`, if there is no operand.
 private func changeOne(
     _ arguments: ParsedArguments,
     usage: String,
@@ -198,7 +198,7 @@ private func changeOne(
 }
 
 extension Verb {
-    /// Returns a command that changes the chosen downloads of the queue.
+    /// Returns the tool's command `queue NAME`, which applies `command` to the downloads that the user selects.
     private static func command(
         _ name: String,
         _ summary: String,
@@ -247,7 +247,7 @@ extension DownloadRegistry {
 
     /// Carries out a command on downloads of the queue and prints the report.
     ///
-    /// Throws if the process that runs the queue has not carried it out yet.
+    /// Throws `busy` if the process that runs the queue has not carried out the command yet; it remains saved then.
     fileprivate func carryOut(
         _ command: Command,
         _ report: QueueCommandReport,

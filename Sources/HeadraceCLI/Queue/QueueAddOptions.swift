@@ -51,7 +51,9 @@ struct QueueAddOptions: Sendable {
         return DownloadPriority(rawValue: number)
     }
 
-    /// Returns the requests with the options of the queue; throws if one has a secret, which the queue does not store.
+    /// Returns the requests with the title, group, priority and start of the options.
+    ///
+    /// Throws if a request contains a secret, which the queue would not store.
     func queued(_ requests: [DownloadRequest]) throws -> [DownloadRequest] {
         try requests.map { request in
             for url in [request.url] + request.mirrors where url.withoutCredentials != url {

@@ -31,7 +31,10 @@ extension Verb {
 /// The maximum size, in bytes, of an existing log to which a new run appends; a larger log is deleted.
 private let maxLogBytes = 1 << 20
 
-/// Starts `headrace queue run` in the background with the same options; returns once it runs the queue or has exited.
+/// Starts `headrace queue run` in the background with the same options.
+///
+/// Returns once the new process runs the queue and has downloads to run, or has exited. Throws `busy` if another
+/// process runs the queue.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.alreadyRunning(registry, by: holder) }
     let log = registry.log

@@ -81,7 +81,9 @@ struct QueueSelector: Sendable, Equatable {
     /// Whether the operands name each download individually, instead of selecting by `all`, `--group` or `--state`.
     var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
 
-    /// Returns the selected downloads, in the order of the queue; throws if a term matches none or is ambiguous.
+    /// Returns the selected downloads, in the order of the queue; empty if none is in the state of `--state`.
+    ///
+    /// Throws if an id or number does not match exactly one download, or if no download is in the group of `--group`.
     func resolve(in queue: [DownloadSnapshot]) throws -> [Download.ID] {
         var chosen: Set<Download.ID> = []
         for term in terms where term != .all { chosen.insert(try Self.find(term, in: queue).id) }

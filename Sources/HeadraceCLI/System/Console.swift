@@ -82,7 +82,7 @@ extension Console {
     /// The columns of the terminal; `nil` if the stream is not a terminal.
     var width: Int? { isatty(descriptor) == 1 ? size.columns : nil }
 
-    /// The current columns and rows of the terminal, or else those of `COLUMNS` and `LINES`.
+    /// The current columns and rows of the terminal, or else those of `COLUMNS` and `LINES`, or else 80 and 24.
     var size: (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {

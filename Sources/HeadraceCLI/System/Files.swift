@@ -23,7 +23,9 @@ enum Files {
 }
 
 extension Option {
-    /// Reads or parses the file that the option names; the message of an error names both.
+    /// Returns the result of `body`, which reads or parses the option's file `name`.
+    ///
+    /// A `SystemError` or `DownloadError` becomes a ``UsageError`` whose message names the option and the file.
     func reading<Value>(_ name: String, _ body: () throws -> Value) throws -> Value {
         do {
             return try body()
