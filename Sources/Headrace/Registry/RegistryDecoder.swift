@@ -30,7 +30,7 @@ struct RegistryDecoder {
         return ids
     }
 
-    /// Reads a keyword; returns `fallback` if it is unknown.
+    /// Reads a keyword; if it is unknown, records that in ``unknown`` and returns `fallback`.
     private mutating func keyword<Keyword: RawRepresentable<String>>(
         _ what: String,
         else fallback: Keyword

@@ -103,7 +103,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         }
     }
 
-    /// Appends the line of a change; throws if its payload is longer than `maxBytes`.
+    /// Appends the line of a change; throws `failure` if its payload is longer than `maxBytes`.
     private mutating func append(
         _ change: RegistryChange,
         _ maxBytes: Int,
@@ -172,9 +172,9 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the common values, then the name and the value of each option.
+    /// Writes the values of every request, then the name and the value of each option that is not the default.
     ///
-    /// They are elements of the entry's array, because an array is read faster than an object.
+    /// All are elements of the entry's array, because an array is read faster than an object.
     private mutating func write(_ request: RegistryRequest) {
         write(request.url)
         write(request.destination.kind.rawValue)

@@ -7,7 +7,8 @@ import HeadracePlatform
 final class RegistryFile: Sendable {
     /// How to open a registry.
     struct Options {
-        /// Whether each change survives a power cut; otherwise only compactions are synced.
+        /// Whether each change survives a power cut; otherwise, only rewritten journals and appends with `always` are
+        /// synced.
         var syncs: Bool
         /// Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
         var isRun = true
@@ -21,7 +22,7 @@ final class RegistryFile: Sendable {
 
     /// Takes the lock of the registry in a directory, which is created if it is missing, and reads the queue.
     ///
-    /// The journal is rewritten if most of its records are dead. A damaged journal is copied, then rewritten.
+    /// The journal is rewritten if later records have replaced most of its records. A damaged journal is copied first.
     /// - Parameters:
     ///   - directory: The registry's directory; its parent must exist.
     ///   - options: How to open it.
@@ -133,6 +134,6 @@ struct RegistryReport: Sendable, Equatable {
     /// The problems in the journal.
     var findings = RegistryDiagnostics()
     /// The path of the copy that was made of a journal with unreadable parts, before the journal was rewritten; `nil`
-    /// if all parts were readable.
+    /// if all parts were readable, or the copy failed.
     var unreadCopy: String?
 }

@@ -53,7 +53,8 @@ enum RegistryJournal {
         return line
     }
 
-    /// Returns the payload of a line without its newline; `nil` if the line is damaged.
+    /// Returns the payload of a line, which is passed without its newline; `nil` if the line is damaged or longer than
+    /// `maxBytes`.
     static func payload(of line: ArraySlice<UInt8>, maxBytes: Int = maxLineBytes) -> ArraySlice<UInt8>? {
         let payload = line.dropFirst(9)
         guard line.count <= maxBytes, line.dropFirst(8).first == space,

@@ -16,7 +16,7 @@ struct RegistryOwner: Error, Hashable {
     }
 }
 
-/// The cause of a manager's errors after the directory of its registry was replaced.
+/// The cause of a manager's errors after the directory of its registry was removed, moved or replaced.
 struct RegistryLoss: Error, Hashable {
     /// Returns the error; `lock` is the path of the lock file.
     fileprivate func error(of lock: String) -> DownloadError {
@@ -120,7 +120,7 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
-    /// Returns the process ID recorded in the lock file, if that process still runs the directory's queue.
+    /// Returns the ID of the process that runs the directory's queue, from the lock file; `nil` if it is not known.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes) else { return nil }

@@ -16,7 +16,7 @@ struct RegistryPartials {
         (self.bases, self.calls) = (bases, calls)
     }
 
-    /// The saved directory; `nil` if the partial files are beside their destinations.
+    /// The saved directory; `nil` if the partial files are beside their destinations, or the directory is unknown.
     var directory: URL? {
         saved?.resolved(in: bases).map { URL(filePath: $0, directoryHint: .isDirectory) }
     }
@@ -26,7 +26,10 @@ struct RegistryPartials {
         return RelocatablePath(String(decoding: bytes.dropLast(), as: UTF8.self))
     }
 
-    /// Saves the directory of a manager that runs the queue; after a failure, other processes do not find the files.
+    /// Saves the directory of a manager that runs the queue; `nil` means that partial files are beside their
+    /// destinations.
+    ///
+    /// Errors are ignored: other processes then do not find the partial files.
     func save(_ directory: URL?) {
         let new = directory.map { RelocatablePath($0.filePath, bases: bases) }
         guard new != saved else { return }

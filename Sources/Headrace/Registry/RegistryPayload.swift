@@ -1,6 +1,6 @@
 /// A change decoded from a line; parts that later releases have added are skipped and described.
 struct RegistryPayload {
-    /// The change; `nil` if its kind is unknown.
+    /// The change; `nil` if its kind, or the state that it records, is unknown.
     let change: RegistryChange?
     /// Descriptions of the values that were skipped because they are unknown.
     let unknown: [String]

@@ -122,7 +122,7 @@ struct RegistryRequest: Sendable, Hashable {
 }
 
 extension RegistryRequest {
-    /// Saves a request without its secrets, with paths relative to the bases.
+    /// Creates the form of a request in which it is saved: without its secrets, and with paths relative to the bases.
     init(_ request: DownloadRequest, bases: RegistryBaseDirectories) {
         let destination: Destination =
             switch request.destination {
@@ -216,7 +216,7 @@ extension RegistryRequest {
 }
 
 extension DownloadRequest {
-    /// Returns whether the texts of the request, without the destination, have more than `maxBytes` bytes in total.
+    /// Returns whether the texts and data of the request, without its paths, have more than `maxBytes` bytes in total.
     func isLong(maxBytes: Int) -> Bool {
         var bytes = url.absoluteString.utf8.count
         for text in [identity, group, title] { bytes += text?.utf8.count ?? 0 }

@@ -61,7 +61,8 @@ extension RegistryStore {
 
     /// Rewrites the journal if it is missing or damaged, has mostly dead records, or lacks the numbers of downloads.
     ///
-    /// Returns the path of a copy of the damaged journal, or `nil` if none was made.
+    /// Returns the path of a copy of the damaged journal, or `nil` if none was made. If the rewrite fails, the existing
+    /// journal remains in use; throws only if the journal is missing or has no complete line.
     mutating func rewriteIfNeeded(_ snapshot: RegistrySnapshot) throws(DownloadError) -> String? {
         let isDamaged = needsCopy
         do throws(DownloadError) {

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// An open journal: appends changes to it and rewrites it.
 ///
-/// The caller maintains the queue itself; the store only counts records, to determine how much of the journal is dead.
-/// All calls block; make them one at a time.
+/// The caller maintains the queue itself; the store only counts records, to determine how many are dead: replaced by
+/// later ones. All calls block; make them one at a time.
 struct RegistryStore: Sendable {
     /// The result of an append that did not throw.
     enum Outcome: Sendable, Hashable {

@@ -13,7 +13,7 @@ struct CommandSpool: Sendable {
         let path: String
     }
 
-    /// A file that is not a valid command, and was quarantined.
+    /// A file that is not a valid command, and was quarantined: renamed, so that it is not read again.
     struct Rejection: Sendable, Hashable {
         /// The path of the file after it was quarantined.
         let path: String

@@ -5,7 +5,7 @@ struct PollCoordinator: Sendable {
     /// The callers that wait until the running poll has finished.
     private var waiting = Subscribers<Void>()
 
-    /// Returns `nil` if no poll is running, so that the caller must run one.
+    /// Begins a poll and returns `nil` if none is running; the caller must then run it.
     ///
     /// Otherwise, makes the running poll repeat, and returns a stream that finishes when the poll ends. If the poll
     /// succeeds, the stream yields one element first.

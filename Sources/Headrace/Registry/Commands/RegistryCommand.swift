@@ -2,17 +2,18 @@
 enum RegistryCommand: Sendable, Hashable {
     /// Add these downloads at the end of the queue, under the identities in the entries.
     ///
-    /// If a download already exists, only the expected size and digests are merged. Labels and states are ignored.
+    /// If a download already exists, only the expected size and digests are merged into it. Labels and states are
+    /// ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
-    /// Requeue paused downloads.
+    /// Requeue paused, failed and cancelled downloads, and finished ones whose file no longer exists.
     case resume([UInt64])
     /// Cancel downloads.
     case cancel([UInt64])
     /// Requeue failed downloads.
     case retry([UInt64])
-    /// Remove downloads from the queue, with or without their files.
+    /// Remove downloads from the queue; with `deletingFiles`, delete their partial and finished files too.
     case remove([UInt64], deletingFiles: Bool)
     /// Change the position of a download.
     case move(UInt64, QueuePosition)
@@ -164,7 +165,9 @@ extension RegistryWriter {
 }
 
 extension RegistryDecoder {
-    /// Reads a command, which must not be executed if any part of it is unknown.
+    /// Reads a command; an unknown part is described in ``unknown``, and the command must then not be executed.
+    ///
+    /// Returns `nil` if the rest cannot be interpreted without that part.
     fileprivate mutating func command() throws(Failure) -> RegistryCommand? {
         try line.beginList()
         let word = try line.text()
