@@ -64,6 +64,8 @@ struct BackgroundMachine: Sendable {
     // MARK: Runs
 
     /// Starts or continues the fetch of a download for a run, which receives exactly one ``Effect/end(_:_:)``.
+    ///
+    /// `note` is the task's state as saved in the queue; `now` is the time in milliseconds since 1970, as in all calls.
     mutating func fetch(_ id: ID, note: BackgroundTaskState?, at now: Int64) -> [Effect] {
         guard !isInvalid else { return [.end(id, .failed(.sessionInvalid))] }
         var entry = entries[id] ?? Entry()
@@ -123,8 +125,7 @@ struct BackgroundMachine: Sendable {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
 
-    /// Records that the queue has processed the end of a download's run; calls the app's handlers if they waited only
-    /// for this.
+    /// Records that the queue has processed the end of a download's run, for which the app's handlers may have waited.
     ///
     /// Keeps an outcome that arrived after ``runLeft(_:)``, for the next run of the download.
     mutating func ended(_ id: ID, _ status: Status) -> [Effect] {

@@ -30,7 +30,7 @@ extension BackgroundTransfers {
         }
     }
 
-    /// Verifies and renames the delivered file, which has replaced any partial file.
+    /// Verifies and renames the delivered file, which has replaced any partial file; if it is gone, requests it again.
     private func finish(
         _ file: DeliveredFile,
         _ transfer: inout DownloadTransfer
