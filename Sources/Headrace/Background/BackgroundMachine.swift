@@ -12,8 +12,7 @@ struct BackgroundMachine: Sendable {
 
     private enum Phase {
         case fetching
-        /// The task is being cancelled for its resume data. The values say whether the task has completed and whether
-        /// the system has responded, with resume data or without.
+        /// The task is being cancelled; `hasResponded`: the system has said whether there is resume data.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -52,7 +51,7 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of the wake-up that the last of ``handlers`` belongs to.
+    /// Whether the system has reported all events of the wake-up of the last of ``handlers``.
     private var hasReportedAll = false
     /// Whether the system has reported all events of a wake-up whose handler the app has not passed yet.
     private var hasReportedEarly = false
