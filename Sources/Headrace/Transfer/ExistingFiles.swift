@@ -45,10 +45,27 @@ struct ExistingFiles {
         from source: URL,
         for requester: Requester
     ) -> ExistingFile? {
-        all(named: path, from: source).last { kept in
-            kept.version.condition.isMet(by: representation)
-                && kept.size == representation.totalBytes ?? kept.size && isCurrent(kept, for: requester)
-        }
+        all(named: path, from: source).last { isCurrent($0, representation, for: requester) }
+    }
+
+    /// Whether the existing file at this path has this version and belongs to the requester; the numbered variants of
+    /// the name are not considered.
+    func isCurrent(
+        _ path: String,
+        _ representation: RepresentationMetadata,
+        from source: URL,
+        for requester: Requester
+    ) -> Bool {
+        all(named: path, from: source, numbered: false).contains { isCurrent($0, representation, for: requester) }
+    }
+
+    private func isCurrent(
+        _ kept: ExistingFile,
+        _ representation: RepresentationMetadata,
+        for requester: Requester
+    ) -> Bool {
+        kept.version.condition.isMet(by: representation)
+            && kept.size == representation.totalBytes ?? kept.size && isCurrent(kept, for: requester)
     }
 
     /// Returns the requester that received a response.
@@ -192,10 +209,12 @@ struct ExistingFiles {
 
     /// Returns the existing files with a saved validator that were downloaded from this source and are unchanged since,
     /// in the order of their numbers; none if the request has checksums or must always download.
-    func all(named path: String, from source: URL) -> [ExistingFile] {
+    ///
+    /// If `numbered` is `false`, the numbered variants of the name are not considered.
+    func all(named path: String, from source: URL, numbered: Bool = true) -> [ExistingFile] {
         // Checksums in the request are stronger than the server's validator.
         guard record.requested({ $0.refetchPolicy != .always && !$0.hasChecksums }) else { return [] }
-        let existing = filesOnDisk(named: path)
+        let existing = filesOnDisk(named: path, numbered: numbered)
         // Most downloads have no existing file, and skip the rest.
         guard !existing.isEmpty else { return [] }
         let (key, variant) = record.requested { ($0.key(of: source), $0.variant) }
@@ -221,10 +240,10 @@ struct ExistingFiles {
     /// Returns the existing files with this name and its numbered variants, which earlier downloads may have used.
     ///
     /// If a size is expected, returns only files of that size.
-    private func filesOnDisk(named path: String) -> [(path: String, status: FileStatus)] {
+    private func filesOnDisk(named path: String, numbered: Bool = true) -> [(path: String, status: FileStatus)] {
         guard let status = try? environment.files.status(path) else { return [] }
         var found = [(path: path, status: status)]
-        var others = NumberedNames(path, record.names, mayRename: request.replacement == .rename)
+        var others = NumberedNames(path, record.names, mayRename: numbered && request.replacement == .rename)
         while let next = others.next(), let status = try? environment.files.status(next) {
             found.append((next, status))
         }

@@ -167,7 +167,8 @@ struct FileCompletion {
             transfer.correctMeter()
             transfer.publish(.restarted(reason: reason, bytesWasted: wasted))
         }
-        if next == .otherSource { throw mismatch.error }
+        guard next == .otherSource else { return }
+        throw mismatch.bad == nil ? mismatch.error.followed(by: "The file was deleted.") : mismatch.error
     }
 
     /// Gives the complete file its final name, after copying it to the destination's volume if necessary.
@@ -183,18 +184,21 @@ struct FileCompletion {
                 transfer.existingFiles, transfer.environment, transfer.record.id, transfer.state.sources.current
             )
             let (ledger, requester) = (transfer.partial.ledger, transfer.partial.requester)
-            let rename = FinalRename(finalPath: path, source: source)
+            var rename = FinalRename(finalPath: path, source: source)
+            var ownInode: UInt64?
+            // Another process may have downloaded the same file meanwhile.
+            rename.checkTaken = { name throws(DownloadError) in
+                guard let requester, var version = ledger.read({ $0.representation }) else { return }
+                version.totalBytes = size
+                // A damaged resume record may name the partial file itself.
+                guard existing.isCurrent(name, version, from: source, for: requester),
+                    let inode = try? environment.files.status(name)?.inode, inode != ownInode
+                else { return }
+                present = name
+                throw DownloadError(.fileExists, "\(name) exists already.")
+            }
             final = try await rename.perform(on: &transfer.partial) { name, stamp throws(DownloadError) in
-                // Another process may have downloaded the same file meanwhile.
-                if name != path, let requester, var version = ledger.read({ $0.representation }) {
-                    version.totalBytes = size
-                    let same = existing.current(path, version, from: source, for: requester)
-                    // A damaged resume record may name the partial file itself.
-                    if let same, let inode = try? environment.files.status(same.path)?.inode, inode != stamp.inode {
-                        present = same.path
-                        throw DownloadError(.fileExists, "\(same.path) exists already.")
-                    }
-                }
+                ownInode = stamp.inode
                 try await environment.willRename(id, name, stamp)
             }
         } catch {

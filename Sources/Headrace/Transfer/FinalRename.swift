@@ -8,6 +8,9 @@ struct FinalRename {
     let finalPath: String
     /// The URL that the file came from.
     let source: URL
+    /// Called with each taken name before the next numbered name is tried; throws if the file with that name is to be
+    /// used instead.
+    var checkTaken: (String) throws(DownloadError) -> Void = { _ in }
 
     /// Whether a file was renamed, or what must be done before it can be renamed.
     private enum Outcome {
@@ -130,8 +133,6 @@ struct FinalRename {
                 }
                 if try target.file.move(to: name) { return .renamed }
                 guard policy != .overwrite else { return .needsName }
-                guard let next = others.next() else { throw SystemError(errno: EEXIST) }
-                name = next
             } catch  where target.file.isUnnamed && error.errno != EEXIST {
                 return .needsName
             } catch  where partial.needsCopy(after: error) {
@@ -139,9 +140,31 @@ struct FinalRename {
             } catch {
                 throw nameless("\(partial.path) could not be renamed to \(name)", error, taken: name, &partial)
             }
+            guard let next = try freeName(after: name, &others, partial.environment.files) else {
+                throw nameless("", SystemError(errno: EEXIST), taken: name, &partial)
+            }
+            name = next
             announce(name, partial)
             if partial.ledger.read({ $0.policy.hasRecord }) { partial.ledger.writeRecord(to: target) }
         }
+    }
+
+    /// Returns the next numbered name that no file has; `nil` if there is none.
+    ///
+    /// Looks at each taken name once, since announcing a name and trying to rename the file is slower.
+    private func freeName(
+        after name: String,
+        _ others: inout NumberedNames,
+        _ files: FileSystem
+    ) throws(DownloadError) -> String? {
+        var taken = name
+        while let next = others.next() {
+            try checkTaken(taken)
+            // If the name cannot be checked, the rename reports the error.
+            guard (try? files.status(next)) != nil else { return next }
+            taken = next
+        }
+        return nil
     }
 
     /// Writes the resume record of a complete file that could not be renamed, so that the file need not be downloaded

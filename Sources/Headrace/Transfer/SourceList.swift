@@ -62,12 +62,12 @@ struct SourceList: Sendable, Equatable {
 
     /// Whether to switch to another source after this error instead of retrying the current one.
     ///
-    /// If `holdingBytes` is `true`, an unreachable source is retried first, since another source might not match the
-    /// received bytes.
+    /// If `holdingBytes` is `true`, an unreachable or silent source is retried first, since another source might not
+    /// match the received bytes.
     func leavesAtOnce(_ error: DownloadError, holdingBytes: Bool = false) -> Bool {
         guard !untried.isEmpty else { return false }
         guard let status = error.statusCode else {
-            return !holdingBytes && (error.code == .connection || error.code == .nameResolution)
+            return !holdingBytes && [.connection, .nameResolution, .stalled].contains(error.code)
         }
         return [403, 404, 410].contains(status) || status >= 500
     }
@@ -116,8 +116,11 @@ struct SourceList: Sendable, Equatable {
     }
 
     /// The error that explains why no source had the file: the only error, or all errors in one sentence.
+    ///
+    /// A file with a wrong checksum, which any source sent, says more than the failures of the others.
     private var summary: DownloadError {
-        let first = failures[0].error
+        let wrong = failures.last { $0.error.code == .checksum }
+        let first = wrong?.error ?? failures[0].error
         guard failures.count > 1 else { return first }
         let reasons = failures.map { "\($0.url.withoutQuery): \($0.error.message.withoutFullStop)" }
         let status = first.statusCode
@@ -127,7 +130,7 @@ struct SourceList: Sendable, Equatable {
             statusCode: failures.allSatisfy { $0.error.statusCode == status } ? status : nil,
             cause: first
         )
-        error.savedFile = failures.lazy.compactMap(\.error.savedFile).first
+        error.savedFile = failures.compactMap(\.error.savedFile).last
         return error
     }
 }

@@ -90,6 +90,30 @@ struct CurrentFileTests {
         }
     }
 
+    @Test func `each numbered name is checked a fixed number of times, and the lowest free one is used`() async throws {
+        let counts = Locked((checks: 0, moves: 0))
+        var calls = FileSystem.unsynced.withoutUnnamedFiles
+        let (status, move) = (calls.status, calls.move)
+        calls.status = { path throws(SystemError) in
+            if path.hasSuffix(").bin") { counts.withLock { $0.checks += 1 } }
+            return try status(path)
+        }
+        calls.move = { old, new throws(SystemError) in
+            counts.withLock { $0.moves += 1 }
+            return try move(old, new)
+        }
+        try await withTemporaryDirectory { folder in
+            let taken = (1..<40).filter { $0 != 31 }.map { "file (\($0)).bin" }
+            for name in ["file.bin"] + taken { try Data([1]).write(to: folder.appending(path: name)) }
+            let outcome = try await DiskFixture.run(to: .directory(folder), files: calls, refetching: .unlessCurrent)
+            #expect(outcome.error == nil)
+            #expect(try FileProbe.names(in: folder).contains("file (31).bin"))
+            // Before the request, as a free name, and as the file of another process.
+            #expect(counts.withLock(\.checks) <= 4 * taken.count)
+            #expect(counts.withLock(\.moves) <= 3)
+        }
+    }
+
     @Test func `the file of one login is not reused for another`() async throws {
         try await Fixture.run(.file(Fixture.old)) { fixture in
             for (name, isNew) in [("A", true), ("A", false), ("B", true), ("B", false)] {

@@ -141,6 +141,22 @@ struct MirrorTests {
         #expect(left(outcome).count == 2)
     }
 
+    @Test(arguments: [true, false])
+    func `a wrong file and a missing one fail with the wrong checksum, in either order`(_ isFirst: Bool) async throws {
+        let checksum = try Checksum(of: file.body)
+        let (wrong, missing) = (Response.file(other), Response.status(404))
+        let outcome = try await ResumeFixture.run(
+            withMirrors: isFirst ? ["/a": wrong, "/b": missing] : ["/a": missing, "/b": wrong]
+        ) {
+            $0.checksums = [checksum]
+        }
+        let error = try #require(outcome.error)
+        #expect(error.code == .checksum)
+        #expect(error.savedFile?.lastPathComponent == (isFirst ? nil : outcome.names.first))
+        #expect(error.message.contains(isFirst ? "The file was deleted" : "It was saved as"))
+        #expect(outcome.names.count == (isFirst ? 0 : 1))
+    }
+
     @Test func `a Retry-After is not waited for if a mirror on another host has the file`() async throws {
         let busy = Response.status(503, headers: ["Retry-After": "3600"])
         try await withTemporaryDirectory { folder in

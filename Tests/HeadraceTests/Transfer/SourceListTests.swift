@@ -74,8 +74,8 @@ struct SourceListTests {
         #expect(try !sources("a").leavesAtOnce(refusal(status)))
     }
 
-    @Test(arguments: [DownloadError.Code.connection, .nameResolution])
-    func `an unreachable source is abandoned at once, unless bytes of it are downloaded`(
+    @Test(arguments: [DownloadError.Code.connection, .nameResolution, .stalled])
+    func `an unreachable or silent source is abandoned at once, unless bytes of it are downloaded`(
         _ code: DownloadError.Code
     ) throws {
         var sources = try sources("a", "b")
@@ -107,6 +107,19 @@ struct SourceListTests {
                 == "None of the 2 sources delivered the file. http://a/x: The server responded with status 404, Not Found; "
                 + "http://b/x: The server responded with status 404, Not Found."
         )
+    }
+
+    @Test(arguments: [["a", "b"], ["b", "a"]])
+    func `a wrong file decides the error, whatever the order of the sources`(_ hosts: [String]) throws {
+        var sources = try sources(hosts[0], hosts[1], "c")
+        var wrong = DownloadError(.checksum, "Wrong.")
+        wrong.savedFile = URL(filePath: "/x.mismatch")
+        var errors = hosts.map { $0 == "a" ? refusal(404) : wrong }
+        _ = try sources.next(after: errors.removeFirst())
+        _ = try sources.next(after: errors.removeFirst())
+        let error = try #require(throws: DownloadError.self) { try sources.next(after: refusal(404)) }
+        #expect(error.code == .checksum && error.statusCode == nil)
+        #expect(error.savedFile == wrong.savedFile)
     }
 
     @Test(arguments: 0..<200)

@@ -21,6 +21,7 @@ struct TransferStateTests {
     private static let missing = DownloadError(.httpStatus, "Gone.", statusCode: 404)
     private static let tls = DownloadError(.tls, "No certificate.")
     private static let full = DownloadError(.diskFull, "Full.")
+    private static let silent = DownloadError(.stalled, "Silent.")
     private static let refused = DownloadError(.nameResolution, "No such host.")
 
     private static func state(
@@ -81,6 +82,8 @@ struct TransferStateTests {
             (missing, [mirror], .changeSource(missing.about(origin), next: mirror)),
             (tls, [mirror], .changeSource(tls.about(origin), next: mirror)),
             (full, [mirror], .fail(full.about(origin))),
+            (silent, [], .retry(silent.about(origin), after: .zero)),
+            (silent, [mirror], .changeSource(silent.about(origin), next: mirror)),
         ] as [(DownloadError, [URL], Reaction)]
     )
     func `the standard policy retries, changes the source or fails`(
@@ -91,6 +94,17 @@ struct TransferStateTests {
         var state = Self.state(mirrors: mirrors)
         #expect(Self.standard(&state, error) == reaction)
         if case .retry = reaction { #expect(state.unpacedFailure == error.about(Self.origin)) }
+    }
+
+    @Test func `a silent source has its own retries after the other sources have failed`() {
+        var state = Self.state(mirrors: [Self.mirror]) { $0.maxFailures = 2 }
+        let error = Self.silent.about(Self.origin)
+        #expect(Self.standard(&state, Self.silent) == .changeSource(error, next: Self.mirror))
+        let missing = Self.missing.about(Self.mirror)
+        #expect(Self.standard(&state, Self.missing) == .changeSource(missing, next: Self.origin))
+        for _ in 0..<2 { #expect(Self.standard(&state, Self.silent) == .retry(error, after: .zero)) }
+        let isFailure = if case .fail = Self.standard(&state, Self.silent) { true } else { false }
+        #expect(isFailure)
     }
 
     @Test func `a connection lost after a long pause can be retried without end`() {
@@ -178,7 +192,7 @@ struct TransferStateTests {
         var state = Self.state(mirrors: mirrors) { policy in
             policy.maxUnreachableFailures = Bool.random(using: &random) ? 2 : nil
         }
-        let errors = [Self.lost, Self.missing, Self.tls, Self.refused, DownloadError(.stalled, "Silent.")]
+        let errors = [Self.lost, Self.missing, Self.tls, Self.refused, Self.silent]
         let hasLinkProvider = Bool.random(using: &random)
         var left: Set<URL> = []
         for step in 0..<10_000 {
