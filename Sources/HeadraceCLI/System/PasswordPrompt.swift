@@ -26,9 +26,11 @@ enum PasswordPrompt {
             console.write("\n")
         }
         let line: [UInt8]? = try await Signals.cancelling { [silent] in
-            var silent = silent
-            guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { return nil }
-            return try await DispatchQueue(label: "headrace-prompt").run {
+            try await DispatchQueue(label: "headrace-prompt").run {
+                // A signal that ends the process at once would leave the terminal silent.
+                Signals.registrations.wait()
+                var silent = silent
+                guard tcsetattr(terminal, TCSAFLUSH, &silent) == 0 else { return nil }
                 console.write(prompt.printable)
                 // The limit ends the call after the first read, which returns one line.
                 return (try? GivenFile.contents(ofOpen: terminal, maxBytes: 0)) ?? []

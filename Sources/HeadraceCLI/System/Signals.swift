@@ -19,6 +19,8 @@ enum Signals {
     /// The number of descriptors that Dispatch opens for ``requests()``, including four for itself.
     static var descriptors: Int { stopping.count + 1 + 4 }
     private static let listener = Locked<AsyncStream<Request>.Continuation?>(nil)
+    /// The registrations that are under way; a signal that arrives before its registration ends the process at once.
+    static let registrations = DispatchGroup()
     private static let sources = Locked<[any DispatchSourceSignal]>([])
 
     /// Starts handling the signals, and returns a stream of those that arrive from now on.
@@ -40,10 +42,14 @@ enum Signals {
             // A signal that is ignored from the start, as with nohup, stays ignored.
             guard number == SIGCONT || !SignalAction.isIgnored(number) else { return nil }
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            #if canImport(Darwin)
-            // Ignoring the signal before the source is active could lose one. On Linux, Dispatch sets its own handler.
-            if number != SIGCONT { source.setRegistrationHandler { signal(number, SIG_IGN) } }
-            #endif
+            registrations.enter()
+            source.setRegistrationHandler {
+                #if canImport(Darwin)
+                // Ignoring the signal before the source is active could lose one. On Linux, Dispatch sets its own handler.
+                if number != SIGCONT { signal(number, SIG_IGN) }
+                #endif
+                registrations.leave()
+            }
             source.setEventHandler {
                 let continuation = listener.withLock { $0 }
                 guard number != SIGCONT else {
