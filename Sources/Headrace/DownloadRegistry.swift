@@ -135,7 +135,7 @@ public struct DownloadRegistry: Sendable, Hashable {
                     )
                 snapshot.position = reading.downloads.count
                 snapshot.partialsDirectory = partials
-                snapshot.added = entry.added.map { WallTime.date(milliseconds: $0) }
+                snapshot.setDates(added: entry.added, started: entry.started, ended: entry.ended)
                 reading.downloads.append(snapshot)
             }
             return reading

@@ -13,9 +13,11 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var position: Int?
     /// The time at which the download was added; `nil` if unknown.
     public var added: Date?
-    /// The time at which this manager last started the download; `nil` if it has not.
+    /// The time at which the download last started; `nil` if it has not, or if unknown.
+    ///
+    /// A retry is not a start.
     public var started: Date?
-    /// The time at which the download finished, failed or was cancelled in this manager; `nil` in any other state.
+    /// The time at which the download finished, failed or was cancelled; `nil` in any other state, or if unknown.
     public var ended: Date?
     /// The request that the download was added with, updated by later changes such as ``Download/setURL(_:)``.
     public var request: DownloadRequest

@@ -66,7 +66,7 @@ struct QueueJournal: Sendable {
     mutating func note(_ change: RegistryChange) {
         changes.append(.change(change))
         switch change {
-        case .state(let id, let state):
+        case .state(let id, let state, _):
             let id = DownloadID(rawValue: id)
             let previous = states[id] ?? .waiting
             states[id] = state == .waiting ? nil : state
@@ -86,14 +86,17 @@ struct QueueJournal: Sendable {
         mustSync = true
     }
 
-    mutating func note(_ id: DownloadID, _ state: RegistryEntry.State) { note(.state(id.rawValue, state)) }
+    /// Records a new state; `time` is the time of a start or of an end, in milliseconds since 1970.
+    mutating func note(_ id: DownloadID, _ state: RegistryEntry.State, at time: Int64? = nil) {
+        note(.state(id.rawValue, state, at: time))
+    }
 
-    /// Records the file of a finished download.
-    mutating func note(_ file: FinishedFile, of id: DownloadID) {
+    /// Records the file of a finished download and the time at which it finished.
+    mutating func note(_ file: FinishedFile, of id: DownloadID, at time: Int64?) {
         let path = RelocatablePath(file.url.filePath, bases: bases)
         // A file that could not be inspected gets a stamp that matches no file.
         let stamp = file.stamp ?? FileStamp(size: -1, modified: 0, inode: 0)
-        note(id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp))
+        note(id, file.wasThere ? .skipped(path, stamp) : .finished(path, stamp), at: time)
     }
 
     /// Records the changed request of a download together with its present state.
@@ -208,6 +211,9 @@ extension RegistryEntry {
         )
         background = member.record.backgroundNote
         added = member.record.added
+        let times = member.record.status.times
+        started = times.started
+        ended = state.isEnded ? times.ended : nil
     }
 }
 

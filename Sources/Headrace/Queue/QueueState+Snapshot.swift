@@ -64,7 +64,14 @@ extension DownloadSnapshot {
             nextAttempt: queue.scheduler.waitEnd(of: id).map { WallTime.date(after: $0 - now) },
             lastFailure: queue.attempts[id]?.lastFailure
         )
-        added = record.added.map { WallTime.date(milliseconds: $0) }
-        (started, ended) = record.status.times
+        let times = record.status.times
+        setDates(added: record.added, started: times.started, ended: times.ended)
+    }
+
+    /// Sets the dates from times in milliseconds since 1970; ignores `ended` unless the download has ended.
+    mutating func setDates(added: Int64?, started: Int64?, ended: Int64?) {
+        self.added = added.map(WallTime.date(milliseconds:))
+        self.started = started.map(WallTime.date(milliseconds:))
+        self.ended = state.isEnded ? ended.map(WallTime.date(milliseconds:)) : nil
     }
 }

@@ -145,11 +145,14 @@ struct QueueState: Sendable {
     private mutating func start(_ record: DownloadRecord) -> DownloadRun {
         let signal = StopSignal()
         signals[record.id] = signal
-        journal?.note(record.id, .running)
+        let earlier = attempts.removeValue(forKey: record.id)
+        // A retry is not another start.
+        let time = earlier == nil ? record.status.recordStart() : nil
+        journal?.note(record.id, .running, at: time)
         return DownloadRun(
             record: record,
             stop: signal,
-            earlier: attempts.removeValue(forKey: record.id).map { .some($0) } ?? .none,
+            earlier: earlier.map { .some($0) } ?? .none,
             removal: partialFiles.follow(record),
             reportsHead: scheduler.limits.concurrency?.needsHeads ?? false,
             mayShareConnection: scheduler.mayShareConnection(record.id)
@@ -196,7 +199,9 @@ struct QueueState: Sendable {
     ) -> DownloadStateChange {
         if phase != .waiting { attempts.discard(record.id) }
         record.forgetFinishedFile()
-        if phase != .waiting, phase != .running, phase != .paused { close(record) }
+        let isOpen = [.waiting, .running, .paused].contains(phase)
+        let end = isOpen ? nil : record.status.recordEnd()
+        if !isOpen { close(record) }
         switch phase {
         case .running: return DownloadStateChange(nil, nil)
         case .waiting:
@@ -210,16 +215,16 @@ struct QueueState: Sendable {
         case .finished:
             guard case .finished(let file) = outcome else { return DownloadStateChange(nil, nil) }
             record.finish(with: file)
-            journal?.note(file, of: record.id)
+            journal?.note(file, of: record.id, at: end)
             return DownloadStateChange(.finished(file.url), nil)
         case .failed:
             guard case .failed(let error) = outcome else { return DownloadStateChange(nil, nil) }
             let named = error.about(record.request.url)
-            journal?.note(record.id, RegistryEntry.State(named))
+            journal?.note(record.id, RegistryEntry.State(named), at: end)
             partialFiles.failed(record)
             return DownloadStateChange(.failed(named), .failed(named))
         case .cancelled:
-            journal?.note(record.id, .cancelled)
+            journal?.note(record.id, .cancelled, at: end)
             return DownloadStateChange(.cancelled, .cancelled)
         case .interrupted:
             // The journal keeps the earlier state, so that the next manager resumes the download.
@@ -241,13 +246,13 @@ struct QueueState: Sendable {
 
     mutating func activate(_ record: DownloadRecord) {
         // If the process is killed before the other download has stopped, the next manager must resume this one.
-        if let other = partialFiles.activate(record) { journal?.note(other, .cancelled) }
+        if let other = partialFiles.activate(record) { journal?.note(other, .cancelled, at: WallTime.milliseconds()) }
     }
 
     /// Allows a new download of the same file to be added; the new download starts once `record` has stopped.
     private mutating func depart(_ record: DownloadRecord) {
         guard partialFiles.isActive(record) else { return }
-        if !partialFiles.depart(record) { journal?.note(record.id, .cancelled) }
+        if !partialFiles.depart(record) { journal?.note(record.id, .cancelled, at: WallTime.milliseconds()) }
     }
 
     /// Forgets the state of a download that waits for a retry; returns `false` if it does not wait for one.

@@ -43,7 +43,7 @@ struct RestoredQueue: Sendable {
         var folder: DownloadRequest.Destination?
         // Downloads that have not ended, by partial-file path.
         var open: [String: DownloadID] = [:]
-        for entry in snapshot.ordered {
+        for var entry in snapshot.ordered {
             let id = DownloadID(rawValue: entry.id)
             guard var request = entry.request.downloadRequest(in: bases) else {
                 leaveOut(entry)
@@ -63,13 +63,13 @@ struct RestoredQueue: Sendable {
                 files: files
             )
             if let change = entry.state.change(restoredAs: state, isStarting: isStarting) {
-                changes.append(.state(entry.id, change))
+                self.change(&entry, to: change)
                 if case .finished = change {
                     Self.removeLeftovers(of: names.partialPath(in: partials), SharedFileSystem(files))
                 }
             }
             // A damaged queue, or one of an earlier release, may have two downloads of one file.
-            if let other = open[names.partialPath], !state.isEnded { state = failed(entry, request.url, like: other) }
+            if let other = open[names.partialPath], !state.isEnded { state = failed(&entry, request.url, like: other) }
             if !state.isEnded { open[names.partialPath] = id }
             members.append(
                 Member(
@@ -102,10 +102,16 @@ struct RestoredQueue: Sendable {
         leftOut.append(entry)
     }
 
-    private mutating func failed(_ entry: RegistryEntry, _ url: URL, like other: DownloadID) -> DownloadState {
+    private mutating func failed(_ entry: inout RegistryEntry, _ url: URL, like other: DownloadID) -> DownloadState {
         let error = DownloadError(.busy, "The download \(other) has the same file. Remove one of the two.", url: url)
-        changes.append(.state(entry.id, RegistryEntry.State(error)))
+        change(&entry, to: RegistryEntry.State(error))
         return .failed(error)
+    }
+
+    /// Records a new state of a download in the journal; an ended state gets the present time.
+    private mutating func change(_ entry: inout RegistryEntry, to state: RegistryEntry.State) {
+        entry.ended = state.isEnded ? WallTime.milliseconds() : nil
+        changes.append(.state(entry.id, state, at: entry.ended))
     }
 }
 
@@ -226,5 +232,6 @@ extension DownloadRecord {
             progress: member.progress,
             observers: observers
         )
+        status.restoreTimes(started: entry.started, ended: member.state.isEnded ? entry.ended : nil)
     }
 }

@@ -2,8 +2,10 @@
 enum RegistryChange: Sendable, Equatable {
     /// Downloads were added; an existing entry of the same identity is replaced.
     case added([RegistryEntry])
-    /// The state of a download changed.
-    case state(UInt64, RegistryEntry.State)
+    /// The state of a download changed; `at` is the time of a start or of an end, in milliseconds since 1970.
+    ///
+    /// The time is `nil` for other states, for a retry, which is not a start, and in the journals of earlier releases.
+    case state(UInt64, RegistryEntry.State, at: Int64? = nil)
     /// The label of a download, which determines its position in the queue, changed.
     case moved(UInt64, label: Int64)
     /// All position labels changed; they are written as one line, so a crash leaves all or none of them.

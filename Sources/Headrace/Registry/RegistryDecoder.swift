@@ -115,6 +115,8 @@ struct RegistryDecoder {
             entry.number = Int(exactly: number).flatMap { DownloadNumbers.valid.contains($0) ? $0 : nil }
             if entry.number == nil { unknown.append("the number \(number)") }
         case .added: entry.added = try line.integer()
+        case .started: entry.started = try line.integer()
+        case .ended: entry.ended = try line.integer()
         case .background: entry.background = try background()
         case .state: entry.state = try state() ?? .waiting
         }

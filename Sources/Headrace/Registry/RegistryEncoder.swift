@@ -96,7 +96,7 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
                 let part = Array(ids[start...].prefix(Self.idsPerLine))
                 try append(.removed(part), RegistryJournal.maxPayloadBytes, .indivisible)
             }
-        case .state(let id, _):
+        case .state(let id, _, _):
             try append(change, RegistryJournal.maxStateBytes, .tooLarge(id))
         case .moved, .relabelled, .priority:
             try append(change, RegistryJournal.maxPayloadBytes, .indivisible)
@@ -123,10 +123,11 @@ extension RegistryWriter {
         case .added(let entries):
             begin(.add)
             for entry in entries { write(entry) }
-        case .state(let id, let state):
+        case .state(let id, let state, let time):
             begin(.state)
             write(id: id)
             write(state)
+            if let time { write(time) }
         case .moved(let id, let label):
             begin(.move)
             write(id: id)
@@ -161,6 +162,8 @@ extension RegistryWriter {
         }
         if let number = entry.number { write(.number, number) }
         if let time = entry.added { write(.added, time) }
+        if let time = entry.started { write(.started, time) }
+        if let time = entry.ended { write(.ended, time) }
         if let note = entry.background {
             write(RegistryOption.background.rawValue)
             write(note)

@@ -24,6 +24,14 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         /// Cancelled.
         case cancelled
 
+        /// Whether the download has finished, failed or been cancelled.
+        var isEnded: Bool {
+            switch self {
+            case .finished, .skipped, .failed, .cancelled: true
+            case .waiting, .requeued, .running, .paused, .finishing: false
+            }
+        }
+
         /// Whether the download is complete or cancelled, so that its piece hashes, possibly thousands, are no longer
         /// needed.
         var needsNoPieces: Bool {
@@ -46,6 +54,10 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
     var number: Int?
     /// The time at which the download was added, in milliseconds since 1970; `nil` in commands.
     var added: Int64?
+    /// The time of the last start, in milliseconds since 1970; `nil` if the download has not started, or if unknown.
+    var started: Int64?
+    /// The time of the end, in milliseconds since 1970; `nil` if the download has not ended, or if unknown.
+    var ended: Int64?
     /// The state of the system's background task; `nil` if the download has none.
     var background: BackgroundTaskState?
 
@@ -56,5 +68,13 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         self.state = state
         self.label = label
         self.number = number
+    }
+
+    /// Changes the state; see ``RegistryChange/state(_:_:at:)``.
+    mutating func enter(_ state: State, at time: Int64?) {
+        self.state = state
+        if state.needsNoPieces { request.expectations.pieces = nil }
+        if state == .running, let time { started = time }
+        ended = state.isEnded ? time : nil
     }
 }

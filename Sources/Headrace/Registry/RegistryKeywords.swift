@@ -78,6 +78,10 @@ enum RegistryOption: String {
     case number
     /// The time at which the download was added, in milliseconds since 1970.
     case added
+    /// The time of the last start, in milliseconds since 1970.
+    case started
+    /// The time of the end, in milliseconds since 1970.
+    case ended
     case background
     case state
 }

@@ -33,7 +33,9 @@ extension RegistryDecoder {
         case .add: return .added([try entry()])
         case .state:
             let id = try line.id()
-            return try state().map { .state(id, $0) }
+            let state = try state()
+            let time: Int64? = line.isAtListEnd ? nil : try line.integer()
+            return state.map { .state(id, $0, at: time) }
         case .move: return .moved(try line.id(), label: try line.integer())
         case .relabel:
             var labels: [UInt64: Int64] = [:]

@@ -26,11 +26,8 @@ struct RegistrySnapshot: Sendable {
         case .added(let added):
             for entry in added { add(entry) }
             return []
-        case .state(let id, let state):
-            return update(id) {
-                $0.state = state
-                if state.needsNoPieces { $0.request.expectations.pieces = nil }
-            }
+        case .state(let id, let state, let time):
+            return update(id) { $0.enter(state, at: time) }
         case .moved(let id, let label):
             return update(id) { $0.label = label }
         case .relabelled(let labels):

@@ -80,10 +80,34 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// The times at which the download last started and ended in this process; `nil` if it did not.
-    var times: (started: Date?, ended: Date?) {
-        let activity = storage.withLock { ($0.activity?.started, $0.activity?.ended) }
-        return (activity.0.map(WallTime.date(milliseconds:)), activity.1.map(WallTime.date(milliseconds:)))
+    /// The times at which the download last started and ended, in milliseconds since 1970; `nil` if it did not.
+    ///
+    /// The end is recorded before the state changes, which for a cancelled download waits for the removal of its files.
+    var times: (started: Int64?, ended: Int64?) {
+        storage.withLock { ($0.activity?.started, $0.activity?.ended) }
+    }
+
+    /// Records that the download starts now; returns the time in milliseconds since 1970.
+    func recordStart() -> Int64 {
+        let time = WallTime.milliseconds()
+        storage.withLock { $0.begunActivity().started = time }
+        return time
+    }
+
+    /// Records that the download ends now; returns the time in milliseconds since 1970.
+    func recordEnd() -> Int64 {
+        let time = WallTime.milliseconds()
+        storage.withLock { $0.begunActivity().ended = time }
+        return time
+    }
+
+    /// Restores the times of an earlier process, in milliseconds since 1970.
+    func restoreTimes(started: Int64?, ended: Int64?) {
+        guard started != nil || ended != nil else { return }
+        storage.withLock { storage in
+            let activity = storage.begunActivity()
+            (activity.started, activity.ended) = (started, ended)
+        }
     }
 
     var metrics: DownloadMetrics? { storage.withLock { $0.activity?.metrics } }
@@ -104,9 +128,8 @@ final class DownloadStatus: Sendable {
     func enter(_ state: DownloadState?, _ event: DownloadEvent?) {
         let finish: (() -> Void)? = storage.withLock { storage in
             if let event { storage.begunActivity().append(event) }
-            if event == .started { storage.activity?.started = WallTime.milliseconds() }
-            if let state { storage.activity?.ended = state.isEnded ? WallTime.milliseconds() : nil }
             guard let state else { return nil }
+            if !state.isEnded { storage.activity?.ended = nil }
             storage.state = state
             storage.networkBlocker = if case .waitingForNetwork(let blocker) = event { blocker } else { nil }
             // Published before the state, because a terminal state finishes the streams.

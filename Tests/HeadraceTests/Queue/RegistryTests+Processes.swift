@@ -10,6 +10,43 @@ extension RegistryTests {
         DownloadRegistry(directory: folder.appending(path: "registry", directoryHint: .isDirectory))
     }
 
+    @Test func `the next manager knows when each download started and ended`() async throws {
+        try await withTemporaryDirectory { folder in
+            func dates(_ snapshots: [DownloadSnapshot]) -> [[Date?]] { snapshots.map { [$0.started, $0.ended] } }
+            var saved: [[Date?]] = []
+            try await withManager(folder) { manager in
+                let names = ["a", "bad", "silent", "b"]
+                let downloads = try await manager.download(names.map { try request($0, in: folder) })
+                for await state in downloads[2].states where state == .running { break }
+                // Its partial file is deleted before its state changes.
+                await downloads[2].cancel()
+                _ = try await downloads[3].value
+                saved = dates(await manager.currentSnapshots())
+                #expect(saved.joined().allSatisfy { $0 != nil })
+                try await manager.download(request("paused", in: folder) { $0.startsPaused = true })
+                saved.append([nil, nil])
+            }
+            #expect(try await dates(registry(folder).downloads()) == saved)
+            try await withManager(folder) { manager in
+                #expect(await dates(manager.currentSnapshots()) == saved)
+                // The manager then writes all downloads again.
+                try FileManager.default.removeItem(
+                    at: registry(folder).directory.appending(path: RegistryStore.fileName)
+                )
+                await manager.downloads.last?.setPriority(1)
+            }
+            try await withManager(folder) { manager in
+                #expect(await dates(manager.currentSnapshots()) == saved)
+                await manager.sort { $0.ended ?? .distantPast > $1.ended ?? .distantPast }
+                #expect(await names(manager).last == "paused")
+                await manager.downloads.first { $0.fileName == "bad" }?.resume()
+                await manager.waitUntilIdle()
+                let failed = try #require(await manager.currentSnapshots().first { $0.name == "bad" })
+                #expect(try #require(failed.started) >= saved[1][1] ?? .distantFuture)
+            }
+        }
+    }
+
     @Test func `a registry without an owner is changed at once, and nothing runs`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)

@@ -18,7 +18,8 @@ struct RegistryCommandTests {
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""network","wifiOrWired","pieces",[3,"md5","ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8="],"#
-                + #""number",3,"state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
+                + #""number",3,"added",1767225600123,"started",1767225600124,"ended",1767225600125,"#
+                + #""state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,"#
                 + #"18446744073709551615]]]"#
         ),
         (.add([]), #"["add"]"#),

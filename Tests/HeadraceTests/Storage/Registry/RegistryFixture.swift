@@ -68,13 +68,15 @@ enum RegistryFixture {
         request.startsPaused = true
         request.networkPolicy = .wifiOrWired
         let file = RelocatablePath("/tmp/a b/näme.zip", bases: bases)
-        return RegistryEntry(
+        var entry = RegistryEntry(
             id: id,
             request,
             state: .finished(file, FileStamp(size: .max, modified: .min, inode: .max)),
             label: .min,
             number: number(of: id)
         )
+        (entry.added, entry.started, entry.ended) = (1_767_225_600_123, 1_767_225_600_124, 1_767_225_600_125)
+        return entry
     }
 
     static func image(_ changes: some Sequence<RegistryChange>) -> RegistrySnapshot {
@@ -122,7 +124,9 @@ enum RegistryFixture {
                     return entry
                 }
             )
-        case 3..<6: return .state(id(), randomState(&random))
+        case 3..<6:
+            let time = Bool.random(using: &random) ? Int64.random(in: .min ... .max, using: &random) : nil
+            return .state(id(), randomState(&random), at: time)
         case 6: return .moved(id(), label: label())
         case 7:
             let labels = (0..<Int.random(in: 0...9, using: &random)).map { _ in (id(), label()) }

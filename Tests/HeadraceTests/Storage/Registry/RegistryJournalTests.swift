@@ -21,8 +21,9 @@ struct RegistryJournalTests {
     @Test func `a journal is a version and then a line for each change`() throws {
         let changes: [RegistryChange] = [
             .added([Fixture.fullEntry(.max), Fixture.entry(2, .failed(code: "tls", message: "No."), label: 5)]),
-            .state(2, .running), .state(2, .finishing(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
-            .state(2, .finished(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .running), .state(2, .running, at: 1_767_225_600_123),
+            .state(2, .finishing(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
+            .state(2, .finished(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp), at: 1_767_225_600_124),
             .state(2, .skipped(RelocatablePath("/tmp/f", bases: Fixture.bases), Fixture.stamp)),
             .state(2, .failed(code: "httpStatus", message: "No.", status: 404)),
             .moved(2, label: -1), .relabelled([2: 3]), .priority(2, 4), .removed([2, .max]),
@@ -35,12 +36,13 @@ struct RegistryJournalTests {
                 + #""title","näme\u000a\u0000"# + "\u{2028}"
                 + #"","info",["","","key","value"],"priority",-3,"notBefore",1767225600123,"paused",true,"#
                 + #""network","wifiOrWired","pieces",[3,"md5","ABEiM0RVZneImaq7zN3u/wARIjNEVWZ3iJmqu8zd7v8=",5],"#
-                + #""number",72088,"state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]]]"#,
+                + #""number",72088,"added",1767225600123,"started",1767225600124,"ended",1767225600125,"state",["finished","temporary:a b/näme.zip",9223372036854775807,-9223372036854775808,18446744073709551615]]]"#,
             #"["add",["0000000000000002",5,"https://example.org/file-2","file","home:Downloads/file-2","#
                 + #""number",3,"state",["failed","tls","No."]]]"#,
             #"["state","0000000000000002",["running"]]"#,
+            #"["state","0000000000000002",["running"],1767225600123]"#,
             #"["state","0000000000000002",["finishing","temporary:f",5,1767225600123456789,7]]"#,
-            #"["state","0000000000000002",["finished","temporary:f",5,1767225600123456789,7]]"#,
+            #"["state","0000000000000002",["finished","temporary:f",5,1767225600123456789,7],1767225600124]"#,
             #"["state","0000000000000002",["skipped","temporary:f",5,1767225600123456789,7]]"#,
             #"["state","0000000000000002",["failed","httpStatus","No.",404]]"#,
             #"["move","0000000000000002",-1]"#,
@@ -57,6 +59,23 @@ struct RegistryJournalTests {
             #expect(reader.snapshot == Fixture.image(changes.prefix(count)))
             #expect(reader.findings == RegistryDiagnostics())
         }
+    }
+
+    @Test func `the time of a start stays until the next one, and the time of an end until the state changes`() {
+        var image = Fixture.image([.added([Fixture.entry(1)])])
+        func times(after state: RegistryEntry.State, at time: Int64?) -> [Int64?] {
+            image.apply(.state(1, state, at: time))
+            return [image[1]?.started, image[1]?.ended]
+        }
+        #expect(times(after: .running, at: 1) == [1, nil])
+        #expect(times(after: .failed(code: "tls", message: "No."), at: 2) == [1, 2])
+        #expect(times(after: .requeued, at: nil) == [1, nil])
+        // A retry.
+        #expect(times(after: .running, at: nil) == [1, nil])
+        #expect(times(after: .cancelled, at: 3) == [1, 3])
+        #expect(times(after: .running, at: 4) == [4, nil])
+        // As an earlier release records it.
+        #expect(times(after: .cancelled, at: nil) == [4, nil])
     }
 
     @Test func `downloads are ordered by label and then by number`() {
