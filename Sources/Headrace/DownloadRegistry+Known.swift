@@ -4,13 +4,18 @@ extension DownloadRegistry {
         let id: DownloadID
         var number = 0
         var expectations = FileExpectations()
+        var requiresPublicAddress = false
         var isActive = true
 
         func includes(_ request: DownloadRequest) -> Bool { !request.expectations.addInformation(than: expectations) }
 
-        /// Throws `invalidRequest` if the download has other expectations than the request.
-        func check(_ request: DownloadRequest) throws(DownloadError) {
-            _ = try expectations.adding(request.expectations, of: request.url)
+        /// Throws `invalidRequest` if this download cannot serve the request; otherwise returns the combined expectations.
+        @discardableResult
+        func expectations(joinedBy request: DownloadRequest) throws(DownloadError) -> FileExpectations {
+            guard requiresPublicAddress || !request.requiresPublicAddress else {
+                throw .unrestrictedTwin(of: request.url)
+            }
+            return try expectations.adding(request.expectations, of: request.url)
         }
     }
 }
@@ -24,7 +29,7 @@ extension [DownloadRegistry.Known] {
     /// - Throws: `invalidRequest` if the active download has other expectations.
     func identity(of request: DownloadRequest, posted id: DownloadID) throws(DownloadError) -> DownloadID? {
         if let active = first(where: \.isActive) {
-            try active.check(request)
+            try active.expectations(joinedBy: request)
             return active.id
         }
         // A download may have ended without these expectations, or after the request was merged into it.
@@ -32,6 +37,6 @@ extension [DownloadRegistry.Known] {
         if let latest = suitable.max(by: { $0.number < $1.number }), !suitable.contains(where: { $0.id == id }) {
             return latest.id
         }
-        return contains { $0.id == id && (try? $0.check(request)) != nil } ? id : nil
+        return contains { $0.id == id && (try? $0.expectations(joinedBy: request)) != nil } ? id : nil
     }
 }

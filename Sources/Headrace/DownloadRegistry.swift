@@ -200,8 +200,10 @@ public struct DownloadRegistry: Sendable, Hashable {
         for request in requests {
             try request.body?.requireSavable()
             let path = DestinationPaths(request).partialPath
-            var known = active[path] ?? Known(id: .random(using: &random))
-            known.expectations = try known.expectations.adding(request.expectations, of: request.url)
+            var known =
+                active[path]
+                ?? Known(id: .random(using: &random), requiresPublicAddress: request.requiresPublicAddress)
+            known.expectations = try known.expectations(joinedBy: request)
             active[path] = known
             let id = known.id
             ids.append(id)
@@ -222,7 +224,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, isDone)
     }
 
-    /// Reads the saved queue; returns its downloads by the paths of their partial files, at most one per path active.
+    /// Returns the downloads of the queue on the disk by the paths of their partial files; at most one of a path is active.
     private func known() async throws(DownloadError) -> [String: [Known]] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
@@ -232,7 +234,13 @@ public struct DownloadRegistry: Sendable, Hashable {
                 let isActive = !entry.state.restored(request.url, bases: bases).0.isEnded
                 let id = DownloadID(rawValue: entry.id)
                 known[DestinationPaths(request).partialPath, default: []].append(
-                    Known(id: id, number: entry.number ?? 0, expectations: request.expectations, isActive: isActive)
+                    Known(
+                        id: id,
+                        number: entry.number ?? 0,
+                        expectations: request.expectations,
+                        requiresPublicAddress: request.requiresPublicAddress,
+                        isActive: isActive
+                    )
                 )
             }
             return known

@@ -12,6 +12,13 @@ extension BackgroundTransfers {
         guard !request.decodesContent else {
             throw DownloadError(.invalidRequest, "A background session does not support decodesContent.")
         }
+        guard !request.requiresPublicAddress else {
+            throw DownloadError(
+                .invalidRequest,
+                "A background session does not support requiresPublicAddress, because the system opens the connections. "
+                    + "Use a manager without a background session."
+            )
+        }
         if transfer.state.count == 0, record.backgroundNote == nil {
             for limitation in BackgroundLimits.limitations(request, configuration) {
                 transfer.publish(.notice(.unsupportedInBackground(limitation)))

@@ -38,6 +38,22 @@ extension DownloadConfiguration {
             )
         }
     }
+
+    /// The error for a request with ``DownloadRequest/requiresPublicAddress``; `nil` if addresses can be checked.
+    var publicAddressConflict: DownloadError? {
+        let setting: String
+        switch proxy {
+        case .url: setting = "a proxy"
+        case .environment, .none:
+            guard connectionPolicy.unixSocket != nil else { return nil }
+            setting = "a UNIX socket"
+        }
+        return DownloadError(
+            .invalidRequest,
+            "requiresPublicAddress cannot be combined with \(setting), whose connections cannot be checked. Use a manager "
+                + "without \(setting), or remove requiresPublicAddress."
+        )
+    }
 }
 
 extension DownloadConfiguration.Proxy: CustomStringConvertible, CustomReflectable {

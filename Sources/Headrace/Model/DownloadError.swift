@@ -189,7 +189,8 @@ extension DownloadError {
         public static let transportUnavailable = Code("transportUnavailable")
         /// The host name could not be resolved.
         public static let nameResolution = Code("nameResolution")
-        /// The host has no address that ``DownloadConfiguration/allowsAddress`` allows.
+        /// The host has no address that ``DownloadConfiguration/allowsAddress`` and
+        /// ``DownloadRequest/requiresPublicAddress`` allow.
         public static let addressRefused = Code("addressRefused")
         /// The connection to the server failed, or could not be established in time.
         public static let connection = Code("connection")

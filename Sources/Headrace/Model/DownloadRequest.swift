@@ -68,6 +68,18 @@ public struct DownloadRequest: Sendable, Hashable {
     /// ``pieceHashes`` and ``expectedSize`` refer to the decompressed file, and are verified at the end. See
     /// <doc:Networks>.
     public var decodesContent = false
+    /// Whether this download connects only to addresses for which ``IPAddress/isPublic`` is true.
+    ///
+    /// With this rule, a service can download the URLs of its users with the same manager as internal files. The rule
+    /// applies in addition to ``DownloadConfiguration/allowsAddress``: to each connection, to redirects and mirrors,
+    /// and also after a restart, because a registry saves it. If a host has no such address, the download fails with
+    /// ``DownloadError/Code/addressRefused``.
+    ///
+    /// Each request opens a connection, because an open one may lead to any address. Proxies from the environment are not
+    /// used. With a URL in ``DownloadConfiguration/proxy``, a UNIX socket, `URLSession` or a background session, the
+    /// download fails with ``DownloadError/Code/invalidRequest``. Such a request is never merged into an active download
+    /// without this rule: adding it is an error.
+    public var requiresPublicAddress = false
     /// The validation required to resume a partial file.
     public var resumePolicy: ResumePolicy
     /// The required size of the file in bytes, at least 0; `nil` if unknown.

@@ -1,3 +1,5 @@
+import HeadracePlatform
+
 /// A download to add.
 struct QueueAddition {
     /// The identity that another process assigned; `nil` for an addition by this process.
@@ -95,20 +97,39 @@ struct QueueAdditions {
     }
 }
 
+extension DownloadError {
+    /// The error for a request that requires public addresses, if the active download of its file does not.
+    static func unrestrictedTwin(of url: URL) -> DownloadError {
+        DownloadError(
+            .invalidRequest,
+            "A download of this file that may connect to any address is active, so requiresPublicAddress would have no "
+                + "effect. Use another destination, or add the file once that download has ended.",
+            url: url
+        )
+    }
+}
+
 extension [QueueAddition] {
     /// Returns the additions without contradictions, and an error for each addition whose expected size or hashes
-    /// contradict an earlier addition or an active download.
+    /// contradict an earlier addition or an active download, or which requires public addresses if that one does not.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
         var known: [String: FileExpectations] = [:]
+        // The files of additions that may connect to any address.
+        var unrestricted: Set<String> = []
+        let isRestricting = contains { $0.request.requiresPublicAddress }
         var refusals: [DownloadError] = []
         let possible = filter { addition in
             let request = addition.request
             var expectations = request.expectations
-            guard !expectations.isEmpty else { return true }
+            guard !expectations.isEmpty || isRestricting else { return true }
             let path = DestinationPaths(request).partialPath
             do throws(DownloadError) {
+                if !request.requiresPublicAddress { unrestricted.insert(path) }
+                guard !unrestricted.contains(path) || !request.requiresPublicAddress,
+                    twin(path)?.obeysAddressRule(of: request) ?? true
+                else { throw .unrestrictedTwin(of: request.url) }
                 if let earlier = known[path] { expectations = try earlier.adding(expectations, of: request.url) }
                 known[path] = try twin(path)?.expectations(joinedBy: expectations) ?? expectations
                 return true

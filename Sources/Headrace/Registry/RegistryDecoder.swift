@@ -78,6 +78,7 @@ struct RegistryDecoder {
         case .bodyFile: entry.request.body = .file(try line.path())
         case .repeatable: entry.request.isRepeatable = try line.flag()
         case .decode: entry.request.decodesContent = try line.flag()
+        case .publicAddress: entry.request.requiresPublicAddress = try line.flag()
         case .mirrors: entry.request.mirrors = try line.texts()
         // An unknown policy becomes `fail`, which overwrites no file.
         case .conflict: entry.request.conflictPolicy = try keyword("conflict policy", else: .fail)

@@ -191,6 +191,7 @@ extension RegistryWriter {
         }
         if request.isRepeatable { write(.repeatable, true) }
         if request.decodesContent { write(.decode, true) }
+        if request.requiresPublicAddress { write(.publicAddress, true) }
         if !request.mirrors.isEmpty { write(.mirrors, request.mirrors) }
         if request.conflictPolicy != .rename { write(.conflict, request.conflictPolicy.rawValue) }
         if request.resumePolicy != .validated { write(.resume, request.resumePolicy.rawValue) }

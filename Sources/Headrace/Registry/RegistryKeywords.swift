@@ -44,6 +44,7 @@ enum RegistryOption: String {
     case bodyFile
     case repeatable
     case decode
+    case publicAddress
     case mirrors
     case conflict
     case resume

@@ -36,6 +36,7 @@ struct RegistryRequest: Sendable, Hashable {
     var body: Body?
     var isRepeatable = false
     var decodesContent = false
+    var requiresPublicAddress = false
     /// The condition for resuming from a partial file.
     var resumePolicy: DownloadRequest.ResumePolicy
     /// The expected properties of the file; piece hashes are only written if an entry has room for them.
@@ -139,6 +140,7 @@ extension RegistryRequest {
         identity = request.identity
         method = request.method
         isRepeatable = request.isRepeatable
+        requiresPublicAddress = request.requiresPublicAddress
         decodesContent = request.decodesContent
         switch request.body {
         case .file(let file): body = .file(RelocatablePath(file.filePath, bases: bases))
@@ -181,6 +183,7 @@ extension RegistryRequest {
         request.identity = identity
         request.method = method
         request.isRepeatable = isRepeatable
+        request.requiresPublicAddress = requiresPublicAddress
         request.decodesContent = decodesContent
         switch body {
         case .data(let bytes): request.body = .data(Data(bytes))

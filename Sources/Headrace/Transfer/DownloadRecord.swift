@@ -136,11 +136,17 @@ final class DownloadRecord: Sendable {
     /// Whether this failed download can continue with a new request for the same file: the download lacks its secrets,
     /// or its link was rejected and the request has another URL or a first link provider.
     func canContinue(with request: DownloadRequest) -> Bool {
+        guard obeysAddressRule(of: request) else { return false }
         guard !lacksSecrets else { return true }
         let hasNewProvider = request.linkProvider != nil && requested { $0.linkProvider == nil }
         guard hasNewProvider || isRelinked(by: request) else { return false }
         guard case .failed(let error) = status.state, let code = error.statusCode else { return false }
         return SourceList.endedStatuses.contains(code)
+    }
+
+    /// Whether this download connects to no address that a request for the same file forbids.
+    func obeysAddressRule(of request: DownloadRequest) -> Bool {
+        !request.requiresPublicAddress || requested(\.requiresPublicAddress)
     }
 
     /// Returns the request's expectations and `others` combined; throws like ``takeExpectations(of:)``.

@@ -78,8 +78,10 @@ struct RequestSender: Sendable {
             sent.avoidsHTTP2 = avoidsHTTP2
             sent.prefersHTTP1 = prefersHTTP1
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
+            sent.requiresPublicAddress = record.requested(\.requiresPublicAddress)
             sent.mayShareConnection =
                 mayShareConnection && !avoidsHTTP2 && !prefersHTTP1 && sent.bufferBytes == nil
+                && !sent.requiresPublicAddress
             sent.needsOwnConnection = needsOwnConnection
             let mayShare = sent.mayShareConnection && !needsOwnConnection
             let (hosts, clock, id, url) = (environment.hosts, environment.clock, record.id, sent.url)

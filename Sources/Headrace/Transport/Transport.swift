@@ -55,6 +55,9 @@ package struct TransportRequest: Sendable {
     /// Whether the request must not share a connection, because it could not when it was sent before; see
     /// ``ResponseHead/needsOwnConnection``.
     package var needsOwnConnection = false
+    /// Whether to connect only to public addresses, and therefore on a new connection; see
+    /// ``DownloadRequest/requiresPublicAddress``.
+    package var requiresPublicAddress = false
     /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1; `URLSession` ignores this.
     ///
     /// HTTP/1.1 transfers a large body with less work.

@@ -342,6 +342,11 @@ struct BackgroundDownloadTests {
                 #expect(error?.code == .invalidRequest)
                 #expect(error?.message.contains("X-Key") == true)
                 #expect(error?.message.contains("secret") == false)
+                request = try Daemon.request(in: folder, "c.bin")
+                request.requiresPublicAddress = true
+                let unchecked = try await manager.download(request)
+                await #expect(throws: DownloadError.self) { try await unchecked.value }
+                #expect(unchecked.error?.code == .invalidRequest)
                 #expect(daemon.made.count == 1)
             }
         }

@@ -1,4 +1,5 @@
 import HeadracePlatform
+import HeadraceTestSupport
 import Testing
 
 @testable import Headrace
@@ -133,5 +134,28 @@ struct ProxySettingsTests {
         configuration.proxy = .url(a)
         let error = #expect(throws: DownloadError.self) { try configuration.validate() }
         #expect(error?.code == .invalidRequest)
+    }
+
+    @Test func `D11 requiresPublicAddress ignores environment proxies and rejects a configured one`() async throws {
+        let url = try #require(URL(string: "http://a/"))
+        let socket = URL(filePath: "/socket")
+        for (change, sentCount) in [
+            ({ _ in }, 1), ({ $0.proxy = .url(url) }, 0), ({ $0.connectionPolicy.unixSocket = socket }, 0),
+        ] as [((inout DownloadConfiguration) -> Void, Int)] {
+            var configuration = DownloadConfiguration()
+            change(&configuration)
+            let base = FakeTransport { _ in FakeTransport.Reply() }
+            let transport = try SessionTransport(base, configuration, environment: ["http_proxy": "p"])
+            var request = TransportRequest(url: url)
+            request.requiresPublicAddress = true
+            do {
+                try await transport.perform(request) { _, _ in }
+            } catch let error as DownloadError {
+                #expect(error.code == .invalidRequest)
+                #expect(error.message.contains("requiresPublicAddress"))
+            }
+            #expect(base.requests.count == sentCount)
+            #expect(base.requests.allSatisfy { $0.proxy == nil })
+        }
     }
 }

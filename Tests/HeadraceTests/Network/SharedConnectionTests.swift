@@ -32,6 +32,7 @@ struct SharedConnectionTests {
         maxConnections: Int = 16,
         settings: [(identifier: UInt16, value: UInt32)] = [],
         script: @escaping @Sendable (RecordedRequest) -> [HTTP2Step]? = { _ in nil },
+        change: (inout DownloadRequest) -> Void = { _ in },
         onAdded: ([Download]) async -> Void = { _ in },
         onSmall: ([RecordedRequest]) -> Void = { _ in }
     ) async throws -> Outcome {
@@ -53,7 +54,11 @@ struct SharedConnectionTests {
                 return try await withDownloadManager(configuration) { manager in
                     let names = (0..<large).map { "large\($0)" } + (0..<count).map { "small\($0)" }
                     let downloads = try await manager.download(
-                        names.map { DownloadRequest(server.url("/\($0)"), to: .directory(files)) }
+                        names.map { name in
+                            var request = DownloadRequest(server.url("/\(name)"), to: .directory(files))
+                            change(&request)
+                            return request
+                        }
                     )
                     await onAdded(downloads)
                     for download in downloads.dropFirst(large) { _ = try? await download.value }
@@ -81,6 +86,12 @@ struct SharedConnectionTests {
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome)")
         #expect((2...16).contains(outcome.connections), "\(outcome.connections) connections")
         #expect(outcome.requests.count == 60)
+    }
+
+    @Test func `D11 a request for public addresses does not join a shared connection`() async throws {
+        let outcome = try await Self.run(change: { $0.requiresPublicAddress = $0.url.lastPathComponent == "small59" })
+        #expect(outcome.failures.map(\.code) == [.addressRefused])
+        #expect(outcome.requests.count == 59)
     }
 
     @Test func `C02 shared connections do not exceed the limit for a host`() async throws {

@@ -47,6 +47,18 @@ extension RegistryTests {
         }
     }
 
+    @Test func `D11 another process cannot merge a request for public addresses into another download`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withManager(folder) { manager in
+                var request = try request("a", in: folder) { $0.startsPaused = true }
+                try await manager.download(request)
+                request.requiresPublicAddress = true
+                let error = await #expect(throws: DownloadError.self) { try await registry(folder).add([request]) }
+                #expect(error?.code == .invalidRequest)
+            }
+        }
+    }
+
     @Test func `a registry without an owner is changed at once, and nothing runs`() async throws {
         try await withTemporaryDirectory { folder in
             let registry = registry(folder)

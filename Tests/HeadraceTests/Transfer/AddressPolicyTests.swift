@@ -96,6 +96,104 @@ struct AddressPolicyTests {
         }
     }
 
+    // MARK: One request
+
+    @Test func `D11 a request for public addresses uses no connection to loopback, even an open one`() async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                try await withDownloadManager { manager in
+                    func download(_ path: String, requiresPublicAddress: Bool) async throws {
+                        var request = DownloadRequest(server.url(path), to: .directory(folder))
+                        request.requiresPublicAddress = requiresPublicAddress
+                        _ = try await manager.download(request).value
+                    }
+                    var error = await #expect(throws: DownloadError.self) {
+                        try await download("/a", requiresPublicAddress: true)
+                    }
+                    #expect(error?.code == .addressRefused)
+                    #expect(server.connectionCount == 0)
+                    try await download("/b", requiresPublicAddress: false)
+                    error = await #expect(throws: DownloadError.self) {
+                        try await download("/c", requiresPublicAddress: true)
+                    }
+                    #expect(error?.code == .addressRefused)
+                    try await download("/d", requiresPublicAddress: false)
+                    #expect(server.requests.map(\.target) == ["/b", "/d"])
+                    #expect(server.connectionCount == 1)
+                }
+            }
+        }
+    }
+
+    @Test func `D11 the rule of a request and that of the manager both apply`() throws {
+        var request = TransportRequest(url: try #require(URL(string: "http://h/")))
+        let (local, first, second) = (IPAddress("127.0.0.1"), IPAddress("8.8.8.8"), IPAddress("9.9.9.9"))
+        func allowed(_ configuration: DownloadConfiguration = DownloadConfiguration()) -> [Bool] {
+            let rule = AddressRule(configuration, request)
+            return [nil, local, first, second].map { rule.allows($0) }
+        }
+        let configuration = DownloadConfiguration { $0.allowsAddress = { $0 != first } }
+        #expect(allowed() == [true, true, true, true])
+        #expect(allowed(configuration) == [false, true, false, true])
+        request.requiresPublicAddress = true
+        #expect(allowed() == [false, false, true, true])
+        #expect(allowed(configuration) == [false, false, false, true])
+    }
+
+    @Test func `D11 redirects and mirrors have the rule of the request`() async throws {
+        let transport = FakeTransport { request in
+            switch request.url.path() {
+            case "/moved": FakeTransport.Reply(302, fields: [("Location", "http://other/closed")])
+            case "/closed": FakeTransport.Reply(404)
+            default: DiskFixture.response(request)
+            }
+        }
+        try await withTemporaryDirectory { folder in
+            let environment = TransferEnvironment(
+                configuration: DownloadConfiguration(),
+                transport: transport,
+                clock: AnyClock(TestClock())
+            )
+            let manager = try await DownloadManager(environment: environment)
+            var request = DownloadRequest(try #require(URL(string: "http://h/moved")), to: .directory(folder))
+            request.mirrors = [try #require(URL(string: "http://mirror/file"))]
+            request.requiresPublicAddress = true
+            _ = try await manager.download(request).value
+            await manager.shutdown()
+        }
+        #expect(transport.requests.map { $0.url.path() } == ["/moved", "/closed", "/file"])
+        #expect(transport.requests.allSatisfy { $0.requiresPublicAddress && !$0.mayShareConnection })
+    }
+
+    @Test func `D11 a request for public addresses is not merged into another download`() async throws {
+        try await QueueFixture.with { queue in
+            let any = try queue.request("any") { $0.startsPaused = true }
+            var strict = any
+            strict.requiresPublicAddress = true
+            // Neither two requests at once, nor one after the other.
+            var error = await #expect(throws: DownloadError.self) { try await queue.manager.download([any, strict]) }
+            #expect(error?.code == .invalidRequest)
+            try await queue.manager.download(any)
+            error = await #expect(throws: DownloadError.self) { try await queue.manager.download(strict) }
+            #expect(error?.code == .invalidRequest)
+            #expect(await queue.manager.downloads.count == 1)
+            let public1 = try await queue.add("public") { ($0.startsPaused, $0.requiresPublicAddress) = (true, true) }
+            let public2 = try await queue.add("public") { $0.startsPaused = true }
+            #expect(public1 == public2)
+        }
+    }
+
+    @Test func `D11 a failed download without the rule does not continue for a request with it`() throws {
+        let url = try #require(URL(string: "http://h/a"))
+        var request = DownloadRequest(url, to: .directory(URL(filePath: "/")))
+        let error = DownloadError(.httpStatus, "No.", statusCode: 404)
+        let record = DownloadRecord(id: Download.ID(rawValue: 1), request: request, state: .failed(error))
+        request.linkProvider = DownloadRequest.LinkProvider { DownloadRequest.Link(url) }
+        #expect(record.canContinue(with: request))
+        request.requiresPublicAddress = true
+        #expect(!record.canContinue(with: request))
+    }
+
     /// Runs in a separate process, because it changes the environment.
     @Test func `D11 no proxy is used if addresses are checked`() async {
         await #expect(processExitsWith: .success) {

@@ -44,6 +44,14 @@ struct URLSessionRulesTests {
         )
     }
 
+    @Test func `a request that requires a public address is rejected`() throws {
+        var request = TransportRequest(url: try Self.url())
+        request.requiresPublicAddress = true
+        let error = Self.error { try URLSessionCapabilities.apple.validate(request) }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains("requiresPublicAddress") == true)
+    }
+
     @Test func `a request through a proxy is rejected without showing its password`() throws {
         var request = TransportRequest(url: try Self.url())
         #expect(Self.error { try URLSessionCapabilities.corelibs.validate(request) } == nil)

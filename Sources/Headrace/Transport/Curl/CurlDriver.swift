@@ -166,7 +166,8 @@ final class CurlDriver {
         let rule = reuse.rule(for: server, at: .now)
         let mayShare =
             request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
-            && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
+            && !request.requiresPublicAddress && allowsSharing
+            && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
         if mayShare, rule != .any { return requireOwnConnection(request, stream) }
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))

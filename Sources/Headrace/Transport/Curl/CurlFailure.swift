@@ -16,9 +16,7 @@ struct CurlFailure {
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
-    /// The last IP address that the configuration's `allowsAddress` refused.
-    ///
-    /// `nil` if `allowsAddress` refused no address, or allowed at least one.
+    /// The last IP address that the ``AddressRule`` refused; `nil` if it refused none, or allowed at least one.
     var refusedAddress: String?
     /// The host of the resolver over HTTPS; `nil` if the system's was used, or a connection was made.
     var resolver: String?

@@ -21,7 +21,15 @@ struct CurlOptions {
     }
 
     /// Limits the connections that the request may reuse, and the age of cached addresses to the same time.
-    func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) {
+    func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) throws(DownloadError) {
+        // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
+        // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
+        if request.avoidsHTTP2 || !request.mayRepeat { set(HR_OPT_FRESH_CONNECT, 1) }
+        if request.requiresPublicAddress {
+            // The address of an open connection was not checked.
+            try require(hr_easy_set_long(handle, HR_OPT_FRESH_CONNECT, 1))
+            set(HR_OPT_FORBID_REUSE, 1)
+        }
         let addressSeconds: Int
         switch reuse {
         case .any: return

@@ -46,8 +46,8 @@ final class CurlTransfer {
     var hasReportedMetrics = false
     private var route: CurlRoute?
     private var headers: CurlHeaderList?
-    private var allowsAddress: (@Sendable (IPAddress) -> Bool)?
-    /// The last address that `allowsAddress` refused; `nil` if it refused none.
+    private var addressRule: AddressRule?
+    /// The last address that the rule refused; `nil` if it refused none.
     private var refusedAddress: String?
     private var hasTriedAddress = false
     /// The `errno` of the last attempt to create a socket, which libcurl does not report; 0 if it succeeded.
@@ -89,7 +89,7 @@ final class CurlTransfer {
     ) throws(DownloadError) {
         let options = CurlOptions(handle: handle, request: request)
         try setCallbacks(options)
-        allowsAddress = configuration.allowsAddress
+        addressRule = AddressRule(configuration, request)
         let route = try CurlRoute(configuration.connectionPolicy, options)
         self.route = route
         headers = try options.setRequest(configuration)
@@ -99,10 +99,7 @@ final class CurlTransfer {
         let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
         options.setCommon()
-        // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
-        // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
-        if request.avoidsHTTP2 || !request.mayRepeat { options.set(HR_OPT_FRESH_CONNECT, 1) }
-        options.set(reuse, usesDNSOverHTTPS: configuration.connectionPolicy.dnsOverHTTPS != nil)
+        try options.set(reuse, usesDNSOverHTTPS: configuration.connectionPolicy.dnsOverHTTPS != nil)
         // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
         if isShared { options.set(HR_OPT_PIPEWAIT, 1) }
     }
@@ -296,7 +293,7 @@ final class CurlTransfer {
         var bytes = [UInt8](repeating: 0, count: 16)
         let count = Int(hr_address_bytes(address, &bytes))
         let target = IPAddress(bytes: bytes.prefix(count))
-        if let allowsAddress, !(target.map(allowsAddress) ?? false) {
+        if addressRule?.allows(target) == false {
             refusedAddress = target?.description ?? "(not an IP address)"
             return Int32(HR_SOCKET_BAD)
         }

@@ -14,6 +14,8 @@ struct SessionTransport: Transport {
     let credentials: CredentialStore?
     let cookies: CookieJar?
     let digests = DigestStore()
+    /// The error for requests to public addresses alone, if the configuration does not allow them; otherwise `nil`.
+    private let publicAddressConflict: DownloadError?
 
     init(
         _ base: any Transport,
@@ -24,6 +26,7 @@ struct SessionTransport: Transport {
         proxies = try ProxySettings(configuration, environment: environment)
         credentials = CredentialStore(configuration.credentials, configuration.netrc)
         cookies = configuration.cookies
+        publicAddressConflict = configuration.publicAddressConflict
     }
 
     func dropIdleConnections() { base.dropIdleConnections() }
@@ -35,7 +38,11 @@ struct SessionTransport: Transport {
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
         var request = request
-        request.proxy = proxies.proxy(for: request.url)
+        if request.requiresPublicAddress {
+            if let publicAddressConflict { throw publicAddressConflict }
+        } else {
+            request.proxy = proxies.proxy(for: request.url)
+        }
         let own = request.fields.first(where: \.isAuthorization)
         let store = own == nil ? credentials : nil
         let known = store?.known(for: request.url)

@@ -59,10 +59,14 @@ struct URLSessionCapabilities: Sendable, Hashable {
         }
     }
 
-    /// Throws if the request accepts content codings, or requires a proxy that the platform cannot set.
+    /// Throws if the request accepts content codings, or requires a public address or a proxy that the platform cannot
+    /// set.
     func validate(_ request: TransportRequest) throws(DownloadError) {
         guard request.acceptEncoding == nil else {
             throw Self.refusal("decodesContent", "it decodes bodies as they arrive, so that they could not be resumed")
+        }
+        guard !request.requiresPublicAddress else {
+            throw Self.refusal("requiresPublicAddress", "it cannot check addresses before it connects")
         }
         guard !choosesProxies, let proxy = request.proxy else { return }
         throw DownloadError(

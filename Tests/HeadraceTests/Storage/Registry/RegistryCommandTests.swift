@@ -12,7 +12,7 @@ struct RegistryCommandTests {
             .add([Fixture.entry(1), Fixture.fullEntry(2)]),
             #"["add",["0000000000000001",0,"https://example.org/file-1","file","home:Downloads/file-1","number",2],"#
                 + #"["0000000000000002",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","home:Down\"loads","#
-                + #""conflict","overwrite","resume","overlap","size",5,"checksums",["md5:00112233445566778899aabbccddeeff"],"#
+                + #""publicAddress",true,"conflict","overwrite","resume","overlap","size",5,"checksums",["md5:00112233445566778899aabbccddeeff"],"#
                 + #""refetch","ifChanged","headers",["Accept","a\\b"],"withheld",["Cookie"],"#
                 + #""withheldUser",true,"group","group","rateLimit",1099511627776,"#
                 + #""title","näme\u000a\u0000"# + "\u{2028}"

@@ -53,6 +53,7 @@ enum RegistryFixture {
             resumePolicy: .overlap
         )
         request.refetchPolicy = .ifChanged
+        request.requiresPublicAddress = true
         let checksum = Checksum(.md5, bytes: (0..<16).map { $0 * 16 + $0 })
         request.expectations = FileExpectations(
             checksums: checksum.map { [$0] } ?? [],

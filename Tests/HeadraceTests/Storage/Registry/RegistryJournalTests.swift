@@ -30,7 +30,7 @@ struct RegistryJournalTests {
         ]
         let payloads = [
             #"["add",["ffffffffffffffff",-9223372036854775808,"https://example.org/n%C3%A4me.zip?q=1/2","directory","#
-                + #""home:Down\"loads","conflict","overwrite","resume","overlap","size",5,"#
+                + #""home:Down\"loads","publicAddress",true,"conflict","overwrite","resume","overlap","size",5,"#
                 + #""checksums",["md5:00112233445566778899aabbccddeeff"],"refetch","ifChanged","headers",["Accept","a\\b"],"#
                 + #""withheld",["Cookie"],"withheldUser",true,"group","group","rateLimit",1099511627776,"#
                 + #""title","näme\u000a\u0000"# + "\u{2028}"

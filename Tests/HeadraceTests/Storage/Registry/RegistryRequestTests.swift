@@ -98,6 +98,7 @@ struct RegistryRequestTests {
             request.earliestBegin = Date(timeIntervalSince1970: 1_767_225_600.125)
             request.startsPaused = true
             request.networkPolicy = .notExpensive
+            request.requiresPublicAddress = true
             request.rateLimit = 1
             request.checksums = Checksum.Algorithm.allCases.compactMap { ChecksumFixture.checksum($0) }
             request.mismatchPolicy = .delete
