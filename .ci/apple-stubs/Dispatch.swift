@@ -32,6 +32,13 @@ public func + (time: DispatchTime, seconds: Double) -> DispatchTime { time }
 
 @frozen public enum DispatchTimeoutResult: Sendable { case success, timedOut }
 
+open class DispatchGroup: @unchecked Sendable {
+    public init() {}
+    public func enter() {}
+    public func leave() {}
+    public func wait() {}
+}
+
 open class DispatchSemaphore: @unchecked Sendable {
     public init(value: Int) {}
     @available(*, noasync) public func wait() {}
