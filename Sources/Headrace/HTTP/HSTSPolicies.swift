@@ -105,9 +105,9 @@ struct HSTSPolicies: Sendable, Hashable {
         var host = text.lowercased()
         if host.hasSuffix(".") { host.removeLast() }
         let isName = host.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
-        guard isName, (1...maxHostBytes).contains(host.utf8.count), !host.hasPrefix("."), IPAddress(host) == nil else {
-            return nil
-        }
+        guard isName, (1...maxHostBytes).contains(host.utf8.count), !host.hasPrefix("."), !host.hasSuffix("."),
+            IPAddress(host) == nil
+        else { return nil }
         return host
     }
 }

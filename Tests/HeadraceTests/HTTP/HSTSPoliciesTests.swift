@@ -125,6 +125,7 @@ struct HSTSPoliciesTests {
     }
 
     @Test(arguments: [
+        "a.example.. \"unlimited\"",
         "a.example", "a.example 20380119 03:14:08", "a.example \"20380119\"", "a.example \"20381319 03:14:08\"",
         "a.example \"20380019 03:14:08\"", "a.example \"20380230 03:14:08\"", "a.example \"20380119 24:14:08\"",
         "a.example \"unlimited\" x", "127.0.0.1 \"unlimited\"", "..a \"unlimited\"", "a/b \"unlimited\"", "\u{0}\u{1}",
