@@ -166,8 +166,7 @@ final class CurlDriver {
         let rule = reuse.rule(for: server, at: .now)
         let mayShare =
             request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
-            && !request.requiresPublicAddress && allowsSharing
-            && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
+            && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
         if mayShare, rule != .any { return requireOwnConnection(request, stream) }
         guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))
@@ -190,8 +189,7 @@ final class CurlDriver {
             stream.fail(error)
             return remove(transfer)
         }
-        let check = min(transfer.deadline, transfer.waitEnd ?? transfer.deadline)
-        stallCheck = min(stallCheck ?? check, check)
+        scheduleStallCheck(of: transfer, at: time.now)
     }
 
     /// Ends the stream with a head for which the reader reserves a connection of its own and sends the request again.
@@ -298,9 +296,15 @@ final class CurlDriver {
                 transfer.failStalled()
                 remove(transfer)
             } else {
-                stallCheck = min(stallCheck ?? transfer.deadline, transfer.deadline)
+                scheduleStallCheck(of: transfer, at: now)
             }
         }
+    }
+
+    private func scheduleStallCheck(of transfer: CurlTransfer, at now: SuspendingClock.Instant) {
+        let waitEnd = transfer.waitEnd.flatMap { $0 > now ? $0 : nil }
+        let check = min(transfer.deadline, waitEnd ?? transfer.deadline)
+        stallCheck = min(stallCheck ?? check, check)
     }
 
     fileprivate func recordGoAway(on connection: UnsafeRawPointer) {
