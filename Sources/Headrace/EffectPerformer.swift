@@ -79,7 +79,7 @@ struct EffectPerformer: Sendable {
     private mutating func publish(_ record: DownloadRecord, _ change: DownloadStateChange) {
         if change.state == .paused {
             pausedWhileServing.insert(record.id)
-        } else if change.state != nil || change.event == .removed {
+        } else if !pausedWhileServing.isEmpty, change.state != nil || change.event == .removed {
             pausedWhileServing.remove(record.id)
         }
         record.enter(change.state, change.event)

@@ -143,7 +143,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         let outcome = await withCheckedContinuation { continuation in
             change { state in
                 state.fetches[id] = Fetch(request: request, continuation: continuation)
-                return state.machine.fetch(id, note: record.backgroundNote, at: Self.now())
+                return state.machine.fetch(id, note: record.backgroundNote, at: WallTime.milliseconds())
             }
             stop.follow { [self] reason in
                 change { $0.machine.stop(id, BackgroundMachine.Stop(reason)) }
@@ -180,7 +180,7 @@ final class BackgroundTransfers: BackgroundFetcher {
                     receivedBytes: receivedBytes
                 )
             }
-            return state.machine.listed(tasks, at: Self.now())
+            return state.machine.listed(tasks, at: WallTime.milliseconds())
         }
     }
 
@@ -210,7 +210,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         receivedBytes: Int64
     ) {
         change { state in
-            let now = Self.now()
+            let now = WallTime.milliseconds()
             let end = BackgroundMachine.End(
                 failure: failure,
                 resumeData: state.resumeData(resumeData, of: task.download, at: now),
@@ -269,7 +269,7 @@ final class BackgroundTransfers: BackgroundFetcher {
             state.stoppedURLs[task.download] = state.records[task.download]?.requested { $0.url }
             system.cancel(task.number) { [self] bytes in
                 change { state in
-                    let now = Self.now()
+                    let now = WallTime.milliseconds()
                     let data = state.resumeData(bytes, of: task.download, at: now)
                     return state.machine.receivedResumeData(task, data, at: now)
                 }
@@ -310,9 +310,6 @@ final class BackgroundTransfers: BackgroundFetcher {
         state.fetches[id]?.meter = meter
         if let progress { state.records[id]?.status.publish(progress) }
     }
-
-    /// Returns the current time in milliseconds since 1970.
-    private static func now() -> Int64 { Int64(WallTime.nanoseconds() / 1_000_000) }
 }
 
 extension BackgroundMachine.Stop {

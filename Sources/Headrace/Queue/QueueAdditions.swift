@@ -126,10 +126,11 @@ extension [QueueAddition] {
             guard !expectations.isEmpty || isRestricting else { return true }
             let path = DestinationPaths(request).partialPath
             do throws(DownloadError) {
-                if !request.requiresPublicAddress { unrestricted.insert(path) }
-                guard !unrestricted.contains(path) || !request.requiresPublicAddress,
-                    twin(path)?.obeysAddressRule(of: request) ?? true
-                else { throw .unrestrictedTwin(of: request.url) }
+                if !request.requiresPublicAddress {
+                    unrestricted.insert(path)
+                } else if unrestricted.contains(path) || twin(path)?.obeysAddressRule(of: request) == false {
+                    throw .unrestrictedTwin(of: request.url)
+                }
                 if let earlier = known[path] { expectations = try earlier.adding(expectations, of: request.url) }
                 known[path] = try twin(path)?.expectations(joinedBy: expectations) ?? expectations
                 return true

@@ -115,7 +115,7 @@ struct PartialRecovery {
         guard let target = partial.target else { return }
         let record = partial.ledger.contents.record(of: target, bootID: try bootID(partial))
         try DownloadError.storage("\(partial.recordFile.path) could not be written") { () throws(SystemError) in
-            try target.write(record, syncing: target.syncsData)
+            try target.recordFile.write(record, syncing: target.syncsData)
         }
     }
 

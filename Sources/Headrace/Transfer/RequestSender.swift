@@ -72,16 +72,17 @@ struct RequestSender: Sendable {
             if environment.configuration.collectsMetrics {
                 sent.metrics = { [weak record] in record?.status.publish(.requestEnded($0)) }
             }
-            let decodable = record.requested(\.decodesContent) ? ContentCoding.decodable : nil
+            let (decodes, requiresPublic) = record.requested { ($0.decodesContent, $0.requiresPublicAddress) }
+            let decodable = decodes ? ContentCoding.decodable : nil
             sent.acceptEncoding = decodable.map { ContentCoding.accepted(decodable: $0) }
             if chain.sendsBody { sent.body = try body() }
             sent.avoidsHTTP2 = avoidsHTTP2
             sent.prefersHTTP1 = prefersHTTP1
             sent.bufferBytes = environment.rates.bufferBytes(for: record)
-            sent.requiresPublicAddress = record.requested(\.requiresPublicAddress)
+            sent.requiresPublicAddress = requiresPublic
             sent.mayShareConnection =
                 mayShareConnection && !avoidsHTTP2 && !prefersHTTP1 && sent.bufferBytes == nil
-                && !sent.requiresPublicAddress
+                && !requiresPublic
             sent.needsOwnConnection = needsOwnConnection
             let mayShare = sent.mayShareConnection && !needsOwnConnection
             let (hosts, clock, id, url) = (environment.hosts, environment.clock, record.id, sent.url)

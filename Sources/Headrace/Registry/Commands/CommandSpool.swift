@@ -100,24 +100,26 @@ struct CommandSpool: Sendable {
     ///   understood; it will not be executed.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
         guard calls.isMissing(path) else { return false }
-        let refusedPath = path + Self.refusedSuffix
-        guard calls.isMissing(refusedPath) else {
-            throw DownloadError(
-                .invalidRequest,
-                "The command was not executed: it is invalid for the queue. The process that owns the queue has reported "
-                    + "the reason in its output, and saved the command as \(refusedPath)."
-            )
+        try requireMissing(path + Self.refusedSuffix, .invalidRequest) { saved in
+            "it is invalid for the queue. The process that owns the queue has reported the reason in its output, and saved "
+                + "the command as \(saved)."
         }
-        let unreadPath = path + Self.unreadSuffix
-        guard calls.isMissing(unreadPath) else {
-            throw DownloadError(
-                .fileSystem,
-                "The command was not executed: the process that owns the queue does not understand it, or cannot read "
-                    + "it, and saved it as \(unreadPath). Stop that process, which may be of an earlier release or another "
-                    + "user's, and repeat the command."
-            )
+        try requireMissing(path + Self.unreadSuffix, .fileSystem) { saved in
+            "the process that owns the queue does not understand it, or cannot read it, and saved it as \(saved). Stop "
+                + "that process, which may be of an earlier release or another user's, and repeat the command."
         }
         return true
+    }
+
+    /// Throws an error with the given reason if a command was quarantined at this path.
+    private func requireMissing(
+        _ path: String,
+        _ code: DownloadError.Code,
+        _ reason: (String) -> String
+    ) throws(DownloadError) {
+        guard calls.isMissing(path) else {
+            throw DownloadError(code, "The command was not executed: \(reason(path))")
+        }
     }
 
     // MARK: Taking

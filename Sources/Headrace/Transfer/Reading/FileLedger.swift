@@ -180,7 +180,7 @@ final class FileLedger: Sendable {
         let contents = contents
         do throws(SystemError) {
             let bootID = try target.environment.files.bootID()
-            try target.write(contents.record(of: target, bootID: bootID), syncing: syncing)
+            try target.recordFile.write(contents.record(of: target, bootID: bootID), syncing: syncing)
         } catch {
             let hasSyncFailed = state.withLock { state in
                 state.recordFailure = error
@@ -295,10 +295,6 @@ extension FileLedger.Contents {
 
 extension FileLedger.Target {
     var recordFile: RecordFile { RecordFile(of: path, calls: environment.sharedFiles) }
-
-    func write(_ record: ControlRecord, syncing: Bool) throws(SystemError) {
-        try recordFile.write(record, syncing: syncing)
-    }
 }
 
 extension PartialFile {

@@ -149,7 +149,7 @@ struct CommandSpoolTests {
         }
     }
 
-    /// Regression: the process that had posted it was told to stop the manager, as if that did not understand the command.
+    /// Regression: the error of a refused command advised to stop the manager, as if it did not understand the command.
     @Test func `a refused command and one that is not understood are reported differently`() async throws {
         try await withTemporaryDirectory { folder in
             let (refused, unread) = (try inbox(folder).post(.pause([1])), try inbox(folder).post(.pause([2])))
