@@ -8,7 +8,9 @@ struct EffectPerformer: Sendable {
     let work: AsyncStream<ChildWork>.Continuation
     /// The commands of other processes that are being carried out.
     var commands = PendingCommands()
-    /// The downloads that were paused since ``CommandServer/serve(_:untilIdle:)`` began, and may be resumed.
+    /// The downloads that were paused since ``CommandServer/serve(_:untilIdle:)`` began, and still are.
+    ///
+    /// Until this is empty, serving until idle does not end, because another process may resume them.
     var pausedWhileServing: Set<DownloadID> = []
     /// The latches of the tasks that wait for a download to stop, by its identity.
     private var stops: [DownloadID: [Latch]] = [:]

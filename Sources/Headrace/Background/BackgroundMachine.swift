@@ -119,7 +119,7 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that the run of a download is about to return; discards an outcome that the run has not received.
+    /// Records that the run of a download has returned; discards an outcome that arrived while it no longer waited.
     mutating func runLeft(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }

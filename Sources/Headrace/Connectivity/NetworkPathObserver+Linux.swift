@@ -81,7 +81,9 @@ final class NetworkPathObserver: Sendable {
             }
         }
 
-        /// Receives the next messages; returns `nil` if none are left, and an empty array if the caller must try again.
+        /// Receives the next messages; returns `nil` if none are left and no query is due.
+        ///
+        /// An empty array means that a query was sent or, if `state.isOver` is now set, that the socket failed.
         private func receive(_ state: inout State) -> [NetlinkMessage]? {
             var (count, failure) = (0, Int32(0))
             let bytes = [UInt8](unsafeUninitializedCapacity: Self.bufferBytes) { buffer, used in

@@ -96,8 +96,8 @@ public struct DownloadSummary: Sendable, Equatable {
     public var duration: Duration
     /// Whether the length of the file is certain.
     ///
-    /// `false` if only the end of the connection marked the end of the file, and there is no
-    /// ``DownloadRequest/expectedSize``: the connection may have been lost early (RFC 9112, section 6.3).
+    /// `false` if only the end of the connection marked the end of the file: the connection may have been lost early
+    /// (RFC 9112, section 6.3). A ``DownloadRequest/expectedSize`` or the end of a content coding makes it certain.
     public var isLengthVerified: Bool
 
     /// Creates a summary.

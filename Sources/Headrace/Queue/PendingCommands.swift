@@ -46,7 +46,7 @@ struct PendingCommands: Sendable {
         }
     }
 
-    /// Records that a download has stopped; returns the commands that are carried out now.
+    /// Records that a download has stopped; returns the commands that waited only for it, which are now complete.
     mutating func stopped(_ id: DownloadID) -> [CommandSpool.Item] {
         guard !pending.isEmpty else { return [] }
         var ended: [CommandSpool.Item] = []

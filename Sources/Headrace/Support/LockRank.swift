@@ -19,7 +19,7 @@ package enum LockRank: UInt8, Sendable {
     case leaf
     /// A lock that is taken when a task is resumed, which may happen under any other lock.
     case executor
-    /// The lock of a thread, which an executor may start.
+    /// The lock of a ``WorkerThread``: an executor starts threads while it holds its own lock.
     case thread
 
     /// Whether a thread whose locks have ranks up to `highest` may take a lock of this rank.

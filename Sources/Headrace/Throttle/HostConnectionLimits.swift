@@ -9,7 +9,7 @@
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
-        /// The time of the last change of the limit.
+        /// The time of the last refusal or raise, from which ``raiseInterval`` counts.
         var changed = Duration.zero
         var notBefore: Duration?
         /// The downloads, oldest first.

@@ -14,7 +14,7 @@ protocol BackgroundFetcher: Sendable {
     func entered(_ record: DownloadRecord, _ state: DownloadState?)
     /// Records that a download has been cancelled or removed.
     func left(_ record: DownloadRecord)
-    /// Records that this download's transfer no longer needs the system's background session and is about to finish.
+    /// Records that this download's transfer has returned, before the queue processes its outcome (see ``ended(_:)``).
     func runLeft(_ id: DownloadID)
     /// Records that the queue has processed the outcome of this download's transfer.
     func ended(_ id: DownloadID)

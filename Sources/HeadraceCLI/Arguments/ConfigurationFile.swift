@@ -105,7 +105,9 @@ struct ConfigurationFile: Sendable, Equatable {
 }
 
 extension ConfigurationFile {
-    /// Reads the file of `--config`, or else the user's file; returns `nil` with `--no-config`, or if there is no file.
+    /// Reads the file that `--config` names, which must exist, or else `config` in the user's configuration folder.
+    ///
+    /// Returns `nil` with `--no-config`, or if the user has no such file.
     init?(_ arguments: ParsedArguments, environment: [String: String]) throws {
         guard !arguments.has(.noConfig) else { return nil }
         let folder = RegistryLocation.folder("XDG_CONFIG_HOME", ".config", environment: environment)

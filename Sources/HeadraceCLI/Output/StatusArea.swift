@@ -34,9 +34,10 @@ struct StatusArea: Sendable {
 }
 
 extension Console {
-    /// Redraws the area with the lines `live`, below the lines that stay; returns `false` if the process must not draw.
+    /// Writes the lines `permanent`, which stay on the terminal, and redraws the area below them with the lines `live`.
     ///
-    /// A background job only removes the area.
+    /// Returns `false` and writes nothing if the terminal cannot redraw lines, or if the process is in the background
+    /// and `live` is not empty: a background job may only remove the area.
     @discardableResult
     func draw(_ live: [String], below permanent: [String] = [], in area: inout StatusArea) -> Bool {
         guard canRedraw, isForeground || live.isEmpty else { return false }
