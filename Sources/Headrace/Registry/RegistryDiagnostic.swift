@@ -1,6 +1,6 @@
 /// A problem found while a journal was read: damage, or something that this release does not know.
 enum RegistryDiagnostic: Sendable, Hashable {
-    /// The line with this number and this length in bytes is damaged; its changes are lost.
+    /// The line with this number and this length in bytes is damaged; its changes or, for line 1, the version are lost.
     case damagedLine(Int, bytes: Int)
     /// A line with a correct checksum that is not a valid change.
     case unreadableLine(Int)
@@ -8,7 +8,7 @@ enum RegistryDiagnostic: Sendable, Hashable {
     case unknown(String, line: Int)
     /// Downloads that were changed but never added; only reported if other lines are damaged.
     case missing([UInt64])
-    /// An incomplete last line, left by a process or machine that stopped while writing it.
+    /// An incomplete last line, left by a process or machine that stopped while writing it, or still being written.
     case torn(bytes: Int64)
 }
 
@@ -79,13 +79,15 @@ struct RegistryDiagnostics: Sendable, Equatable {
         list.append(finding)
     }
 
-    /// Records something that this release does not know, unless the same text was recorded before.
+    /// Records something that this release does not know, described by the first 100 characters of a text.
+    ///
+    /// Does nothing if the same text, or ``maxCount`` other texts, were recorded before.
     mutating func record(unknown what: String, line: Int) {
         guard unknown.count < Self.maxCount, unknown.insert(String(what.prefix(100))).inserted else { return }
         record(.unknown(String(what.prefix(100)), line: line))
     }
 
-    /// Records that changes were found for downloads that are not in the queue.
+    /// Records that changes were found for downloads that are not in the queue, up to ``maxCount`` of them.
     mutating func recordMissing(_ ids: [UInt64]) {
         for id in ids where missing.count < Self.maxCount { missing.insert(id) }
     }

@@ -3,7 +3,8 @@ import HeadracePlatform
 /// Encodes changes as journal lines.
 enum RegistryEncoder {
     enum Failure: Error, Hashable {
-        /// The entry or the state of the download with this identity is longer than a line may be.
+        /// The entry or the state of the download with this identity is too long; see ``RegistryJournal/maxEntryBytes``
+        /// and ``RegistryJournal/maxStateBytes``.
         case tooLarge(UInt64)
         /// A change is too long for one line, and must not be split into several lines.
         case indivisible
@@ -50,13 +51,13 @@ enum RegistryEncoder {
     }
 }
 
-/// Encodes changes as lines, piece by piece, so that a long queue is never in memory as a whole.
+/// Encodes changes as lines, piece by piece, so that the lines of a long queue are not all in memory at once.
 struct RegistryLines<Changes: Sequence<RegistryChange>> {
     private static var idsPerLine: Int { 4096 }
 
     /// The number of records encoded so far, which determines the cost of reading the lines.
     private(set) var recordCount = 0
-    /// The number of downloads that the changes add to the queue, minus the number that they remove.
+    /// The number of downloads that the changes encoded so far add to the queue, minus the number that they remove.
     private(set) var growth = 0
     private let maxEntryBytes: Int
     private let pieceBytes: Int
@@ -175,7 +176,7 @@ extension RegistryWriter {
         endList()
     }
 
-    /// Writes the values of every request, then the name and the value of each option that is not the default.
+    /// Writes the values that every request has, then the name and the value of each option that is not the default.
     ///
     /// All are elements of the entry's array, because an array is read faster than an object.
     private mutating func write(_ request: RegistryRequest) {

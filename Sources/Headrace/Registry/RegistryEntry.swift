@@ -2,9 +2,9 @@
 struct RegistryEntry: Sendable, Hashable, Identifiable {
     /// The last recorded state of the download.
     enum State: Sendable, Hashable {
-        /// Not started yet, or started without receiving any bytes.
+        /// Not started yet, or requeued without received bytes.
         case waiting
-        /// Requeued after it had received bytes.
+        /// Requeued after it had received bytes, or restored after its process had ended during the transfer.
         case requeued
         /// Running when the entry was written.
         case running
@@ -50,9 +50,9 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
     var state: State
     /// The position in the queue: entries are ordered by label, then by identity.
     var label: Int64
-    /// The number that the user sees; `nil` in commands, and in the journals of earlier releases.
+    /// The number that the user sees; `nil` in commands, and if the journal has no valid one, as in earlier releases.
     var number: Int?
-    /// The time at which the download was added, in milliseconds since 1970; `nil` in commands.
+    /// The time at which the download was added, in milliseconds since 1970; `nil` in commands, or if unknown.
     var added: Int64?
     /// The time of the last start, in milliseconds since 1970; `nil` if the download has not started, or if unknown.
     var started: Int64?
@@ -70,7 +70,9 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         self.number = number
     }
 
-    /// Changes the state; see ``RegistryChange/state(_:_:at:)``.
+    /// Changes the state and the time of the start or of the end, and drops piece hashes that are no longer needed.
+    ///
+    /// For `time`, see ``RegistryChange/state(_:_:at:)``.
     mutating func enter(_ state: State, at time: Int64?) {
         self.state = state
         if state.needsNoPieces { request.expectations.pieces = nil }

@@ -5,7 +5,8 @@ extension RegistryFile {
 
     /// Reads the queue of a directory in its current state, without a lock and without writing.
     ///
-    /// A torn last line is not reported, since another process may be writing it.
+    /// If another process is writing the last line, that line may be reported as torn; see
+    /// ``RegistryDiagnostics/ofReader``.
     /// - Parameters:
     ///   - directory: The registry's directory.
     ///   - calls: The file system.
@@ -31,7 +32,9 @@ extension RegistryFile {
         return (snapshot, reader.findings)
     }
 
-    /// Returns the contents of a file; if another file replaces it while it is read, the two are not mixed.
+    /// Returns the contents of a file; empty if it is missing.
+    ///
+    /// If another file replaces it while it is read, the contents of the two are not mixed.
     private static func contents(_ path: String, _ calls: FileSystem) throws(SystemError) -> [UInt8] {
         guard let status = try calls.status(path) else { return [] }
         guard status.kind == .regular else { throw SystemError(errno: EEXIST) }

@@ -2,13 +2,13 @@ import HeadracePlatform
 
 /// The files of a queue on the disk, owned by one manager until they are closed or the process ends.
 ///
-/// All calls block: make them one at a time, on the blocking executor. The files are accessible only to their owner,
-/// and symbolic links are not followed.
+/// All calls block: make them one at a time, on the blocking executor. Other users cannot access the files, and
+/// symbolic links are not followed.
 final class RegistryFile: Sendable {
     /// How to open a registry.
     struct Options {
-        /// Whether each change survives a power cut; otherwise, only rewritten journals and appends with `always` are
-        /// synced.
+        /// Whether appends with `syncing` are synced, so that their changes survive a power cut; otherwise, only
+        /// rewritten journals and appends that also have `always` are synced.
         var syncs: Bool
         /// Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
         var isRun = true
@@ -22,15 +22,16 @@ final class RegistryFile: Sendable {
 
     /// Takes the lock of the registry in a directory, which is created if it is missing, and reads the queue.
     ///
-    /// The journal is rewritten if later records have replaced most of its records. A damaged journal is copied first.
+    /// The journal is rewritten if it is missing or damaged, lacks the numbers of downloads, or has mostly records that
+    /// later ones have replaced. A damaged journal is copied first.
     /// - Parameters:
     ///   - directory: The registry's directory; its parent must exist.
     ///   - options: How to open it.
     ///   - calls: The file system.
     /// - Returns: The registry's file, the queue as read, and the problems found. The caller maintains the queue.
     /// - Throws: `busy` with a ``RegistryOwner`` as its cause if another manager owns the registry; `fileSystem`,
-    ///   `permission` or `diskFull` if the registry cannot be read or created, or was written by a later release, whose
-    ///   files are left unchanged.
+    ///   `permission` or `diskFull` if the registry cannot be locked, read or created, or was written by a later
+    ///   release, whose files are left unchanged.
     static func open(
         _ directory: String,
         _ options: Options,
@@ -58,7 +59,7 @@ final class RegistryFile: Sendable {
 
     /// Records either all of the changes or none.
     ///
-    /// On return, the changes survive the end of the process. If the call has synced the journal, these and all earlier
+    /// Recorded changes survive the end of the process. If the call has synced the journal, these and all earlier
     /// changes survive a power cut too. If the call throws, the caller may record the changes again. A crash during the
     /// call may leave only the first changes.
     /// - Parameters:
@@ -91,13 +92,13 @@ final class RegistryFile: Sendable {
         try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }
 
-    /// Throws `fileSystem` with ``RegistryLoss`` as its cause if the directory was replaced, and `shutDown` after
-    /// ``close()``.
+    /// Throws `fileSystem` with ``RegistryLoss`` as its cause if the lock file has lost its path, usually because the
+    /// directory was removed, moved or replaced; throws `shutDown` after ``close()``.
     func check() throws(DownloadError) {
         try withStore { _ in }
     }
 
-    /// Releases the registry for other managers; a second call does nothing.
+    /// Closes the journal and releases the registry for other managers; a second call does nothing.
     func close() {
         guard var store = store.withLock({ $0.take() }) else { return }
         store.close()
@@ -119,8 +120,8 @@ final class RegistryFile: Sendable {
 }
 
 extension FileSystem {
-    /// Creates a registry's folder if it is missing, accessible only to this user, and syncs the folder that contains
-    /// it.
+    /// Creates a registry's folder, or its folder of commands, if nothing has this path; only this user can access the
+    /// new folder, whose name is synced.
     func makeRegistryFolder(_ path: String) throws(DownloadError) {
         try DownloadError.registry("The folder \(path) could not be created") { () throws(SystemError) in
             guard try status(path) == nil else { return }

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// The process whose manager owns a registry; the cause of the `busy` error if another manager opens that registry.
 struct RegistryOwner: Error, Hashable {
-    /// The ID of the process; `nil` if the ID has not been written yet, or was removed.
+    /// The ID of the process; `nil` if the process does not run the queue, or the lock file does not have the ID yet.
     let processID: Int32?
 
     fileprivate func error(in directory: String) -> DownloadError {
@@ -16,7 +16,8 @@ struct RegistryOwner: Error, Hashable {
     }
 }
 
-/// The cause of a manager's errors after the directory of its registry was removed, moved or replaced.
+/// The cause of a manager's errors after the directory of its registry, or the lock file in it, was removed, moved or
+/// replaced.
 struct RegistryLoss: Error, Hashable {
     /// Returns the error; `lock` is the path of the lock file.
     fileprivate func error(of lock: String) -> DownloadError {
@@ -120,7 +121,8 @@ struct RegistryLock: Sendable {
         return .taken(lock)
     }
 
-    /// Returns the ID of the process that runs the directory's queue, from the lock file; `nil` if it is not known.
+    /// Returns the ID of the process that runs the directory's queue, from the lock file; `nil` if no process runs it,
+    /// or the ID is unknown.
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes) else { return nil }
@@ -164,6 +166,7 @@ extension DownloadError {
         }
     }
 
-    /// Whether the cause is that the manager lost its registry for good, because the registry's directory was replaced.
+    /// Whether the manager has lost its registry for good, because its directory, or the lock file in it, was removed,
+    /// moved or replaced.
     package var isRegistryLost: Bool { cause is RegistryLoss }
 }

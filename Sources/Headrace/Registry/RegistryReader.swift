@@ -43,7 +43,7 @@ struct RegistryReader {
     }
 
     /// Finishes reading; processes the bytes after the last newline as a line if their checksum is correct, and
-    /// otherwise reports them as torn.
+    /// otherwise reports them as torn and, if they are in line 1, also as damaged.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

@@ -68,7 +68,8 @@ struct RegistryRequest: Sendable, Hashable {
     /// The networks on which the download may run.
     var networkPolicy = DownloadRequest.NetworkPolicy.any
 
-    /// Whether the request had secrets that are not saved.
+    /// Whether secret header fields, or the URL's user and password, were not saved; the download cannot start without
+    /// them.
     var lacksSecrets: Bool { withholdsUser || !withheldHeaders.isEmpty }
 
     /// Creates a request without its secrets.
@@ -102,8 +103,8 @@ struct RegistryRequest: Sendable, Hashable {
 
     /// Adopts the URL and the identity of a request.
     ///
-    /// Secret header fields are meant for the origin of the old URL. If the new URL has another origin, they are
-    /// forgotten.
+    /// Secret header fields are meant for the origin of the old URL. If the new URL has another origin, their names are
+    /// dropped, so that the download can start without them.
     mutating func relink(as request: DownloadRequest) {
         let text = request.url.absoluteURL.absoluteString
         let hasMoved = URL(string: url).map { Origin($0) != Origin(request.url) } ?? true

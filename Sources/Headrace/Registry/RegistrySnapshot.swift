@@ -16,8 +16,8 @@ struct RegistrySnapshot: Sendable {
 
     /// Applies a change.
     ///
-    /// Changes are idempotent: applying one a second time, alone or together with all changes after it, results in the
-    /// same queue.
+    /// Changes are idempotent: applying the last one again, or an earlier one together with all changes after it,
+    /// results in the same queue.
     /// - Returns: The identities of downloads that the change refers to but the queue does not contain; empty for
     ///   additions and removals.
     @discardableResult

@@ -28,14 +28,14 @@ struct RegistryStore: Sendable {
     var file: Int32?
     /// The total length of the complete lines; the next line is written at this offset.
     var size: Int64 = 0
-    /// Whether bytes of a failed append follow the complete lines; they must be truncated before the next append.
+    /// Whether bytes of a failed or interrupted append follow the complete lines; the next append truncates them first.
     var hasTornTail = false
     /// The number of records in the journal, including dead ones.
     var recordCount = 0
     /// The number of downloads in the queue; a download that was added twice counts twice until the journal is
     /// rewritten.
     var liveCount = 0
-    /// Whether some lines have not been synced.
+    /// Whether some lines may not have been synced, by this process or an earlier one.
     var isUnsynced = false
     /// Whether the next change must be recorded by rewriting the journal instead of appending to it.
     ///
@@ -72,7 +72,8 @@ struct RegistryStore: Sendable {
         }
     }
 
-    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced.
+    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced, unless an
+    /// earlier sync has failed.
     mutating func close() {
         guard let file = file.take() else { return }
         if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }
@@ -81,7 +82,7 @@ struct RegistryStore: Sendable {
 
     // MARK: Writing
 
-    /// Appends changes; if it throws, none of them is in the journal.
+    /// Appends changes; if it throws, none of them counts as recorded.
     ///
     /// With `syncing`, the file is synced once after the append, for these and all earlier changes; a queue that does
     /// not sync its changes requires `always` as well.
@@ -196,7 +197,7 @@ struct RegistryStore: Sendable {
     /// The path of the copy of a journal with unreadable parts.
     var copyPath: String { path + Self.unreadSuffix }
 
-    /// Copies a journal with unreadable parts, if it was not copied yet.
+    /// Copies a journal with unreadable parts, if it was not copied yet; replaces the copy of an earlier journal.
     mutating func saveCopyIfNeeded() throws(DownloadError) {
         guard needsCopy else { return }
         let copy = try DownloadError.registry("\(copyPath) could not be created") { () throws(SystemError) in

@@ -9,12 +9,14 @@ final class RegistryVersions: Sendable {
     static let fileName = ReservedFileNames.registryVersions
     /// The maximum size of the file in bytes.
     ///
-    /// When it is reached, the older half of the lines is dropped; most of these are for files that no longer exist.
+    /// An append that would exceed it rewrites the file with the newest lines, up to half this size; most of the other
+    /// lines are for files that no longer exist.
     static let maxBytes = 1 << 20
 
     private let path: String
     private let calls: FileSystem
-    /// The lines of the file; `nil` until the first use, because most file systems have extended attributes.
+    /// The lines of the file; `nil` until the first use, because most file systems have extended attributes, or after a
+    /// failed write.
     private let index = Locked<VersionIndex?>(nil)
 
     init(in directory: String, calls: FileSystem) {
@@ -22,7 +24,8 @@ final class RegistryVersions: Sendable {
         self.calls = calls
     }
 
-    /// Returns the saved validator of the file with this path; `nil` if there is none, or the file has another inode.
+    /// Returns the saved validator of the file with this path; `nil` if there is no valid one, or if it was saved for
+    /// another inode.
     func version(of file: String, inode: UInt64) -> SavedValidator? {
         let text = index.withLock { index in
             let read = index ?? self.read()

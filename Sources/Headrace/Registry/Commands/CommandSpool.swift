@@ -15,7 +15,7 @@ struct CommandSpool: Sendable {
 
     /// A file that is not a valid command, and was quarantined: renamed, so that it is not read again.
     struct Rejection: Sendable, Hashable {
-        /// The path of the file after it was quarantined.
+        /// The path of the file after it was quarantined; the old path if it could not be renamed.
         let path: String
         /// The reason for the rejection.
         let reason: Reason
@@ -96,8 +96,8 @@ struct CommandSpool: Sendable {
     /// Returns whether a posted command is done.
     /// - Parameter path: The path of the command's file.
     /// - Returns: `false` if the command is pending, or its state cannot be determined.
-    /// - Throws: `invalidRequest` if the queue has refused the command, and `fileSystem` if the command was not
-    ///   understood; it will not be executed.
+    /// - Throws: `invalidRequest` if the queue has refused the command, and `fileSystem` if its owner could not read or
+    ///   understand the command; it will not be executed.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
         guard calls.isMissing(path) else { return false }
         try requireMissing(path + Self.refusedSuffix, .invalidRequest) { saved in
@@ -124,7 +124,7 @@ struct CommandSpool: Sendable {
 
     // MARK: Taking
 
-    /// Starts to watch for posted commands; returns `nil` if the system does not support it.
+    /// Starts to watch for posted commands; returns `nil` if the folder cannot be watched.
     func watch() -> FolderWatch? {
         // Only an existing folder can be watched; posting the first command would create it unnoticed.
         try? calls.makeRegistryFolder(path)

@@ -31,7 +31,7 @@ final class FolderWatch: Sendable {
     // Dispatch objects are thread-safe, although not declared `Sendable`; this one is only cancelled.
     nonisolated(unsafe) private let source: any DispatchSourceProtocol
 
-    /// Starts to watch a folder; returns `nil` if the system does not support it.
+    /// Starts to watch a folder; returns `nil` if the folder cannot be opened, or the system cannot watch it.
     init?(_ path: String) {
         let queue = DispatchQueue(label: "headrace-folder")
         #if os(Linux)
@@ -62,7 +62,8 @@ final class FolderWatch: Sendable {
 
     /// Waits until the folder changes or the task is cancelled; only one task may wait at a time.
     ///
-    /// Returns at once if the folder has changed since the previous call returned.
+    /// Returns at once if the folder has changed since the previous call returned or, the first time, since the watch
+    /// began.
     func change() async {
         let change = Latch()
         let hasChanged = core.state.withLock { state in

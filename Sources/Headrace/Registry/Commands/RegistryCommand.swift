@@ -2,18 +2,21 @@
 enum RegistryCommand: Sendable, Hashable {
     /// Add these downloads at the end of the queue, under the identities in the entries.
     ///
-    /// If a download already exists, only the expected size and digests are merged into it. Labels and states are
-    /// ignored.
+    /// An entry for the file of an active download is merged into that download instead, mainly its expected size and
+    /// digests. An entry with the identity of an ended download is added only if it expects another size or other
+    /// digests, and then under a new identity. Labels and states are ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
-    /// Requeue paused, failed and cancelled downloads, and finished ones whose file no longer exists.
+    /// Requeue paused, failed and cancelled downloads, and finished ones whose file no longer exists; end the
+    /// wait of downloads for a retry or for their start time.
     case resume([UInt64])
     /// Cancel downloads.
     case cancel([UInt64])
     /// Requeue failed downloads.
     case retry([UInt64])
-    /// Remove downloads from the queue; with `deletingFiles`, delete their partial and finished files too.
+    /// Remove downloads from the queue; with `deletingFiles`, delete their partial and finished files too, except
+    /// finished files that existed before or were changed since.
     case remove([UInt64], deletingFiles: Bool)
     /// Change the position of a download.
     case move(UInt64, QueuePosition)
