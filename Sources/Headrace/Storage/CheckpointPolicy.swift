@@ -30,9 +30,11 @@ struct CheckpointPolicy: Sendable {
         case stopped
     }
 
-    /// The minimum time before the first record and between records; a download that finishes earlier writes none.
+    /// The minimum time before the first record and between records of a running transfer; a download that finishes
+    /// earlier writes none.
     static let recordInterval = Duration.milliseconds(500)
-    /// The interval between two syncs; a sync is due earlier if ``syncBytes`` bytes are unsynced.
+    /// The interval between two syncs of a running transfer with the durability `full`; a sync is due earlier if
+    /// ``syncBytes`` bytes are unsynced.
     static let syncInterval = Duration.seconds(5)
     static let syncBytes: Int64 = 64 << 20
 
@@ -43,9 +45,9 @@ struct CheckpointPolicy: Sendable {
     private let start: Duration
     private var phase = Phase.running
     private var lastRecord: Duration?
-    /// Whether a record is on disk, so that it must be kept accurate.
+    /// Whether a record is on disk or about to be written, so that it must be kept accurate.
     private(set) var hasRecord: Bool
-    /// Whether a record written now would differ from the record that was written last.
+    /// Whether a record written now may differ from the record that was written last.
     private var isRecordOutdated = false
     /// The ranges that the running sync makes durable: those written before it started; `nil` if no sync is running.
     private var claim: ByteRangeSet?
@@ -61,9 +63,9 @@ struct CheckpointPolicy: Sendable {
     /// Creates the policy for one transfer of a download.
     /// - Parameters:
     ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
-    ///   - written: The trusted ranges of an earlier record; if not empty, a record is on disk.
-    ///   - durable: The durable ranges of the earlier record.
-    ///   - replacesRecord: Whether a record on disk claims more than these ranges.
+    ///   - written: The valid ranges that were written before; if there are any, a record counts as existing.
+    ///   - durable: The durable ranges; only those within `written` count.
+    ///   - replacesRecord: Whether a record on disk may claim more than these ranges, and must be replaced.
     ///   - now: The start of the transfer.
     init(
         _ durability: Durability,

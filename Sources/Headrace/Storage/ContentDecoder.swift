@@ -73,7 +73,8 @@ final class ContentDecoder {
 }
 
 extension ContentCoding {
-    /// The codings that the system can decode; the first use loads the libraries, which blocks.
+    /// The codings that ``ContentDecoder`` can decode on this system, none on Apple platforms; the first use loads the
+    /// libraries, which blocks.
     static let decodable: Set<ContentCoding> = {
         #if os(Linux)
         Set(allCases.filter { hr_decoder_load($0.function) != 0 })

@@ -8,7 +8,7 @@ extension ControlRecord {
     static let version = 1
     /// The maximum size of an encoded record, which limits the cost of reading an invalid one.
     static let maxBytes = 1 << 20
-    /// The maximum number of `written` ranges, and of `durable` ranges, in an encoded record; it keeps a record below
+    /// The maximum number of `written` ranges, and of `durable` ranges, in an encoded record, so that both fit into
     /// `maxBytes`.
     static let maxRanges = 8192
 

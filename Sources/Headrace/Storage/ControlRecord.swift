@@ -24,7 +24,9 @@ struct ControlRecord: Sendable, Equatable {
     var state = State.receiving
     /// The file that was decoded or copied from ``file``, and gets the final name instead; `nil` if there is none.
     var decoded: DecodedFile?
-    /// The digests of the received pieces; `nil` if no checksum of the complete file is expected.
+    /// The digests of the received pieces, which show where the file has changed if its checksum is wrong.
+    ///
+    /// `nil` if there is no checksum or the request has piece hashes, or if the file is small or of unknown size.
     var pieces: ReceivedPieces?
 
     /// Creates the record of an empty partial file.
@@ -50,7 +52,8 @@ struct ControlRecord: Sendable, Equatable {
     ///   - fileSize: The size of the partial file; ranges beyond it are removed. The size alone does not
     ///     validate the remaining ranges, because the file may contain zeros.
     ///   - file: The identity of the partial file that was found.
-    /// - Returns: The ranges; empty if the record belongs to another file.
+    /// - Returns: The written ranges if boot and device are the same, otherwise the durable ranges; empty if the record
+    ///   belongs to another file.
     func trusted(bootID: String, fileSize: Int64, file: FileIdentity) -> ByteRangeSet {
         guard matches(file) else { return ByteRangeSet() }
         var trusted = isSameBoot(bootID) && file.device == self.file.device ? written : durable

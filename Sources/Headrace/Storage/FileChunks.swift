@@ -3,8 +3,8 @@ enum FileChunks {
     /// The chunk size in bytes for reading a complete file.
     static let maxBytes = 512 << 10
 
-    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `CancellationError` between two
-    /// buffers if the task is cancelled.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `CancellationError` before the next
+    /// buffer if the task is cancelled.
     ///
     /// If `read` returns no bytes before the end of the range, throws the result of `failure`, or returns early if that
     /// is `nil`.

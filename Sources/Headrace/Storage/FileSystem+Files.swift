@@ -1,8 +1,8 @@
 import HeadracePlatform
 
-/// The part of an atomic replacement of a file that survives a power cut.
+/// The part of an atomic replacement of a file that is certain to survive a power cut.
 enum ReplacementSync: Sendable {
-    /// Neither the old file nor the new one: on some file systems, an empty file remains.
+    /// Neither the old file nor the new one: on some file systems, an empty file may remain.
     case nothing
     /// Either the old file or the new one.
     case contents
@@ -91,7 +91,8 @@ extension FileSystem {
         }
     }
 
-    /// Throws `diskFull` unless the file system of an open file or directory has space for `count` more bytes.
+    /// Throws `diskFull` if the file system of an open file or directory reports too little space for `count` more
+    /// bytes.
     func requireSpace(for count: Int64, at path: String, _ file: Int32) throws(DownloadError) {
         // If the file system does not report its free space, a later write fails instead.
         guard let free = try? freeSpace(file), free < count,

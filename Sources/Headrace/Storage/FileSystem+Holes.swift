@@ -21,7 +21,7 @@ extension FileSystem {
     /// Returns the parts of the written ranges that an open file still contains.
     ///
     /// Durable ranges are only compared with the size of the file, but not with its holes. If other ranges seem lost,
-    /// the file is synced and checked again.
+    /// the file is synced and checked again; if the sync fails, all of them count as lost.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -48,7 +48,7 @@ extension ByteRangeSet {
     ///   - data: The ranges of the file that are not holes.
     ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.
     /// - Returns: All ranges if none is lost. Otherwise, the durable ranges, and the data in the other ranges, without
-    ///   the first and last block of each range of data.
+    ///   the first and last block of each range of data, but with the first block of the file.
     func found(in data: ByteRangeSet, durable: ByteRangeSet) -> ByteRangeSet {
         let unsynced = ByteRangeSet(ranges.lazy.flatMap(durable.gaps))
         let found = unsynced.intersection(data)

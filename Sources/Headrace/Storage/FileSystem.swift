@@ -74,8 +74,8 @@ package struct FileSystem: Sendable {
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
-    /// Returns whether the process with this ID has the file open or, if the system does not report that, whether the
-    /// file is locked.
+    /// Returns whether the process with this ID exists and has the file open; if the system does not report which files
+    /// the process has open, whether it exists and the file is locked.
     package var isOpen: @Sendable (_ path: String, _ process: Int32) -> Bool = { SystemFileCalls.isOpen($0, by: $1) }
     /// Returns an identifier of the current boot; empty if the system has none.
     package var bootID: @Sendable () throws(SystemError) -> String

@@ -35,7 +35,8 @@ struct OpenFile: ~Copyable {
 
     /// Passes the bytes of a range to `take` in order, and yields to other tasks between two buffers.
     ///
-    /// Throws `CancellationError` between two buffers if the task is cancelled.
+    /// Throws `CancellationError` before the next buffer if the task is cancelled, and `fileSystem` if the file has
+    /// become shorter.
     func read(_ range: Range<Int64>, _ take: (UnsafeRawBufferPointer) throws -> Void) async throws {
         let (path, descriptor, calls) = (path, descriptor, calls)
         try await FileChunks.read(range, take) { offset, maxBytes throws(DownloadError) in

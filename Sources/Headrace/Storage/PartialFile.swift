@@ -152,7 +152,8 @@ final class PartialFile: Sendable {
         isNamed.withLock { $0 = true }
     }
 
-    /// Returns the status of the file, or `nil` if its name was removed or now refers to another file.
+    /// Returns the status of the file; `nil` if its name was removed or now refers to another file, but not if the file
+    /// has no name yet.
     func namedStatus() throws(SystemError) -> FileStatus? {
         let opened = try shared.calls.openStatus(file)
         if isUnnamed { return opened }
@@ -179,7 +180,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Throws `diskFull` unless the file system has space for `count` more bytes.
+    /// Throws `diskFull` if the file system reports too little space for `count` more bytes.
     func requireSpace(for count: Int64) throws(DownloadError) {
         try shared.calls.requireSpace(for: count, at: path, file)
     }

@@ -24,7 +24,7 @@ struct RecordFile: Sendable {
     /// Reads the record.
     ///
     /// Throws if the file cannot be read, or was written by a later release and must not be modified. Returns `none` if
-    /// the file belongs to an untrusted user.
+    /// the file is missing or belongs to an untrusted user.
     func read() throws(DownloadError) -> Contents {
         let bytes: [UInt8]
         do throws(SystemError) {
