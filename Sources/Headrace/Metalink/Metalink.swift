@@ -12,7 +12,8 @@ public import HeadracePlatform
 public struct Metalink: Sendable, Hashable {
     /// A file that the document describes (RFC 5854, section 4.1.2).
     public struct File: Sendable, Hashable {
-        /// The name, made safe: the last component of the path in the document.
+        /// The name, made safe: the last component of the path in the document, or a placeholder such as `unnamed (1)`
+        /// if that name cannot be used or another file has it.
         public internal(set) var name: String
         /// The size in bytes, if the document contains it.
         public internal(set) var size: Int64?
