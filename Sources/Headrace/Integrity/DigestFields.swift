@@ -146,7 +146,8 @@ extension DigestFields {
 }
 
 extension ResponseHead {
-    /// Whether the body has the content coding in which Google Cloud Storage stores the file and computes its hashes.
+    /// Whether the body has the content coding in which Google Cloud Storage stores the file and computes its hashes;
+    /// `true` if the response does not name that coding.
     fileprivate var isStoredCoding: Bool {
         let stored = members("x-goog-stored-content-encoding")
         return stored.isEmpty || stored.filter { $0 != "identity" } == contentCodings

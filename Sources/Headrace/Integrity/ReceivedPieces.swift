@@ -64,7 +64,8 @@ struct ReceivedPieces: Sendable, Hashable {
 /// Computes the digests of pieces from the bytes that one connection receives.
 struct PieceDigester: Sendable {
     private let pieces: ReceivedPieces
-    /// Computes the digest of the current piece; `nil` if the piece was not received from its first byte.
+    /// Computes the digest of the current piece; `nil` if the piece was not received from its first byte, or if the
+    /// system does not support the hash function.
     private var digester: Digester?
     /// The position in the file after the last added byte; bytes at another position do not continue the current piece.
     private var position: Int64 = 0

@@ -29,10 +29,10 @@ struct Verification: Sendable {
         self.checksServer = checksServer
     }
 
-    /// Whether there is a checksum to verify the file against.
+    /// Whether there is a checksum, or there are piece hashes, to verify the file against.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
-    /// Whether any checksum to verify against is the server's, because the request has none of the received bytes.
+    /// Whether the checksum, if there is one, is the server's, because the request has none of the received bytes.
     var isFromServer: Bool { !isRequested }
 
     /// Adopts the request's current checksums and piece hashes; other requests for the same file may have added some.
@@ -55,7 +55,8 @@ struct Verification: Sendable {
     /// Adopts the server's checksum from an accepted response, and prepares the digest.
     ///
     /// `held` contains the received ranges. If there are any, an earlier checksum of the server remains valid until the
-    /// server sends one that is at least as strong. `isOrigin` is `false` for the response of a mirror.
+    /// server sends one that is at least as strong. `isOrigin` is `false` for the response of a mirror, whose checksum
+    /// is ignored once bytes from mirrors rely on the present one.
     ///
     /// Throws `digestUnavailable` if the system does not support the hash function of the request's checksum; ignores
     /// an unsupported checksum of the server. `digester` creates the digester of a hash function.
