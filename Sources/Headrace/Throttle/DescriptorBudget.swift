@@ -18,13 +18,14 @@ struct DescriptorBudget: Sendable {
     /// The maximum number of idle connections that a transport retains for later transfers.
     static let maxIdleConnections = 64
 
-    /// The number of descriptors that transfers and connections may use in total.
+    /// The number of descriptors that transfers and their additional connections may use in total.
     private(set) var capacity: Int
     private(set) var transfers = 0
     /// For each download, the number of reserved connections in addition to its first.
     private var connections: [DownloadID: Int] = [:]
     private var connectionCount = 0
-    /// Whether fewer descriptors are free than a download needs, because other parts of the process use them.
+    /// Whether the last count found fewer than ``minimum`` free descriptors, so that no further transfer is admitted,
+    /// except for the only one of a manager.
     private var isScarce = false
 
     init(free: Int) {
@@ -35,9 +36,9 @@ struct DescriptorBudget: Sendable {
     /// ``minimum``, but at least one and at most ``maxIdleConnections``.
     static func idleConnections(free: Int) -> Int { max(1, min(maxIdleConnections, (free - minimum) / 4)) }
 
-    /// Updates the capacity from a count of free descriptors.
+    /// Updates the budget from a count of free descriptors.
     ///
-    /// Does not lower it while transfers run, since the count omits the descriptors that the transfers have open.
+    /// Does not lower the capacity while transfers run, since the count omits the descriptors that they have open.
     mutating func measured(free: Int) {
         let found = DescriptorBudget(free: free).capacity
         capacity = transfers == 0 ? found : max(capacity, found)
@@ -46,7 +47,8 @@ struct DescriptorBudget: Sendable {
 
     /// Admits a transfer if enough descriptors are available; returns whether it was admitted.
     ///
-    /// The only transfer of a manager is always admitted, because waiting would not free any descriptors.
+    /// The only transfer of a manager (`isOnly`) is always admitted: the manager has no other transfer that could
+    /// release descriptors.
     mutating func admit(isOnly: Bool) -> Bool {
         guard isOnly || !isFull else { return false }
         transfers += 1
@@ -120,7 +122,7 @@ final class DescriptorShare: Sendable {
     /// Admits a transfer if enough descriptors are available, and reserves them until ``transferEnded()``; returns
     /// whether it was admitted.
     ///
-    /// `isOnly` is `true` if the manager runs no other transfer.
+    /// If the manager runs no other transfer (`isOnly`), the transfer is always admitted.
     func admit(isOnly: Bool) -> Bool {
         state.withLock { state in
             let now = ContinuousClock.now

@@ -2,7 +2,8 @@
 ///
 /// Performs no I/O. The total starts at ``initial``. While the response heads announce small bodies, it grows with each
 /// head, and then doubles with each round of completed downloads as long as the goodput grows too. Large bodies keep it
-/// low, because a few of them fill the line. A refusal halves the limit of its host, which then grows slowly.
+/// low, because a few of them fill the line. A refusal limits its host to half of the downloads that ran from it; this
+/// limit then grows slowly.
 ///
 ///     starting ── a round of completions ──▶ growing ── no gain ──▶ holding the previous number
 ///                                               ▲                      │
@@ -12,7 +13,7 @@ struct DownloadConcurrency: Sendable {
     static let initial = 16
     /// The lowest number of downloads at once to which slow responses reduce the limit.
     private static let modest = 6
-    /// The number of large downloads that run at once.
+    /// The number of downloads to which the limit falls when bodies turn out to be large; it may grow again from there.
     static let ofLargeBodies = 4
     /// The maximum number of downloads from one host over HTTP/2, in which they share connections.
     static let maxMultiplexed = 64
@@ -22,15 +23,17 @@ struct DownloadConcurrency: Sendable {
 
     /// The measurements of one host.
     private struct Host {
-        /// The number of downloads that the host accepts, according to its refusals; `nil` if it has refused none.
+        /// The number of downloads that the host accepts, according to its refusals; `nil` if it has refused none, or
+        /// has accepted the maximum since.
         var accepted: Int?
-        /// The number of concurrent downloads at which the host last refused one; raised by one after each ``hold``.
+        /// The number of concurrent downloads at which the host last refused one, to which ``accepted`` is not raised;
+        /// grows by one after each ``hold``.
         var excess = Int.max
         /// The number of completed downloads since ``accepted`` was changed.
         var completions = 0
-        /// The time of the last refusal that lowered ``accepted``, or of the last raise of ``excess``.
+        /// The time of the last refusal that set ``accepted``, or of the last raise of ``excess``.
         var refused = Duration.zero
-        /// The time after which ``excess`` is raised by one; doubles with each refusal.
+        /// The time after which ``excess`` is raised by one; doubles with each further refusal, up to ``maxHold``.
         var hold = DownloadConcurrency.firstHold
         /// Whether the host uses HTTP/2; `nil` before its first response.
         var isMultiplexed: Bool?
@@ -67,8 +70,8 @@ struct DownloadConcurrency: Sendable {
     private static let maxHeldRounds = 64
     /// The minimum number of completions in a round.
     private static let minCompletions = 6
-    /// The minimum fraction of the ideal gain, which is in proportion to the limit; a raised limit that brings less is
-    /// lowered again.
+    /// The fraction of the ideal gain that a raised limit must bring, or else it is lowered again; with the ideal gain,
+    /// the goodput grows in proportion to the limit.
     private static let minGain = 0.2
     /// The multiple of the lowest latency from which the server or the network counts as overloaded.
     private static let overloadFactor = 8
@@ -94,7 +97,8 @@ struct DownloadConcurrency: Sendable {
     private var minLatency: Duration?
     /// The fraction of large bodies among the last completions, as a moving average.
     private var largeShare = 0.0
-    /// Whether the limit was lowered because of large bodies.
+    /// Whether large bodies have lowered the limit, so that response heads do not raise it; `false` again once large
+    /// bodies are rare.
     private var hasLargeBodies = false
 
     init(maximum: Int, maxConnectionsPerHost: Int) {
@@ -123,7 +127,7 @@ struct DownloadConcurrency: Sendable {
         host?.isMultiplexed == true ? Self.maxMultiplexed : maxConnectionsPerHost
     }
 
-    /// Returns whether a host uses HTTP/2; `nil` before its first response.
+    /// Returns whether a host uses HTTP/2; `nil` before its first response, or if the host has been forgotten.
     func usesHTTP2(_ host: String) -> Bool? { hosts[host]?.isMultiplexed }
 
     /// Records the first response head of a running download, and may raise ``limit``; `size` is the length of the

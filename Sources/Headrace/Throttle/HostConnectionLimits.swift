@@ -1,7 +1,8 @@
 /// Divides the connections that each host allows among the downloads from that host.
 ///
-/// This type performs no I/O. A host's limit is lowered by one when the host refuses a connection, and raised by one
-/// every ``raiseInterval``. While the host requests a delay, no download gets additional connections.
+/// This type performs no I/O. When a host refuses a connection, its limit falls below the number of reserved
+/// connections, but not below one; it is raised by one every ``raiseInterval``. While the host requests a delay, no
+/// download gets additional connections.
 ///
 /// At the limit, a new download waits for its first connection if another download has more than one: that download
 /// then releases one, because the waiting download gets a share. If every download has only one, the new download
@@ -9,7 +10,7 @@
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
-        /// The time of the last refusal or raise, from which ``raiseInterval`` counts.
+        /// The time from which the next raise of the limit is counted: that of the last refusal or raise.
         var changed = Duration.zero
         var notBefore: Duration?
         /// The downloads, oldest first.
@@ -23,7 +24,7 @@ struct HostConnectionLimits: Sendable {
         let id: DownloadID
         var wanted = 1
         var granted = 0
-        /// Whether ``begin(_:on:at:)`` reserved the first connection, which then stays reserved until ``end(_:_:at:)``.
+        /// Whether ``begin(_:on:at:)`` was called, so that the first connection stays reserved until ``end(_:_:at:)``.
         var hasBegun = false
     }
 
@@ -48,7 +49,7 @@ struct HostConnectionLimits: Sendable {
     /// The tracked hosts.
     var names: [String] { hosts.keys.sorted() }
 
-    /// Returns the time until which a host has requested a delay; `nil` if it has requested none.
+    /// Returns the time until which a host has requested a delay, possibly in the past; `nil` if it has requested none.
     func notBefore(_ host: String) -> Duration? { hosts[host]?.notBefore }
 
     /// Reserves the first connection of a download to a host; returns `false` if the download must wait until
@@ -112,7 +113,8 @@ struct HostConnectionLimits: Sendable {
         return state.downloads[index].granted
     }
 
-    /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether the host has another download.
+    /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether
+    /// another download uses the host.
     ///
     /// `retryAfter` is the delay that the host has requested; `nil` for none.
     @discardableResult
@@ -130,7 +132,7 @@ struct HostConnectionLimits: Sendable {
         return state.downloads.contains { $0.id != id }
     }
 
-    /// Whether a host's limit is lowered, because it refused connections.
+    /// Whether a host's limit is lowered, because it refused connections or requests.
     func isLowered(_ host: String, at now: Duration) -> Bool { recovered(host, at: now).limit < maximum }
 
     /// Releases the connections of a download, except for the first one if ``begin(_:on:at:)`` reserved it.

@@ -1,6 +1,7 @@
 import HeadracePlatform
 
-/// The number of connections that a download from a host settled on, and their speed.
+/// The number of connections that a download from a host settled on, and their speed; later downloads may begin with
+/// this number.
 struct HostExperience: Sendable, Hashable {
     var connections: Int
     /// The speed of all connections together, in bytes per second.
@@ -28,8 +29,8 @@ final class HostLimiter: Sendable {
             return limits.admitWaiting(on: host, at: now).compactMap { waiting.removeValue(forKey: $0)?.latch }
         }
 
-        /// Records that a server lets requests share connections, and admits the downloads that waited for one of their
-        /// own; returns the latches to open.
+        /// Records that a server lets requests share connections, and admits the waiting downloads that may share them;
+        /// returns the latches to open.
         mutating func recordSharing(by url: URL, at now: Duration) -> [Latch] {
             let server = url.server
             guard multiplexed[server] == nil else { return [] }
@@ -58,7 +59,7 @@ final class HostLimiter: Sendable {
         retries = Locked(HostRetryLimits(perMinute: retriesPerMinute))
     }
 
-    /// Records that the server of a URL has responded.
+    /// Records that the server of a URL has responded; called only if the retry policy sets `maxUnreachableFailures`.
     func responded(_ url: URL) { change(url) { $0.hasResponded = true } }
 
     /// Whether the server of a URL has responded to any download.
@@ -84,7 +85,8 @@ final class HostLimiter: Sendable {
         retries.withLock { $0.begin(of: Self.host(of: url), at: now) }
     }
 
-    /// Returns the time until which the host of a URL has requested a delay; `nil` if it has requested none.
+    /// Returns the time until which the host of a URL has requested a delay, possibly in the past; `nil` if it has
+    /// requested none.
     func notBefore(_ url: URL) -> Duration? {
         connections.withLock { $0.limits.isUntroubled ? nil : $0.limits.notBefore(Self.host(of: url)) }
     }
@@ -102,8 +104,8 @@ final class HostLimiter: Sendable {
     /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; if the host has too many
     /// connections, waits for other downloads to release one.
     ///
-    /// With `mayShare`, reserves nothing if the server is known to let requests share a connection. Throws
-    /// `CancellationError`, and reserves nothing, if the task is cancelled.
+    /// With `mayShare`, reserves nothing if the server is known, or found during the wait, to let requests share a
+    /// connection. If the task is cancelled while it waits, reserves nothing and throws `CancellationError`.
     func reserveFirst(_ id: DownloadID, _ url: URL, mayShare: Bool, clock: AnyClock) async throws(CancellationError) {
         let latch: Latch? = connections.withLock { connections in
             if mayShare, connections.multiplexed[url.server] != nil { return nil }
@@ -118,10 +120,11 @@ final class HostLimiter: Sendable {
         throw CancellationError()
     }
 
-    /// Records whether the response to a request that may share a connection arrived over a shared one.
+    /// Records whether a response arrived over a shared connection.
     ///
     /// If so, releases the download's reserved connection, since a shared one is not counted for each request, and
-    /// admits waiting downloads that may share it. If not, reserves a connection if none was reserved for the request.
+    /// admits waiting downloads that may share it. If not, although the server was known to let requests share, forgets
+    /// that and reserves a connection.
     func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
         guard !isShared else {
             let latches = connections.withLock { $0.recordSharing(by: url, at: now) }
@@ -142,7 +145,8 @@ final class HostLimiter: Sendable {
         for latch in latches { latch.open() }
     }
 
-    /// Whether a download may open a connection to the host of a mirror's URL.
+    /// Whether a download may open a connection to the host of a mirror's URL: the host has requested no delay, and a
+    /// connection is free or the download has one already.
     func mayJoin(_ id: DownloadID, _ url: URL, at now: Duration) -> Bool {
         connections.withLock { $0.limits.mayJoin(id, Self.host(of: url), at: now) }
     }
@@ -156,7 +160,8 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }
 
-    /// Lowers a host's limit after a refused connection, a 429 or a 503; returns whether other downloads use the host.
+    /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether
+    /// other downloads use the host.
     ///
     /// `retryAfter` is the delay that the host has requested; `nil` for none.
     @discardableResult
@@ -164,8 +169,8 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
-    /// Whether the host of a URL recently refused a connection, so that its limit is still lower than the configured
-    /// one.
+    /// Whether the host of a URL recently refused a connection or a request, so that its limit is still lower than the
+    /// configured one.
     func hasRefused(_ url: URL, at now: Duration) -> Bool {
         connections.withLock { $0.limits.isLowered(Self.host(of: url), at: now) }
     }

@@ -25,8 +25,8 @@ final class ThrottleHandle: Sendable {
     /// The number of bytes that the connection may buffer; `nil` if no rate limit applies.
     var bufferBytes: Int? { rates.bufferBytes(scopes) }
 
-    /// Waits until the limits allow reading, and returns how many bytes may be read; throws `CancellationError` if the
-    /// task is cancelled.
+    /// Waits until the limits allow reading, and returns how many bytes may be read, at most `wanted`; throws
+    /// `CancellationError` if the task is cancelled while it waits.
     func allowance(of wanted: Int) async throws -> Int {
         while true {
             let grant = connection.withLock { rates.take(wanted, &$0, id, group: group) }

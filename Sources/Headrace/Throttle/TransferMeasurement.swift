@@ -8,7 +8,7 @@ struct TransferMeasurement: Sendable, Hashable {
     var latency: Duration?
     /// Whether the server uses HTTP/2 or later; `nil` before its first response.
     var isMultiplexed: Bool?
-    /// Whether the server refused the request or the connection, because it serves too many of them.
+    /// Whether an attempt failed in a way that suggests that the server has too many requests; see ``failed(_:)``.
     var isRefused = false
 
     /// Records the error of an attempt: a 429, a 503, or a connection refused or lost before any response is a refusal.
