@@ -44,7 +44,7 @@ enum NetlinkMessage: Sendable, Hashable {
     /// The request with this number failed with this `errno`.
     case refused(UInt32, errno: Int32)
 
-    /// Parses the messages of one read; skips invalid messages, and stops at one with an invalid length.
+    /// Parses the messages of one read; skips invalid messages and other kinds, and stops at an invalid length.
     static func all(in bytes: [UInt8]) -> [NetlinkMessage] {
         var rest = NetlinkBytes(bytes[...])
         var messages: [NetlinkMessage] = []
@@ -175,7 +175,7 @@ struct NetlinkBytes: Sendable {
         return NetlinkBytes(bytes[start..<start + count])
     }
 
-    /// Drops the first `count` bytes, rounded up to a multiple of four, and returns the remaining bytes.
+    /// Returns the bytes after the first `count`, which is rounded up to a multiple of four; empty if there are none.
     func dropping(_ count: Int) -> NetlinkBytes {
         NetlinkBytes(bytes.dropFirst((count + 3) & ~3))
     }

@@ -128,7 +128,8 @@ struct NetlinkState: Sendable {
         }
     }
 
-    /// The usable links with an address that is not link-local, in order of preference; used without a default route.
+    /// The usable links with an address that is not link-local, in order of preference; used if no default route has a
+    /// usable link.
     ///
     /// Bridges are excluded, since without a default route a bridge leads only to guests on this machine.
     private var localWays: [Link] {

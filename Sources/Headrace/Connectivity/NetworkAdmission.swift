@@ -40,7 +40,8 @@ struct NetworkAdmission: Sendable {
         _ = update(path)
     }
 
-    /// Sets the path; returns `true` if an address of the last working path is gone, which may break connections.
+    /// Sets the path; returns `true` if the path is up but lacks an address of the last path that was up, which may
+    /// have broken connections.
     mutating func update(_ path: NetworkPath?) -> Bool {
         self.path = path
         guard let path, path.isUp else { return false }
@@ -48,7 +49,8 @@ struct NetworkAdmission: Sendable {
         return lastUp.map { !$0.localEndpoints.isSubset(of: path.localEndpoints) } ?? false
     }
 
-    /// Returns the reason why a download cannot run; `nil` if it can.
+    /// Returns the reason why a download must wait; `nil` if it may run, or should fail because the path is down and
+    /// the manager does not wait for connectivity.
     func blocker(for need: NetworkRequirement) -> NetworkBlocker? {
         guard let path, !need.isLoopback else { return nil }
         guard path.isUp else { return waitsForConnectivity ? .offline : nil }

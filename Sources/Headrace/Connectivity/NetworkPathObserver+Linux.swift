@@ -81,9 +81,8 @@ final class NetworkPathObserver: Sendable {
             }
         }
 
-        /// Receives the next messages; returns `nil` if none are left and no query is due.
-        ///
-        /// An empty array means that a query was sent or, if `state.isOver` is now set, that the socket failed.
+        /// Receives the next messages; returns `nil` if none are left, or an empty array if it sent a scheduled request
+        /// instead, if messages were lost, or if an error has stopped observation.
         private func receive(_ state: inout State) -> [NetlinkMessage]? {
             var (count, failure) = (0, Int32(0))
             let bytes = [UInt8](unsafeUninitializedCapacity: Self.bufferBytes) { buffer, used in
@@ -112,7 +111,7 @@ final class NetworkPathObserver: Sendable {
     private let thread: WorkerThread
 
     /// Starts to observe the network path and passes each path to `update`; returns `nil` if the system does not
-    /// support it.
+    /// support it, or lacks the descriptors or the thread for it.
     init?(_ update: @escaping @Sendable (NetworkPath?) -> Void) {
         guard let core = Core(update) else { return nil }
         self.core = core
@@ -138,7 +137,8 @@ final class NetworkPathObserver: Sendable {
         core.end()
     }
 
-    /// Processes the kernel's messages so far, without waiting, and passes the path on if it has changed.
+    /// Processes the kernel's messages so far, without waiting; passes the path to the closure if it has changed, or
+    /// `nil` if observation has stopped.
     func refresh() {
         core.read()
     }
