@@ -36,8 +36,8 @@ final class HSTSStore: Sendable {
         }
     }
 
-    /// Writes the policies that responses have changed to the file, in which the policies of other processes remain;
-    /// does nothing if no policy has changed.
+    /// Writes the policies that responses have changed since the last save to the file, in which the policies of other
+    /// processes remain; does nothing if no policy has changed.
     func save(to file: URL, _ files: FileSystem) throws(DownloadError) {
         let policies = policies.withLock { $0 }
         guard policies.hasChanges else { return }

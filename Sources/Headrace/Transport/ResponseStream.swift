@@ -108,7 +108,8 @@ package final class ResponseStream: Sendable {
 
     // MARK: The reader's side
 
-    /// Waits for the head; throws if the transfer fails or is cancelled before the head has arrived.
+    /// Waits for the head; throws if the transfer fails before the head arrives, or `CancellationError` if the stream
+    /// was closed.
     package func nextHead() async throws -> ResponseHead {
         while true {
             let (next, head) = storage.withLock { ($0.state.nextHead(), $0.head) }

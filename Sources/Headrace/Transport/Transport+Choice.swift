@@ -1,5 +1,5 @@
 extension DownloadConfiguration {
-    /// Loads the HTTP library early, so that creating the first manager does not wait for it.
+    /// On Linux, loads libcurl early, so that creating the first manager does not wait for it.
     package static func loadTransport() async {
         #if os(Linux)
         await CurlTransport.load()

@@ -87,7 +87,8 @@ package struct ResponseBody: Sendable {
     private let stream: ResponseStream
     /// The handle that applies rate limits to this body; `nil` until a limit applies to the download.
     var lane: ThrottleHandle?
-    /// Whether the limit of buffered bytes is lower than the transport's own.
+    /// Whether a limit for buffered bytes replaces the transport's own, which the reader restores once no rate limit
+    /// applies.
     private(set) var isHeldBack: Bool
 
     /// Creates the body of a response.
@@ -127,7 +128,7 @@ package struct ResponseBody: Sendable {
 }
 
 extension RedirectChain {
-    /// Returns the request for the current URL of the redirect chain, with the given fields added.
+    /// Returns the request for the current URL of the redirect chain, with `rangeFields` added, but without the body.
     func request(with rangeFields: [HeaderField]) -> TransportRequest {
         var request = TransportRequest(
             url: url,

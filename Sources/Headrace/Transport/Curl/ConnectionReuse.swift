@@ -42,7 +42,7 @@ struct ConnectionReuse: Sendable {
     private var suspicions: [Server: SuspendingClock.Instant] = [:]
     /// The cutoff for all servers: a connection that was last used before this time is not reused.
     ///
-    /// `nil` if no connection has stalled and the network has not changed.
+    /// `nil` until a connection stalls or ``suspectAll(at:)`` is called.
     private var otherServersCutoff: SuspendingClock.Instant?
 
     /// Marks all currently idle connections to a server as suspect.

@@ -43,7 +43,8 @@ final class CurlDriver {
     private static let holdTime = Duration.milliseconds(1)
     /// The transfers whose body ends when the TLS connection closes, keyed by that connection.
     private var endingConnections: [UnsafeRawPointer: CurlTransfer] = [:]
-    /// The time of the next check for stalled transfers: the earliest known deadline; `nil` if no check is planned.
+    /// The time of the next check for stalled transfers: the earliest known deadline or end of a wait for a shared
+    /// connection; `nil` if no check is planned.
     private var stallCheck: SuspendingClock.Instant?
     private var reuse = ConnectionReuse()
     /// The servers that refused HTTP/1.1; later requests to them offer HTTP/2 at once, which saves a failed handshake.
@@ -201,6 +202,7 @@ final class CurlDriver {
     /// Returns the shared lane with the fewest transfers from a server, or a new lane if all lanes have some.
     ///
     /// Uses no more than ``CurlLane/sharedCount`` lanes, and no more than the maximum number of connections to a host.
+    /// If libcurl cannot create the first one, returns ``ownLane``.
     private func sharedLane(for server: ConnectionReuse.Server) -> CurlLane {
         let most = min(CurlLane.sharedCount, configuration.maxConnectionsPerHost)
         let lane = sharedLanes.min { $0.transfers[server, default: 0] < $1.transfers[server, default: 0] }
@@ -226,7 +228,8 @@ final class CurlDriver {
         return context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Finishes a transfer with libcurl's result, or sends its request again.
+    /// Finishes a transfer with libcurl's result, or has its request sent again: at once or, if it shared a connection,
+    /// by the reader.
     private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
         if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
         if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }

@@ -12,13 +12,13 @@ struct CurlFailure {
     var hasHead: Bool
     /// Whether the response indicated that the remaining bytes can be requested with a range.
     var isResumable = false
-    /// Whether the connection had already served an earlier request.
+    /// Whether no connection was made: the request was sent on one that had served another request, or not sent.
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
     /// The last IP address that the ``AddressRule`` refused; `nil` if it refused none, or allowed at least one.
     var refusedAddress: String?
-    /// The host of the resolver over HTTPS; `nil` if the system's was used, or a connection was made.
+    /// The host of the resolver over HTTPS; `nil` if the system's was used, or a connection was attempted.
     var resolver: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
@@ -91,7 +91,7 @@ struct CurlFailure {
         }
     }
 
-    /// Returns the error if the response was invalid or incomplete.
+    /// Returns the error for all other failures, in which the response was invalid or incomplete.
     private func responseError(_ server: String) -> DownloadError {
         switch code {
         case HR_E_OUT_OF_MEMORY where !hasHead,

@@ -25,7 +25,7 @@ final class CurlLane {
     var timer: SuspendingClock.Instant?
     /// The number of transfers in a shared lane, by server.
     private(set) var transfers: [ConnectionReuse.Server: Int] = [:]
-    /// Called with an easy handle, its socket, and the events to watch for.
+    /// Called with this lane, an easy handle, its socket, and the events to watch for.
     var onSocketChange: ((CurlLane, hr_easy, Int32, Int32) -> Void)?
 
     /// Takes ownership of libcurl's handle, which ``close()`` frees.

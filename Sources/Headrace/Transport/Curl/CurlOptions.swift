@@ -15,12 +15,13 @@ struct CurlOptions {
         guard code == HR_E_OK else { throw rejected(code) }
     }
 
-    /// Sets an option that is not essential.
+    /// Sets an option that is not essential; ignores a failure.
     func set(_ option: hr_easy_option, _ value: Int) {
         _ = hr_easy_set_long(handle, option, value)
     }
 
-    /// Limits the connections that the request may reuse, and the age of cached addresses to the same time.
+    /// Limits the connections that the request may reuse, and the age of cached addresses to the same time; throws if
+    /// libcurl cannot ensure a new connection for a request that requires a public address.
     func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) throws(DownloadError) {
         // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
         // `mayRepeat`: the server may close an idle connection just when the request is sent on it.
@@ -94,7 +95,8 @@ struct CurlOptions {
         try require(hr_easy_set_string(handle, HR_OPT_CUSTOMREQUEST, request.method))
     }
 
-    /// Sets the options that are the same for all connections; none of them is essential.
+    /// Sets the TLS version, the time limit for connecting, and the options that are the same for all requests; none of
+    /// them is essential.
     func setCommon() {
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)

@@ -10,7 +10,8 @@ final class CurlTransfer {
     let id: CurlDriver.TransferID
     let handle: hr_easy
     let stream: ResponseStream
-    /// The time at which the transfer counts as stalled if no more data arrives.
+    /// The time at which the transfer counts as stalled if no more data arrives; while it connects or is paused, the
+    /// time of its next check.
     private(set) var deadline: SuspendingClock.Instant
 
     /// The lane to which the transfer was added; `nil` before.
@@ -139,10 +140,10 @@ final class CurlTransfer {
         return osError
     }
 
-    /// Whether the request was sent on a connection that had already served another request.
+    /// Whether no connection was made: the request was sent on one that had served another request, or not sent.
     private var isReused: Bool { CurlMetrics(handle: handle).newConnections == 0 }
 
-    /// Returns whether the transfer failed on a reused connection, and not because the reader cancelled it.
+    /// Returns whether the transfer failed on a reused connection, and not because Headrace aborted it.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
         return isReused && silentSince != nil

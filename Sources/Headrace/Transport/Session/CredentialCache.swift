@@ -17,7 +17,7 @@ struct CredentialCache: Sendable {
     /// The latest credential of an origin that was not rejected.
     struct Known: Sendable, Hashable {
         let credential: Credential
-        /// Whether the origin has sent a Digest challenge for the credential, which must not be sent otherwise then.
+        /// Whether the origin has sent a Digest challenge for the credential, which must then be sent by Digest alone.
         var requiresDigest = false
     }
 
@@ -34,8 +34,9 @@ struct CredentialCache: Sendable {
     /// Handles a 401 response from an origin, and returns the next step.
     ///
     /// `refused` contains the credentials that were already sent with this request. They count as rejected for this
-    /// request only, because they may be valid for another part of the server. `candidate` is a credential that is
-    /// available without a provider request.
+    /// request only, because they may be valid for another part of the server; but the known credential, if it is one
+    /// of them, is no longer sent preemptively. `candidate` is a credential that is available without a provider
+    /// request.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         if let known = credentials[origin]?.credential {
             // Another request may have obtained a new credential meanwhile.

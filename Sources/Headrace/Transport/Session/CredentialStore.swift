@@ -64,7 +64,7 @@ final class CredentialStore: Sendable {
         }
     }
 
-    /// Returns the login for a URL from the netrc file.
+    /// Returns the login for a URL from the netrc file; `nil` if there is none.
     ///
     /// Returns the file's default login only if the server has requested a login with a 401 (`isRequested`).
     private func own(for url: URL, isRequested: Bool) -> Credential? {

@@ -14,7 +14,8 @@ struct SessionTransport: Transport {
     let credentials: CredentialStore?
     let cookies: CookieJar?
     let digests = DigestStore()
-    /// The error for requests to public addresses alone, if the configuration does not allow them; otherwise `nil`.
+    /// The error for requests with `requiresPublicAddress`, if a setting of the configuration rules them out; otherwise
+    /// `nil`.
     private let publicAddressConflict: DownloadError?
 
     init(

@@ -9,7 +9,8 @@ struct ServerTrust: Sendable {
     private let authorities: [[UInt8]]
     private let pins: [String]
 
-    /// Reads the authorities, and throws if the file has none; returns `nil` if neither authorities nor pins are set.
+    /// Reads the authorities; throws `tls` if the file cannot be read or is not valid PEM, and returns `nil` if neither
+    /// authorities nor pins are set.
     init?(_ configuration: DownloadConfiguration) throws(DownloadError) {
         pins = configuration.pinnedPublicKeys
         if let file = configuration.certificateAuthorities {

@@ -59,8 +59,8 @@ struct URLSessionCapabilities: Sendable, Hashable {
         }
     }
 
-    /// Throws if the request accepts content codings, or requires a public address or a proxy that the platform cannot
-    /// set.
+    /// Throws `invalidRequest` if the request accepts content codings or requires a public address, and `proxy` if it
+    /// has a proxy that the platform cannot set for one request.
     func validate(_ request: TransportRequest) throws(DownloadError) {
         guard request.acceptEncoding == nil else {
             throw Self.refusal("decodesContent", "it decodes bodies as they arrive, so that they could not be resumed")

@@ -53,7 +53,8 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         }
     }
 
-    /// Cancels the tasks of all sessions, also of those that were ended earlier and let their tasks finish.
+    /// Cancels the tasks of all sessions, also of those that were ended earlier and let their tasks finish, and marks
+    /// the transport as shut down.
     func cancelAllTasks() {
         let transfers = state.withLock { state in
             state.isShutDown = true
