@@ -22,7 +22,7 @@ struct HSTSPolicies: Sendable, Hashable {
 
     /// The policies by host, in lower case and without a dot at the end.
     private var policies: [String: Policy] = [:]
-    /// The hosts whose policies responses have changed since the last time that they were saved.
+    /// The hosts whose policies responses have set or removed since the last time that they were saved.
     private(set) var changed: Set<String> = []
 
     init() {}

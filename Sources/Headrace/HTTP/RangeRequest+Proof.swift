@@ -1,7 +1,8 @@
 extension RangeRequest {
     /// Returns the reason why a part may be combined with the received bytes (RFC 9110, section 15.3.7.3).
     ///
-    /// Returns `nil` if no bytes were received. Throws if the part may be of another version than the received bytes.
+    /// Returns `nil` if no bytes were received and no version is ``known``. Throws if the part may be of another
+    /// version than the received bytes.
     func prove(_ part: RepresentationMetadata) throws(RestartReason) -> ResumeProof? {
         guard let known else {
             guard heldBytes == 0 else { throw .noValidator }
@@ -78,7 +79,8 @@ extension RangeRequest {
         return known.lastModified == nil || new.lastModified == nil || known.lastModified == new.lastModified
     }
 
-    /// The number of bytes at the beginning of the requested range that were already received.
+    /// The number of bytes at the beginning of the requested range that were already received; valid only with
+    /// ``DeferredVerification/overlap``.
     var overlap: Int64 { range.map { heldBytes - $0.start } ?? 0 }
 
     /// Whether `proof` can show later that the bytes are of one version, although no validator matches.

@@ -24,8 +24,10 @@ struct RangeRequest: Sendable, Hashable {
     var ifRange: EntityValidator?
     /// The metadata of the version that the received bytes belong to; `nil` if no version is known.
     var known: RepresentationMetadata?
-    /// The number of bytes already received, anywhere in the file; a request with an overlap counts only the bytes
-    /// before the end of the overlap.
+    /// The number of bytes already received, anywhere in the file.
+    ///
+    /// A request with an overlap counts only the bytes before the end of the overlap. On one of several parallel
+    /// connections, this is the position at which the request's range begins, but at least 1.
     var heldBytes: Int64 = 0
     var deferredVerification: DeferredVerification?
     /// The required size of the file in bytes; `nil` if it is unknown.

@@ -82,7 +82,8 @@ struct RedirectChain: Sendable {
     /// Begins the chain at one of the sources of a request.
     ///
     /// A source whose origin differs from that of the request's URL gets no fields that are bound to an origin. If
-    /// such a source is not in the request but was advertised by a response, it gets none of the caller's fields.
+    /// such a source is not in the request but was advertised by a response (`isAdvertised`), it gets none of the
+    /// caller's fields.
     init(
         _ request: borrowing DownloadRequest,
         at source: URL,

@@ -21,7 +21,8 @@ package struct ResponseHead: Sendable, Hashable {
     package var needsOwnConnection = false
     /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
-    /// The manager's credential that was sent; `nil` if there was none or the request had an `Authorization` field.
+    /// The manager's credential that was sent, by which the server may have selected the file; `nil` if there was none
+    /// or the request had an `Authorization` field.
     var login: Credential?
     /// The checksum that the first redirect announced for the file; `nil` if there was none.
     var linkedDigest: Checksum?

@@ -38,7 +38,7 @@ struct BodyPlacement: Sendable, Hashable {
     var framing: BodyFraming
     /// The metadata to record: that of the received bytes if the body continues them, otherwise that of the response.
     var representation: RepresentationMetadata
-    /// The reason why the body is of the same version as the bytes received before; `nil` if there are none.
+    /// The reason why the body is of the same version as the bytes received before; `nil` if it continues none.
     var proof: ResumeProof?
 }
 
