@@ -8,7 +8,8 @@ package enum BeginTime {
         text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text)
     }
 
-    /// Formats a date as ISO 8601 in local time, without the zone and without fractions of a second.
+    /// Formats a date as ISO 8601 in local time, without the zone, and to the minute or, if it is not at the start of a
+    /// minute, to the second.
     package static func text(_ date: Date) -> String {
         let time = WallTime.parts(of: time_t(date.timeIntervalSince1970.rounded(.down)))
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]

@@ -1,7 +1,8 @@
 extension BlockingExecutor {
     /// Creates an executor for blocking file calls; throws `fileSystem` if its first thread cannot be started.
     ///
-    /// With `executor`, all jobs run there instead, and no thread is started.
+    /// The limits are those of ``init(name:maxThreads:maxWorking:)``. With `executor`, all jobs run there instead, and
+    /// no thread is started.
     static func forFiles(
         _ name: String,
         maxThreads: Int,

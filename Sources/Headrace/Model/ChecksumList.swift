@@ -85,7 +85,8 @@ public struct ChecksumList: Sendable, Hashable {
     /// Finds the checksum of a file that may be listed under several names.
     ///
     /// Returns the strongest checksum of the first name that is listed, or else of the entries without a name; `nil` if
-    /// there are none, or if the checksums contradict each other.
+    /// there are none, or if the checksums contradict each other. If entries with only the same last path component
+    /// contradict each other, the next name is tried first.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
@@ -97,7 +98,8 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// Returns the indices of the entries with this name or, if there are none, with the longest ending of this path.
+    /// Returns the indices of the entries with this name or else with the longest ending of this path; `nil` if there
+    /// are none.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components
@@ -106,7 +108,8 @@ public struct ChecksumList: Sendable, Hashable {
         }.first
     }
 
-    /// Returns the indices of the entries whose path ends with the last component of this name.
+    /// Returns the indices of the entries whose path ends with the last component of this name; `nil` if there are
+    /// none.
     private func indicesInAnyFolder(of name: String) -> [Int]? {
         name.components.last.flatMap { indicesByLastComponent[Array($0)] }
     }

@@ -20,7 +20,7 @@ public struct ClientCertificate: Sendable, Hashable {
 }
 
 extension DownloadConfiguration {
-    /// Throws `invalidRequest` if the client certificate or a pinned public key is invalid.
+    /// Throws `invalidRequest` if the client certificate is not at a file URL, or if a pinned public key is malformed.
     func validateTLS() throws(DownloadError) {
         for file in [clientCertificate?.file, clientCertificate?.key] {
             guard let file, !file.isFileURL else { continue }

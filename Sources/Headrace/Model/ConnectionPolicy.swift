@@ -33,7 +33,8 @@ public struct ConnectionPolicy: Sendable, Hashable {
     public var addressFamily = AddressFamily.any
     /// The network interface, such as `eth0`, or the local address from which connections are made; `nil` for any.
     public var interface: String?
-    /// Fixed addresses of hosts, used instead of DNS: `HOST:PORT:ADDRESS`, with further addresses after commas.
+    /// Fixed addresses of hosts, used instead of DNS: `HOST:PORT:ADDRESS`, with further addresses after commas; `*` is
+    /// any host.
     public var addresses: [String] = []
     /// The https URL of a resolver that is used instead of the system's (DNS over HTTPS, RFC 8484); `nil` for the
     /// system's.

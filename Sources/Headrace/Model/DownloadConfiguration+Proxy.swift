@@ -21,7 +21,7 @@ extension DownloadConfiguration {
         case url(URL, except: [String] = [])
     }
 
-    /// Throws `invalidRequest` if the proxy is invalid or cannot be combined with `allowsAddress`.
+    /// Throws `invalidRequest` if the URL of the proxy is invalid, or if there is a UNIX socket or `allowsAddress` too.
     func validateProxy() throws(DownloadError) {
         guard case .url(let url, _) = proxy else { return }
         _ = try ProxyServer(parsing: url.absoluteString)

@@ -5,7 +5,7 @@ extension DownloadError: LocalizedError {
     public var errorDescription: String? { description }
 }
 
-/// The error of a failed download.
+/// The error of a failed download, or of another operation of the library that failed.
 ///
 ///     do {
 ///         let file = try await download.value
@@ -21,16 +21,18 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while serving another download; such a failure usually uses up no retry.
+    /// Whether the host rejected the request while serving another download; such a failure uses up no retry unless the
+    /// download has another source.
     var exceedsHostLimit = false
-    /// Whether the transfer failed before its own stall timeout because another transfer from its server had stalled.
+    /// Whether the transfer failed before its own stall timeout because another transfer from its server had stalled;
+    /// such a failure uses up no retry.
     var followsStall = false
-    /// Whether the connection was lost after a slow disk or a rate limit kept this process from reading from it for the
-    /// stall timeout; such a failure uses up no retry.
+    /// Whether the connection of a resumable response was lost after a slow disk or a rate limit kept this process from
+    /// reading from it for the stall timeout; such a failure uses up no retry.
     var followsPause = false
     /// Whether a retry may succeed although failures with this ``code`` are usually permanent.
     var isRetryable = false
-    /// Whether the host refused the connection, for example because nothing listens on the port.
+    /// Whether the host or the proxy refused the connection, for example because nothing listens on the port.
     var isConnectionRefused = false
     /// The setting that may fix the failure, if any.
     package internal(set) var remedy: Remedy?
@@ -39,7 +41,7 @@ public struct DownloadError: Error, Sendable {
     /// See ``DownloadRequest/mismatchPolicy-swift.property``. A registry does not save this property, but it saves the
     /// message, which names the file.
     public internal(set) var savedFile: URL?
-    /// The requested URL, without user and password.
+    /// The requested URL, without user and password; `nil` if the failure is not about a URL.
     public internal(set) var url: URL?
     /// The underlying error, if any.
     public let cause: (any Error)?
@@ -196,7 +198,8 @@ extension DownloadError {
         public static let connection = Code("connection")
         /// TLS failed: the certificate, its host name, a pinned key, or the handshake.
         public static let tls = Code("tls")
-        /// The proxy rejected the request or requires a login; see ``DownloadError/statusCode`` for its response.
+        /// The proxy rejected the request or the login, requires a login, or does not speak TLS; its status, if any, is
+        /// the ``DownloadError/statusCode``.
         public static let proxy = Code("proxy")
         /// The server sent nothing, or more slowly than the minimum speed, for as long as the stall timeout.
         public static let stalled = Code("stalled")
@@ -204,11 +207,13 @@ extension DownloadError {
         public static let connectionLost = Code("connectionLost")
         /// The server responded with an error status; see ``DownloadError/statusCode``.
         public static let httpStatus = Code("httpStatus")
-        /// The redirect limit was reached, or a redirect led from https to http or to a scheme other than HTTP.
+        /// The redirect limit was reached, or a redirect must not be followed: from https to http, to an invalid URL or
+        /// another scheme, or with a secret body to another origin.
         public static let redirect = Code("redirect")
-        /// The response violates HTTP.
+        /// The response violates HTTP, or does not match the request.
         public static let protocolViolation = Code("protocolViolation")
-        /// The file kept changing on the server during the download.
+        /// The download restarted too often, for example because the file kept changing on the server; or the file
+        /// changed on the server while a reader was reading it.
         public static let resourceChanged = Code("resourceChanged")
         /// The server sent something other than the file, such as a login page.
         public static let unexpectedContent = Code("unexpectedContent")
@@ -224,13 +229,14 @@ extension DownloadError {
         public static let contentCoding = Code("contentCoding")
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code("timedOut")
-        /// Another download writes to the partial file, or another manager uses the registry or the background session.
+        /// Another download has the same file, or another manager uses the registry or the background session.
         public static let busy = Code("busy")
         /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code("diskFull")
         /// The file or its directory cannot be accessed for lack of permission.
         public static let permission = Code("permission")
-        /// A file with the destination's name exists and may not be replaced, as with the conflict policy `fail`.
+        /// A file with the destination's name exists and may not be replaced, as with the conflict policy `fail`, or
+        /// the file belongs to another download in the queue.
         public static let fileExists = Code("fileExists")
         /// Any other failure of the file system.
         public static let fileSystem = Code("fileSystem")

@@ -7,7 +7,7 @@ extension DownloadEvent {
     public enum Notice: Sendable, Equatable {
         /// The link expired, and the link provider supplied a new one.
         case linkRenewed
-        /// The link expired, and the link provider could not supply a new one.
+        /// The link expired, and the link provider could not supply a new one, so the old link is used.
         case linkNotRenewed(reason: String)
         /// The existing file was downloaded with another login, so it is downloaded again with the current login.
         case otherLogin

@@ -6,7 +6,7 @@ public import HeadracePlatform
 ///         if case .retrying(let error, let attempt, let delay) = event { log(error, attempt, delay) }
 ///     }
 public enum DownloadEvent: Sendable, Equatable {
-    /// The download changes from waiting to running and sends its first request; not reported for retries.
+    /// The download changes from waiting to running; not reported if it runs again for a retry or on another network.
     case started
     /// The server redirected the request to another URL (RFC 9110, section 15.4).
     ///
@@ -27,6 +27,8 @@ public enum DownloadEvent: Sendable, Equatable {
     /// The network was lost or changed: the connections are closed, and the received bytes are retained.
     case networkChanged
     /// An attempt failed and will be retried after a delay; `attempt` is the number of failures in a row, from 1.
+    ///
+    /// Reported once more for the same failure if ``RetryPolicy/maxRetriesPerHostAndMinute`` causes a further delay.
     case retrying(DownloadError, attempt: Int, after: Duration)
     /// A further connection, new or reused, requests this byte range from the same server or a mirror; `connections` is
     /// the number of connections that the download uses now.
@@ -47,9 +49,10 @@ public enum DownloadEvent: Sendable, Equatable {
     /// The error contains the URL of the abandoned source. If several sources deliver parts of the file, a mirror is
     /// abandoned if it fails or is slower than the others.
     case sourceFailed(DownloadError, next: URL)
-    /// The file is being read from disk to compute its checksum; see ``DownloadProgress/bytesVerified``.
+    /// The downloaded file, or an existing one, is being read from disk to compute its checksum; see
+    /// ``DownloadProgress/bytesVerified``.
     case verifying
-    /// The file matches this checksum from the request or the server, and will be renamed to its final name next.
+    /// The downloaded file, or an existing one, matches this checksum from the request or the server.
     case verified(Checksum)
     /// All pieces of the file match their checksums; reported only if there is no checksum of the whole file.
     case piecesVerified(count: Int)
@@ -63,9 +66,10 @@ public enum DownloadEvent: Sendable, Equatable {
     case requestEnded(RequestMetrics)
     /// The download continues, but something is not as requested or expected.
     case notice(Notice)
-    /// The file exists already, and the conflict policy is ``DownloadRequest/ConflictPolicy/skip``.
+    /// The file exists already, and the conflict policy is ``DownloadRequest/ConflictPolicy/skip``; or an earlier
+    /// process completed the file, but ended before it could record that.
     case skipped(URL)
-    /// The file exists already and is the server's current version; see
+    /// The file exists already and is the server's current version, or matches the checksums of the request; see
     /// ``DownloadRequest/refetchPolicy-swift.property``.
     case unchanged(URL)
     /// The file is complete and has its final name.
@@ -91,13 +95,14 @@ public struct DownloadSummary: Sendable, Equatable {
     /// The number exceeds the file size if bytes were downloaded again, and is below it if bytes of an earlier run were
     /// used.
     public var bytesFetched: Int64
-    /// The time from the first request since the download was last started or resumed, until the file had its final
-    /// name.
+    /// The time since the download was last started or resumed, until the file had its final name.
+    ///
+    /// Delays before retries are included, but not the time for which the download waited to be started.
     public var duration: Duration
     /// Whether the length of the file is certain.
     ///
     /// `false` if only the end of the connection marked the end of the file: the connection may have been lost early
-    /// (RFC 9112, section 6.3). A ``DownloadRequest/expectedSize`` or the end of a content coding makes it certain.
+    /// (RFC 9112, section 6.3). Always `true` for a decompressed file and with a ``DownloadRequest/expectedSize``.
     public var isLengthVerified: Bool
 
     /// Creates a summary.
@@ -105,7 +110,7 @@ public struct DownloadSummary: Sendable, Equatable {
     ///   - file: The finished file.
     ///   - fileSize: The size of the file in bytes.
     ///   - bytesFetched: The number of body bytes received.
-    ///   - duration: The time from the first request until the file has its final name.
+    ///   - duration: The time from the start of the download until the file had its final name.
     ///   - isLengthVerified: Whether the length of the file is certain.
     public init(file: URL, fileSize: Int64, bytesFetched: Int64, duration: Duration, isLengthVerified: Bool) {
         self.file = file

@@ -23,7 +23,7 @@ public struct DownloadProbe: Sendable, Hashable {
         case savesBesideIfChanged(URL)
         /// The existing file is the result, and nothing is downloaded.
         case skips
-        /// The download fails because of the existing file.
+        /// The download fails because of the existing file or directory, or because no numbered name is free.
         case fails
     }
 
@@ -43,12 +43,14 @@ public struct DownloadProbe: Sendable, Hashable {
     public let acceptsRanges: Bool?
     /// Whether an interrupted download could be resumed: the server supports ranges and sent a strong validator.
     public let isResumable: Bool
-    /// The entity tag as received, such as `"33a64df5"` with its quotation marks.
+    /// The entity tag as received, such as `"33a64df5"` with its quotation marks; `nil` if the server sent none.
     public let entityTag: String?
-    /// The modification date of the file.
+    /// The modification date of the file; `nil` if the server sent no valid date.
     public let lastModified: Date?
-    /// The media type in lower case, without parameters, such as `application/gzip`.
+    /// The media type in lower case, without parameters, such as `application/gzip`; `nil` if the server sent none.
     public let mediaType: String?
-    /// The checksum of the file that the server sent; it detects transmission errors, not forgery.
+    /// The strongest checksum of the file that the server sent; `nil` if it sent none.
+    ///
+    /// It detects transmission errors, not forgery.
     public let checksum: Checksum?
 }

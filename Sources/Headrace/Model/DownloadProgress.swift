@@ -10,12 +10,12 @@ public struct DownloadProgress: Sendable, Hashable {
     public var totalBytes: Int64?
     /// The smoothed speed over the last seconds, in bytes per second; for a finished download, its last speed.
     ///
-    /// 0 if the download is waiting, paused, failed or cancelled.
+    /// 0 if the download is waiting, paused, failed or cancelled, and while the file is being verified.
     public var bytesPerSecond: Double
-    /// The estimated remaining time; `nil` if the size or speed is unknown, or if the download was stopped.
+    /// The estimated remaining time; `nil` if the size is unknown, if the speed is 0, or for more than a hundred years.
     public var timeRemaining: Duration?
 
-    /// The number of bytes read so far to verify the complete file; `nil` while the file is not being verified.
+    /// The number of bytes checked so far while the file is read from disk to verify it; otherwise `nil`.
     public var bytesVerified: Int64?
 
     /// The received fraction of the file, from 0 to 1; `nil` if the size is unknown.
@@ -24,8 +24,8 @@ public struct DownloadProgress: Sendable, Hashable {
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
 
-    /// Returns the time in which the missing bytes arrive at this speed; `nil` for more than a hundred years, because a
-    /// very low speed would overflow a `Duration`.
+    /// Returns the time in which the missing bytes arrive at this speed; `nil` if the speed is 0, or for more than a
+    /// hundred years, because a very low speed would overflow a `Duration`.
     static func timeRemaining(_ missingBytes: Int64, bytesPerSecond: Double) -> Duration? {
         let seconds = Double(missingBytes) / bytesPerSecond
         return seconds < 3.2e9 ? .seconds(seconds) : nil

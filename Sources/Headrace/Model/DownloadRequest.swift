@@ -20,7 +20,7 @@ public struct DownloadRequest: Sendable, Hashable {
     ///
     /// After that time, ``linkProvider`` is called before the next request. Without a provider, the time is ignored.
     public var urlExpires: Date?
-    /// The provider of a new URL; `nil` for none.
+    /// The provider of a new URL; `nil` to use ``DownloadConfiguration/linkProvider``, if there is one.
     ///
     /// The provider is called if the current URL has expired, or if the server rejects it with 401, 403, 404 or 410.
     /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
@@ -181,7 +181,7 @@ extension DownloadRequest {
         /// A missing directory is created when the download starts, but not when it resumes, since the directory may be
         /// on an unmounted disk.
         case file(URL)
-        /// A file in the directory at this file URL; a missing directory is created.
+        /// A file in the directory at this file URL; a missing directory is created as for ``file(_:)``.
         ///
         /// The file name is the first of these that can be made safe: the server's proposal in `Content-Disposition`
         /// (RFC 6266), the last path component of the URL after redirects, the last path component of
@@ -205,7 +205,8 @@ extension DownloadRequest {
         case overwrite
         /// The existing file is the result, and nothing is downloaded. Removing the download does not delete that file.
         case skip
-        /// The download fails with ``DownloadError/Code/fileExists``.
+        /// The download fails with ``DownloadError/Code/fileExists``; if the caller has named the file, even if the
+        /// existing file is current.
         case fail
     }
 
@@ -215,7 +216,7 @@ extension DownloadRequest {
     /// downloading the file again may help: see <doc:Integrity>.
     public enum MismatchPolicy: String, Sendable, Hashable, CaseIterable {
         /// The bytes are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has
-        /// that name.
+        /// that name. An empty or incomplete file is deleted.
         ///
         /// ``DownloadError/savedFile`` is the path of the saved file. No later download resumes it or takes it for the
         /// finished file.

@@ -1,6 +1,9 @@
 public import HeadracePlatform
 
 /// The state, progress and priority of a download at one moment.
+///
+/// In the snapshots of a ``DownloadRegistry``, ``networkBlocker``, ``nextAttempt`` and ``lastFailure`` are always
+/// `nil`, because a registry does not save them.
 public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     /// The download's identity.
     public var id: DownloadID
@@ -79,7 +82,7 @@ public struct GroupProgress: Sendable, Hashable {
     public var counts: [DownloadState.Kind: Int]
     /// The total number of bytes that the downloads have received.
     public var bytesReceived: Int64
-    /// The total size in bytes; `nil` while the size of an unfinished download is unknown.
+    /// The total size in bytes; `nil` while the size of a waiting, running or paused download is unknown.
     public var totalBytes: Int64?
     /// The sum of the smoothed speeds of running downloads, in bytes per second.
     public var bytesPerSecond: Double

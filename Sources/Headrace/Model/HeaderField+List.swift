@@ -3,8 +3,8 @@ extension [HeaderField] {
     ///
     ///     request.headers["Accept"] = "text/plain"
     ///
-    /// Setting a value replaces all fields with the name; `nil` removes them. A new field is secret only if its name is
-    /// that of a secret; see ``HeaderField/isSecret``.
+    /// Setting a value changes the first field with the name, and removes any others; `nil` removes all of them. A new
+    /// field is secret only if its name is that of a secret; see ``HeaderField/isSecret``.
     public subscript(name: String) -> String? {
         get { first { $0.isNamed(name) }?.value }
         set {

@@ -80,7 +80,9 @@ private struct Scanner {
         return value
     }
 
-    /// Reads the next word; returns `nil` at the end of the file, throws for an unclosed quote or invalid UTF-8.
+    /// Reads the next word; returns `nil` at the end of the file, throws for an unclosed quote, invalid UTF-8 or a NUL.
+    ///
+    /// With `skippingComments`, a `#` before the word begins a comment; otherwise it is a part of the word.
     mutating func word(skippingComments: Bool = false) throws(DownloadError) -> String? {
         while let byte = rest.first, byte.isSpace || (skippingComments && byte == UInt8(ascii: "#")) {
             if byte == UInt8(ascii: "#") { skipLine() } else { _ = take() }

@@ -68,7 +68,7 @@ public struct PieceHashes: Sendable, Hashable {
         return fileSize ?? (least.overflow ? .max : min(least.partialValue, .max - 1) + 1)
     }
 
-    /// Returns the byte ranges of the pieces that begin within a file of this size; the last range ends with the file.
+    /// Returns the byte ranges of the pieces that begin within a file of this size; no range extends beyond the file.
     func ranges(fileSize: Int64) -> [Range<Int64>] {
         (0..<count).prefix { fileSize > 0 && Int64($0) <= (fileSize - 1) / length }.map { index in
             let start = Int64(index) * length
@@ -76,7 +76,8 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Returns the indices of the wrong pieces; `found` has the checksums that were computed, from the first piece on.
+    /// Returns the indices of the wrong pieces among those whose computed checksums are in `found`, which begins with
+    /// the first piece.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }

@@ -10,14 +10,15 @@ public enum QueueEvent: Sendable, Equatable {
     case priorityChanged(DownloadID, DownloadPriority)
     /// A download was removed from the queue.
     case removed(DownloadID)
-    /// The maximum numbers of running downloads, in total and per host, changed to these values; `nil` is no limit.
+    /// The maximum numbers of running downloads, in total and per host, were set to these values; `nil` is no limit.
     case limitsChanged(downloads: Int, perHost: Int?)
-    /// The rate limit of a group, or of all downloads if `group` is `nil`, changed to this number of bytes per second;
+    /// The rate limit of a group, or of all downloads if `group` is `nil`, was set to this number of bytes per second;
     /// `nil` is no limit.
     case rateLimitChanged(Int64?, group: String?)
-    /// A damaged part of the registry was skipped; the message is a sentence for the user.
+    /// A damaged or unknown part of the registry, or an invalid command of another process, was skipped; the message is
+    /// a sentence for the user.
     ///
-    /// Each new stream of events starts with the damage found so far.
+    /// Each new stream of events starts with the messages so far.
     case registryDamaged(String)
     /// The registry could not be written, or the commands of other processes could not be read.
     ///
@@ -25,5 +26,7 @@ public enum QueueEvent: Sendable, Equatable {
     /// ``DownloadManager/takeCommands()``.
     case registryFailed(DownloadError)
     /// No download is waiting or running any more: the last one has ended, or was paused or removed.
+    ///
+    /// Reported only after the files of cancelled and removed downloads have been deleted, if any.
     case idle
 }

@@ -5,7 +5,7 @@
 ///         if case .restarted(let reason, let bytes) = event { print("\(reason) \(bytes) bytes are downloaded again.") }
 ///     }
 public enum RestartReason: Error, Sendable, Hashable {
-    /// The entity tag of the file changed.
+    /// The entity tag of the file changed, or the response has one and the received bytes came without.
     case changedEntityTag
     /// The modification date of the file changed.
     case changedLastModified
@@ -15,8 +15,8 @@ public enum RestartReason: Error, Sendable, Hashable {
     case noValidator
     /// The only validator is a date, and the response is from another URL, where another file may have the same date.
     case differentURL
-    /// The received bytes were requested with other header fields or another login, and no validator shows that the
-    /// file is the same.
+    /// The received bytes were requested with other header fields or another login, and no strong entity tag can show
+    /// that the file is the same.
     case differentRequester
     /// The only entity tag is weak, malformed or derived from the size alone.
     case weakValidator
@@ -41,7 +41,8 @@ public enum RestartReason: Error, Sendable, Hashable {
     case invalidContentRange
     /// The server sent several ranges in one body although a single range was requested.
     case multipart
-    /// The response or the received bytes are encoded, so byte positions do not match (RFC 9110, section 14.1.2).
+    /// The response or the received bytes have a content coding that was not requested, so byte positions do not match
+    /// (RFC 9110, section 14.1.2).
     case contentCoding
     /// The response has another content coding than the received bytes, and is therefore another representation.
     case changedContentCoding
@@ -53,7 +54,8 @@ public enum RestartReason: Error, Sendable, Hashable {
     case unverifiedEnd
     /// The server responded with status 412.
     case preconditionFailed
-    /// The server responded with status 416: its file is too short for the request, or shorter than before.
+    /// The server responded with status 416: its file is too short for the request, is shorter than before, or cannot
+    /// be verified to be the received version.
     ///
     /// `length` is the size of that file in bytes; `nil` if the response lacks the size.
     case unsatisfiable(length: Int64?)
@@ -62,7 +64,8 @@ public enum RestartReason: Error, Sendable, Hashable {
 
     // Found when the download starts or resumes.
 
-    /// ``DownloadConfiguration/resumesPartialDownloads`` is `false`.
+    /// ``DownloadConfiguration/resumesPartialDownloads`` is `false`, or the request must not be repeated; see
+    /// ``DownloadRequest/isRepeatable``.
     case resumingDisabled
     /// The partial file has no resume record, or a record that belongs to an untrusted user.
     case recordMissing

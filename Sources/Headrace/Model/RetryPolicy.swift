@@ -24,9 +24,10 @@ public struct RetryPolicy: Sendable {
 
     /// The maximum number of failures in a row, without a byte of progress, that are retried; 0 for no retries.
     ///
-    /// A 429 or 503 from a host that is currently serving another download does not count as a failure. On Linux, the
-    /// loss of a connection does not count either if the library itself had not read from it for the stall timeout,
-    /// because of a slow disk or a rate limit.
+    /// A 429 or 503 from a host that is currently serving another download does not count as a failure. On Linux, two
+    /// more failures do not count: the early end of a transfer because another one from its server has stalled, and the
+    /// loss of a connection that the library itself had not read from for the stall timeout, because of a slow disk or
+    /// a rate limit. See ``DownloadConfiguration/stallTimeout``.
     public var maxFailures = 5
     /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
     /// refuses the connection; `nil` for ``maxFailures``.
@@ -53,7 +54,7 @@ public struct RetryPolicy: Sendable {
     /// for ``Decision/standard`` in all cases.
     ///
     /// The download still counts as running while the closure runs. The closure is not called for a stopped download,
-    /// nor for an unreachable host after ``maxUnreachableFailures``.
+    /// for an unreachable host after ``maxUnreachableFailures``, or if the network is lost.
     public var decide: (@Sendable (DownloadError, _ failures: Int) async -> Decision)?
 
     /// Creates a policy with the default values, which the closure can change.

@@ -27,6 +27,9 @@ package enum URLPattern {
     }
 
     /// Returns the alternatives of a pattern, given the text between its brackets; `nil` if the text is not a pattern.
+    ///
+    /// Throws `invalidRequest` if a range is reversed, or if the alternatives, multiplied by the `count` of URLs so
+    /// far, exceed ``maxCount``.
     private static func alternatives(
         _ text: Substring,
         in bracket: Character,

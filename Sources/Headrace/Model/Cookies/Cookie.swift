@@ -35,8 +35,8 @@ struct Cookie: Sendable, Hashable {
 extension Cookie {
     /// Parses a `Set-Cookie` field (RFC 6265, section 5.2); returns `nil` if the cookie must be ignored.
     ///
-    /// A server may set cookies for its own host and its parent domains, but not for a domain without a dot, such as
-    /// `com`. Other public suffixes, such as `co.uk`, are not recognized.
+    /// A server may set cookies for its own host and its parent domains, but not for a parent domain without a dot,
+    /// such as `com`. Other public suffixes, such as `co.uk`, are not recognized.
     init?(parsing text: String, from scope: CookieScope, at now: Int64) {
         guard !text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7f }) else { return nil }
         var parts = Self.split(text[...], at: ";")[...]

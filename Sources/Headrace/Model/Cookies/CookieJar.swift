@@ -26,10 +26,12 @@ public final class CookieJar: Sendable {
         self.now = now
     }
 
-    /// The number of cookies.
+    /// The number of cookies, including expired ones that are not removed yet.
     public var count: Int { store.withLock { $0.count } }
 
     /// Adds the cookies of a file in the Netscape format (`cookies.txt`), except expired ones.
+    ///
+    /// Each cookie of the file, even an expired one, removes an earlier cookie with the same domain, path and name.
     /// - Parameter bytes: The contents of the file.
     /// - Throws: `invalidRequest` with the number of the first invalid line, but not its text; adds no cookies then.
     public func add(netscapeFile bytes: some Sequence<UInt8>) throws(DownloadError) {

@@ -1,9 +1,9 @@
 /// Stores cookies by domain; performs no I/O and reads no clock.
 struct CookieStore: Sendable {
-    /// The number of cookies per domain, as in browsers, from which a server's cookie evicts another one: the oldest
-    /// insecure cookie first.
+    /// The maximum number of cookies per domain, as in browsers; each further cookie from a server evicts one: the
+    /// oldest insecure cookie or, if all are secure, the oldest.
     static let maxPerDomain = 180
-    /// The number of all cookies from which a server's cookie evicts another one.
+    /// The maximum number of all cookies; each further cookie from a server evicts one, in the same order.
     static let maxCount = 3000
 
     /// The properties that identify a cookie within its domain.
@@ -37,7 +37,7 @@ struct CookieStore: Sendable {
     /// Stores a cookie, replacing an earlier one with the same domain, path and name; if the new cookie has expired,
     /// only removes the earlier one.
     ///
-    /// The limits do not apply, because the caller chose the cookie.
+    /// The limits are not checked here: they apply only to the cookies of servers, in ``store(_:from:at:)``.
     mutating func insert(_ cookie: Cookie, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard !cookie.isExpired(at: now) else { return }
@@ -46,8 +46,8 @@ struct CookieStore: Sendable {
         count += 1
     }
 
-    /// Stores the valid cookies in a response's `Set-Cookie` fields; ignores a cookie that was sent over http and would
-    /// override a secure cookie.
+    /// Removes all expired cookies, then stores the valid cookies in `fields`, the values of a response's `Set-Cookie`
+    /// fields; ignores a cookie that was sent over http and would override a secure cookie.
     mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
         if !fields.isEmpty { removeExpired(at: now) }
         for field in fields {
