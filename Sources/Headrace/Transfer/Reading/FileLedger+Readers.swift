@@ -1,9 +1,9 @@
 /// The readers of a download's file, which wait for bytes that are not received yet.
 extension FileLedger {
-    /// Whether there are any readers.
+    /// Whether there are readers that can read the file before it is finished.
     var isRead: Bool { state.withLock { $0.readable.isRead } }
 
-    /// The ranges still to be delivered to readers, the most urgent first.
+    /// The ranges still to be delivered to readers, the most urgent first; empty if only the finished file can be read.
     var demands: [Range<Int64>] { state.withLock { $0.readable.demands } }
 
     /// Sets a handler that is called when a reader joins or leaves, which changes ``demands``; `nil` removes the

@@ -11,9 +11,10 @@ final class FileLedger: Sendable {
 
     /// The received bytes and everything that the resume record states about them.
     struct Contents: Sendable {
-        /// The received and the durable ranges.
+        /// The received and the durable ranges, and the decisions when to save them.
         var policy: CheckpointPolicy
-        /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
+        /// The validators and metadata of the version that the received bytes belong to; `nil` until a body is accepted
+        /// or received bytes are found.
         var representation: RepresentationMetadata?
         /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before the
         /// first one.
@@ -50,7 +51,7 @@ final class FileLedger: Sendable {
         var isBusy = false
         /// The error of a sync that the transfer has not handled yet.
         var syncFailure: DownloadError?
-        /// The error of the last write of the record; `nil` if it succeeded.
+        /// The error of the last write of the record; `nil` if it succeeded, or if there was none.
         var recordFailure: SystemError?
     }
 
@@ -104,7 +105,8 @@ final class FileLedger: Sendable {
     /// removed or the file is renamed.
     func end() { disk.withLock { _ in state.withLock { $0.target = nil } } }
 
-    /// Records a range that was written to the file; returns `true` if ``work(on:)`` must be called.
+    /// Records a range that was written to the file, and the digests of the pieces that it completed; returns `true` if
+    /// ``work(on:)`` must be called.
     ///
     /// Throws if a sync failed meanwhile; the caller handles that with ``settle(on:)``.
     func wrote(
@@ -224,7 +226,7 @@ final class FileLedger: Sendable {
         }
     }
 
-    /// Discards the pending actions and earlier failures, because the partial file was closed.
+    /// Discards the pending actions and earlier failures, because the partial file is about to be closed.
     func close() {
         end()
         state.withLock { state in

@@ -58,7 +58,7 @@ struct ReadableFile: Sendable {
     /// The maximum number of bytes per read.
     static let maxReadBytes: Int64 = 256 << 10
 
-    /// Whether only the finished file can be read, because the partial file has a content coding.
+    /// Whether only the finished file can be read, because the partial file may have a content coding.
     var isReadAtEnd = false
     private(set) var held = ByteRangeSet()
     private var generation = 0
@@ -78,7 +78,8 @@ struct ReadableFile: Sendable {
 
     var isRead: Bool { !readers.isEmpty && !isReadAtEnd }
 
-    /// The ranges still to be delivered to readers, the newest reader's first.
+    /// The ranges still to be delivered to readers, the newest reader's first; empty if only the finished file can be
+    /// read.
     var demands: [Range<Int64>] {
         guard !isReadAtEnd else { return [] }
         return readers.filter { $1.failure == nil }.sorted { $0.key > $1.key }.map { _, reader in
@@ -112,7 +113,10 @@ struct ReadableFile: Sendable {
         return .read(Read(range: available, path: path, proof: proof, generation: generation))
     }
 
-    /// Records that a reader has read `count` bytes; returns whether the bytes are valid and may be delivered.
+    /// Records that a reader has read `count` bytes; returns whether they may be delivered: there are any, and they
+    /// were valid throughout the read.
+    ///
+    /// Fewer bytes than requested mean the end of a finished file; otherwise, they make the reader fail.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
@@ -141,7 +145,8 @@ struct ReadableFile: Sendable {
 
     /// Records that a transfer has opened the file with these received bytes.
     ///
-    /// `isSame` is `true` if these are the bytes that the last transfer left; otherwise they may be of another version.
+    /// `isSame` is `true` if these are the bytes that the last transfer left; otherwise they may be of another version,
+    /// so readers that have received bytes fail.
     mutating func opened(_ path: String, _ held: ByteRangeSet, totalBytes: Int64?, isSame: Bool) {
         if !isSame { lost() } else if !self.held.isSubset(of: held) { lost(keeping: held) }
         self.held = held
@@ -156,7 +161,7 @@ struct ReadableFile: Sendable {
 
     mutating func wrote(_ range: Range<Int64>) { held.insert(range) }
 
-    /// Records that all bytes except the given ranges are about to be removed.
+    /// Records that all bytes except the given ranges are lost or about to be removed.
     ///
     /// The reason, `nil` if it is unknown, is the cause of the error that readers of removed bytes throw.
     mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet(), for reason: RestartReason? = nil) {
@@ -186,7 +191,7 @@ struct ReadableFile: Sendable {
         place(at: path, .final)
     }
 
-    /// Records that the download of this URL has entered a state.
+    /// Records that the download of this URL has entered a state; if it has failed or was cancelled, its readers fail.
     mutating func entered(_ state: DownloadState, of url: URL) {
         failure = nil
         switch state {
