@@ -6,13 +6,15 @@ protocol BackgroundFetcher: Sendable {
     func connect()
     /// Releases the session, so that another manager can use it; a second call has no effect.
     func release()
-    /// The changes that the manager has to save, in order; finishes after ``endReports()``.
+    /// The reports of the background session to the manager, in order; finishes after ``endReports()``.
     var reports: AsyncStream<BackgroundReport> { get }
     /// Finishes ``reports``, because the manager saves no further changes.
     func endReports()
-    /// Records that a download is in the queue; `state` is its new state, or `nil` if the state has not changed.
+    /// Records that a download is in the queue; `state` is its new state.
+    ///
+    /// Does nothing if `state` is terminal, or `nil` because the state has not changed.
     func entered(_ record: DownloadRecord, _ state: DownloadState?)
-    /// Records that a download has been cancelled or removed.
+    /// Records that a download is being cancelled or removed, or was removed.
     func left(_ record: DownloadRecord)
     /// Records that this download's transfer has returned, before the queue processes its outcome (see ``ended(_:)``).
     func runLeft(_ id: DownloadID)
@@ -20,7 +22,10 @@ protocol BackgroundFetcher: Sendable {
     func ended(_ id: DownloadID)
     /// Calls `body` while no delivered file is being moved to a partial file, and returns the result of `body`.
     func betweenFiles<Value>(_ body: () throws(DownloadError) -> Value) throws(DownloadError) -> Value
-    /// Makes the system fetch the file of a transfer, then verifies and renames the file.
+    /// Makes the system fetch the file of a transfer, then verifies and renames the file; returns `.again` if the
+    /// system must fetch it again.
+    ///
+    /// Throws `CancellationError` if the transfer is stopped meanwhile.
     func fetch(for transfer: inout DownloadTransfer) async throws -> DownloadTransfer.Step
 }
 

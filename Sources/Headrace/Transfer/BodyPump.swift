@@ -7,7 +7,8 @@ struct BodyPump: Sendable {
     /// The position of the body in the file; after ``restart(at:)``, that of the rest of the body.
     private(set) var placement: BodyPlacement
     private var slicer: BodySlicer
-    /// Checks the minimum speed of this connection; `nil` if the connection has none of its own.
+    /// Checks the minimum speed of this connection; `nil` if none is configured, or if only that of all connections
+    /// together is checked.
     private var floor: MinimumSpeedMonitor?
     private let record: DownloadRecord
     private let environment: TransferEnvironment
@@ -44,12 +45,14 @@ struct BodyPump: Sendable {
         slicer = BodySlicer(placement)
     }
 
-    /// Passes each chunk of the body to `take`, until the body ends or `take` returns `false`.
+    /// Passes each chunk of the body to `take`, until the body ends, all needed bytes were passed, or `take` returns
+    /// `false`.
     ///
     /// `take` also receives the parts of the chunk to compare and to write, and whether only bytes to write remain in
     /// the body.
     ///
-    /// Throws `stalled` if the server was below the minimum speed for too long, and the errors of `take`.
+    /// Throws `stalled` if the server was below the minimum speed for too long, and the errors of the body and of
+    /// `take`.
     mutating func run(_ take: (UnsafeRawBufferPointer, BodySlicer.Piece, Bool) throws -> Bool) async throws {
         defer { enter(nil) }
         while !slicer.isDone, let chunk = try await next() {

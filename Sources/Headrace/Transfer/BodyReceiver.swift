@@ -7,7 +7,8 @@ struct BodyReceiver {
 
     /// The minimum size in bytes of a partial response after which the next request is sent without a delay.
     private static let minPartBytes: Int64 = 4096
-    /// The minimum file size in bytes for concurrent checkpoints; smaller files do not justify a task group.
+    /// The minimum file size in bytes for concurrent checkpoints, for counting the connection at its host, and for a
+    /// ``BottleneckMonitor``; smaller files do not justify these.
     private static let minConcurrentBytes: Int64 = 1 << 20
 
     /// The reason why a connection stopped reading its body.
@@ -31,7 +32,8 @@ struct BodyReceiver {
         self.path = path
     }
 
-    /// Writes the body to the partial file and, if the file is then complete, finishes the download.
+    /// Writes the body to the partial file and, if the file is then complete, finishes the download; returns `.again`
+    /// if bytes are still missing.
     func receive(_ body: ResponseBody, in transfer: inout DownloadTransfer) async throws -> Step {
         try begin(in: &transfer)
         let (environment, record, url) = (transfer.environment, transfer.record, response.head.url)
@@ -100,7 +102,8 @@ struct BodyReceiver {
 
     // MARK: Following the body
 
-    /// Downloads the missing bytes over several connections.
+    /// Downloads the missing bytes in segments and, if the file is then complete, finishes the download; returns
+    /// `.again` if another request must fetch the rest.
     private func fetch(
         _ segments: SegmentedFetch,
         _ pump: BodyPump,
@@ -121,7 +124,8 @@ struct BodyReceiver {
         return .again
     }
 
-    /// Decides what follows a body that a single connection has read.
+    /// Finishes the download if a body that a single connection has read completes the file; otherwise returns
+    /// `.again`, or throws if the server sent too few or too many bytes.
     private func received(in transfer: inout DownloadTransfer) async throws -> Step {
         let (held, size) = (transfer.partial.heldBytes, transfer.expectedSize)
         // A smaller expected size may have been set meanwhile; it is checked before the next request.
@@ -247,7 +251,8 @@ struct BodyReceiver {
 }
 
 extension SharedMeter {
-    /// Publishes the progress at intervals even if no bytes arrive, so that the shown speed falls.
+    /// Publishes the progress and the bottleneck at intervals even if no bytes arrive, so that the shown speed falls;
+    /// returns when the task is cancelled.
     fileprivate func reportSilence(to record: DownloadRecord, _ monitor: BottleneckMonitor?, _ clock: AnyClock) async {
         while (try? await clock.sleep(clock.now() + ProgressMeter.longestSilence)) != nil {
             if let progress = received(0, at: clock.now()) { record.status.publish(progress) }

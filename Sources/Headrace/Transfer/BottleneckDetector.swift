@@ -19,13 +19,16 @@ struct BottleneckDetector: Sendable {
     struct Connections: Sendable, Hashable {
         /// The reason why no more connections are opened.
         enum Cap: Sendable, Hashable {
+            /// The host has refused further ones.
             case refused
+            /// The limit on connections per host is reached.
             case limit
             /// The maximum of the automatic choice is reached.
             case maximum
         }
 
-        /// The effect of the latest change of the number of connections.
+        /// The effect of the latest change of the number of connections; `nil` if none was measured yet, or if it was
+        /// unclear.
         var scaling: ConcurrencyController.Scaling?
         /// `nil` if more connections may still be opened, or if none would be useful.
         var cap: Cap?
@@ -38,7 +41,7 @@ struct BottleneckDetector: Sendable {
 
     /// The interval at which ``evaluate(_:at:)`` decides.
     static let interval = Duration.seconds(1)
-    /// The time for which a bottleneck must have lasted before it is reported.
+    /// The time for which a bottleneck, or the absence of one, must have lasted before it is reported.
     static let minLasting = Duration.seconds(2)
 
     /// The minimum share of the connections' time that the bottleneck takes.
@@ -158,7 +161,8 @@ struct BottleneckDetector: Sendable {
         }
     }
 
-    /// Returns what limits each of the connections, which receive `rate` bytes per second on average.
+    /// Returns what limits each of the connections, which receive `rate` bytes per second on average; `nil` if that is
+    /// unclear.
     private static func connectionBottleneck(_ connections: Connections, _ rate: Double) -> Bottleneck? {
         let window = rate * (connections.roundTrip / .seconds(1))
         if window < initialWindow { return .connectionRate }

@@ -44,7 +44,7 @@ struct ConflictResolver: Sendable {
 
     /// Returns `true` if nothing must be downloaded, because a file exists at the path and the policy is `skip`.
     ///
-    /// Throws if the file or directory at the path prevents the download.
+    /// Throws if the file or directory at the path prevents the download, or cannot be checked.
     func isSatisfied(by path: String) throws(DownloadError) -> Bool {
         // With `rename`, a free name is found later, when the file is renamed. But if the caller named an existing
         // directory, the file belongs inside that directory, not beside it under a numbered name.

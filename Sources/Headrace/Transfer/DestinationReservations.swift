@@ -1,4 +1,5 @@
-/// Reserves the names of files that downloads may replace with newer versions.
+/// Reserves the names of files that downloads may replace with newer versions, and the names under which they save
+/// wrong files.
 ///
 /// Without a reservation, two downloads with one name would each take the other's file for an older version and replace
 /// it.
@@ -25,8 +26,8 @@ final class DestinationReservations: Sendable {
 
     private let state = Locked(State())
 
-    /// Reserves a path for a download and releases the download's previous reservation; returns `false` if another
-    /// download has reserved the path.
+    /// Reserves a path for a download and releases the download's previous reservation; returns `false`, and changes
+    /// nothing, if another download has reserved the path.
     func claim(_ path: String, comparedBy comparison: NameComparison = .bytes, for record: DownloadRecord) -> Bool {
         let (name, partialPath) = (comparison.key(of: path), record.partialPath)
         return state.withLock { state in

@@ -8,14 +8,15 @@ final class DownloadRecord: Sendable {
         /// The stored request of an earlier run while its secrets are missing; an array of at most one element, because
         /// an `Optional` would reserve the space of a whole request in every record.
         var withoutSecrets: [RegistryRequest]
-        /// Whether the complete file was verified against all expectations of the request.
+        /// Whether the complete file was verified against all expectations of the request, so that none can be added.
         var isSealed = false
         /// The stamp of the file that a transfer of this download completed most recently.
         var fetched: FileStamp?
         /// The file of a finished download; an array, because an empty one takes only one word.
         var finished: [FinishedFile] = []
         var held: SuspendedPartial?
-        /// The state of the background task, if there is one; an array, because an empty one takes only one word.
+        /// The state of the background task, or the data to resume it; an array, because an empty one takes only one
+        /// word.
         var backgroundNote: [BackgroundTaskState]
         /// The ledger of the file, which exists while a transfer or a reader references it.
         weak var ledger: FileLedger?
@@ -135,6 +136,8 @@ final class DownloadRecord: Sendable {
 
     /// Whether this failed download can continue with a new request for the same file: the download lacks its secrets,
     /// or its link was rejected and the request has another URL or a first link provider.
+    ///
+    /// `false` if the request requires a public address and this download does not.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard obeysAddressRule(of: request) else { return false }
         guard !lacksSecrets else { return true }
@@ -144,7 +147,8 @@ final class DownloadRecord: Sendable {
         return SourceList.endedStatuses.contains(code)
     }
 
-    /// Whether this download connects to no address that a request for the same file forbids.
+    /// Whether this download obeys the address rule of a request for the same file: the request does not require a
+    /// public address, or this download requires one too.
     func obeysAddressRule(of request: DownloadRequest) -> Bool {
         !request.requiresPublicAddress || requested(\.requiresPublicAddress)
     }
@@ -180,8 +184,10 @@ final class DownloadRecord: Sendable {
     /// Records that the file must be verified again.
     func unseal() { state.withLock { $0.isSealed = false } }
 
-    /// The stamp of the file that a transfer of this download completed most recently, taken when the file was renamed
-    /// to its final name; `nil` if there is none.
+    /// The stamp of the file that a transfer of this download completed most recently, by which the next run recognizes
+    /// that file; `nil` if there is none.
+    ///
+    /// Taken just before the file was renamed to its final name.
     var fetched: FileStamp? { state.withLock { $0.fetched } }
 
     /// The file of the finished download, with its stamp at the end of the transfer; `nil` if the download is not
@@ -232,13 +238,14 @@ final class DownloadRecord: Sendable {
     /// Stores the state of the partial file while no transfer has it open.
     func keep(_ held: SuspendedPartial) { state.withLock { $0.held = held } }
 
-    /// Removes and returns the stored state of the partial file, which is used instead of the resume record; `nil` if
-    /// there is none.
+    /// Removes and returns the stored state of the partial file, which is used instead of the resume record if the file
+    /// still has the stored stamp; `nil` if there is none.
     func takeSuspended() -> SuspendedPartial? { state.withLock { $0.held.take() } }
 }
 
 extension DownloadRecord {
-    /// Whether a later attempt can resume the received bytes; `nil` if no state of a partial file is stored.
+    /// Whether a later attempt can resume the received bytes; `nil` if no state of a partial file is stored, for
+    /// example because a transfer has the file open.
     var isResumable: Bool? {
         let (request, version) = state.withLock { ($0.request, $0.held?.contents.representation) }
         guard let version else { return nil }

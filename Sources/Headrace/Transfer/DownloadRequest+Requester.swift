@@ -1,7 +1,8 @@
 import HeadracePlatform
 
 extension DownloadRequest {
-    /// Whether an existing file is compared with the request's checksums before a request is sent.
+    /// Whether existing files are compared with the request's checksums, so that a matching file is not downloaded
+    /// again.
     ///
     /// With `ifChanged`, only checksums are compared: piece hashes serve to copy the correct pieces of the existing
     /// file.
@@ -13,26 +14,27 @@ extension DownloadRequest {
         }
     }
 
-    /// The header fields, method and body that may affect which file the server sends, as text.
+    /// The header fields, method and body that may affect which file the server sends, and whether the file is decoded,
+    /// as text.
     ///
-    /// Header fields that identify the requester are omitted. For a GET request without other header fields, the text
-    /// is empty.
+    /// Header fields that identify the requester are omitted. For a GET request without other header fields, whose file
+    /// is not decoded, the text is empty.
     var variant: String {
         headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
             .joined(separator: "\n") + operation
     }
 
-    /// Returns a fingerprint of the login and the header fields by which a server may select the file; empty if there
-    /// are none.
+    /// Returns a fingerprint of the credentials and the ``variant``, by which a server may select the file; empty if
+    /// there are none.
     ///
-    /// The login is included as a hash of 16 bits, too short to reveal it.
+    /// The credentials are included as a hash of 16 bits, too short to reveal them.
     func requesterFingerprint(_ configuration: DownloadConfiguration) -> String {
         let login = hasCredentials(configuration) ? "credentials \(loginBits(configuration))" : ""
         let text = [login, variant].filter { !$0.isEmpty }.joined(separator: "\n")
         return text.isEmpty ? "" : Fingerprint(text).short
     }
 
-    /// Returns a 16-bit hash of all login data and header fields by which a server may identify the requester.
+    /// Returns a 16-bit hash of all credentials and header fields by which a server may identify the requester.
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.identifiesRequester).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])

@@ -80,7 +80,8 @@ final class DownloadStatus: Sendable {
     var progress: DownloadProgress { storage.withLock { $0.progress } }
     var now: (DownloadState, DownloadProgress) { storage.withLock { ($0.state, $0.progress) } }
 
-    /// The times at which the download last started and ended, in milliseconds since 1970; `nil` if it did not.
+    /// The times at which the download last started and ended, in milliseconds since 1970; `nil` if unknown, if it
+    /// never started, or if it has not ended since.
     ///
     /// The end is recorded before the state changes, which for a cancelled download waits for the removal of its files.
     var times: (started: Int64?, ended: Int64?) {

@@ -24,11 +24,11 @@ struct DownloadTransfer: Sendable {
     private var measured: TransferMeasurement
     /// The number of bytes that earlier runs received.
     private let earlierBytes: Int64
-    /// Publishes what limits the speed; `nil` until a body of at least 1 MiB, or of unknown length, arrives.
+    /// Publishes what limits the speed; `nil` until a body arrives, of a file of at least 1 MiB or of unknown size.
     var monitor: BottleneckMonitor?
     /// Called with the body length (`nil` if unknown) if the first response head of the run carries the file.
     var onHead: (@Sendable (DownloadID, Int64?, _ isMultiplexed: Bool) async -> Void)?
-    /// Whether the first request may share a connection with other downloads.
+    /// Whether a request may share a connection with other downloads, as long as no bytes were received.
     var mayShareConnection = false
 
     init(
@@ -52,7 +52,8 @@ struct DownloadTransfer: Sendable {
     }
 
     var request: DownloadRequest { record.request }
-    /// The expected number of received bytes; another request for the same file may set it at any time.
+    /// The expected number of received bytes, `nil` if unknown; another request for the same file may set it at any
+    /// time.
     var expectedSize: Int64? { record.requested { $0.receivedSize } }
     var sizeLimit: SizeLimit { SizeLimit(maxBytes: environment.configuration.maxFileSize) }
     var existingFiles: ExistingFiles { ExistingFiles(record, environment) }
@@ -113,8 +114,8 @@ struct DownloadTransfer: Sendable {
         return nil
     }
 
-    /// Saves the received bytes after an unfinished run, unless it was cancelled; returns the outcome of a stopped run,
-    /// or `nil` if the run was not stopped.
+    /// Saves the received bytes after an unfinished run, unless it was cancelled; returns the outcome if the run was
+    /// stopped, or `isCancelled` is `true`, and `nil` otherwise.
     private mutating func interrupted(retryAt time: Duration?, isCancelled: Bool = false) -> TransferOutcome? {
         record.unseal()
         correctMeter()
@@ -173,7 +174,8 @@ struct DownloadTransfer: Sendable {
 
     // MARK: Attempts
 
-    /// Sends requests until the file is complete or the run must pause.
+    /// Finishes with the file at `final` or with an existing file, if one is the requested file; otherwise sends
+    /// requests until the file is complete or the run must pause.
     private mutating func download(orConfirm final: String?) async throws -> Step {
         if let final, let file = try await confirmed(final) { return .finished(file) }
         let path = destination.plannedPath
@@ -202,10 +204,8 @@ struct DownloadTransfer: Sendable {
         }
     }
 
-    /// Finishes with a file that was complete when an earlier process ended; returns `nil` if it is not the requested
-    /// file.
-    ///
-    /// Removes the resume record in both cases.
+    /// Finishes with a file that was complete when an earlier process ended, or returns `nil` if it is not known to be
+    /// the requested one; removes the resume record in both cases.
     private mutating func confirmed(_ path: String) async throws -> FinishedFile? {
         // Until the file is confirmed, the resume record stays, so that another run can find the file.
         let isResult = try await existingFiles.isRequested(path, &state)
@@ -218,7 +218,7 @@ struct DownloadTransfer: Sendable {
 
     // MARK: Requests
 
-    /// Sends one request, or finishes the file if no bytes are missing.
+    /// Sends one request, which the system sends in a background session, or finishes the file if no bytes are missing.
     private mutating func exchange() async throws -> Step {
         let (known, expectedSize) = (partial.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
@@ -267,11 +267,11 @@ struct DownloadTransfer: Sendable {
     /// The size from which a body is transferred faster over an HTTP/1.1 connection of its own.
     private static var minLargeBytes: Int64 { 2 * SegmentPlanner.minShareBytes }
 
-    /// Returns the reason why the received bytes must be downloaded again, whatever the server responds; `nil` if they
-    /// may be resumed.
+    /// Returns the reason why the received bytes must be replaced, whatever the server responds; `nil` if none applies.
     ///
-    /// The reasons are: the bytes are unverified and nothing will verify the complete file, another requester
-    /// downloaded the bytes, or they exceed or contradict the expected size.
+    /// The reasons are: the bytes are unverified and nothing will verify the complete file; another requester
+    /// downloaded the bytes, and neither the request's checksums nor the next response can verify them; or they exceed
+    /// or contradict the expected size.
     private func restartReason(_ expectedSize: Int64?) -> RestartReason? {
         if let known = partial.representation {
             if !state.verification.isNeeded, known.isUnverified == true { return .unverified }
@@ -352,7 +352,7 @@ struct DownloadTransfer: Sendable {
 
     // MARK: Results
 
-    /// Reserves the final name for this download; throws `fileExists` if another download has reserved it.
+    /// Reserves the final name if this download may replace a file; throws `fileExists` if another one has reserved it.
     func reserve(_ path: String) throws(DownloadError) {
         guard !existingFiles.reserveName(path) else { return }
         let advice = partial.held.isEmpty ? "" : " The download is kept as \(partial.path)."

@@ -24,8 +24,9 @@ struct ExistingFiles {
     ///
     /// Prefers the newest file that this requester downloaded.
     ///
-    /// If no file is known to be this requester's, returns the newest one, but only if the manager has credentials or
-    /// cookies: a login challenge or a redirect may then show that the file is this requester's.
+    /// If no file is known to be this requester's, returns the newest one, but only if the manager has a credential
+    /// provider, a netrc file or cookies: a login challenge or a redirect may then show that the file is this
+    /// requester's.
     func conditional(_ path: String, from source: URL) -> ExistingFile? {
         let kept = all(named: path, from: source)
         guard let newest = kept.last else { return nil }
@@ -108,7 +109,8 @@ struct ExistingFiles {
         return environment.claims.claim(path, comparedBy: comparison, for: record)
     }
 
-    /// Returns whether a file that was complete when an earlier process ended is the requested one.
+    /// Returns whether a file that was complete when an earlier process ended is the requested one; `false` also if
+    /// only the server can decide that.
     func isRequested(_ path: String, _ state: inout TransferState) async throws -> Bool {
         guard let status = try? environment.files.status(path),
             record.requested({ $0.expectedSize ?? status.size == status.size })
@@ -121,10 +123,10 @@ struct ExistingFiles {
     }
 
     /// Returns the path of an existing file that matches the request's checksum or piece hashes; `nil` if there is
-    /// none.
+    /// none, or if ``DownloadRequest/comparesExistingFile`` is `false`.
     ///
-    /// Reads the file with this name and its numbered variants completely, until one matches. Files whose size differs
-    /// from `size`, if given, are not read.
+    /// Reads the file with this name completely and, with the policy `rename`, its numbered variants too, until one
+    /// matches. Files whose size differs from `size`, if given, or from the expected size are not read.
     func verified(named name: String, size: Int64? = nil, _ state: inout TransferState) async throws -> String? {
         guard record.requested({ $0.comparesExistingFile }) else { return nil }
         for (path, status) in filesOnDisk(named: name) where status.kind == .regular {
@@ -136,6 +138,8 @@ struct ExistingFiles {
 
     /// Copies the correct pieces of an existing file into the partial file, so that only the other pieces are
     /// downloaded; a piece that cannot be read counts as wrong.
+    ///
+    /// Does nothing unless the request has piece hashes and the policy `ifChanged`.
     ///
     /// Returns `true` if the existing file is the result: all pieces match, and the request has no other checksum.
     func copyPieces(
@@ -226,7 +230,8 @@ struct ExistingFiles {
         }
     }
 
-    /// Returns the validator saved with an existing file; `nil` if there is none.
+    /// Returns the validator saved with an existing file or, if the file system has no extended attributes, in the
+    /// registry; `nil` if there is none.
     private func savedValidator(of path: String, _ status: FileStatus) -> SavedValidator? {
         do throws(SystemError) {
             return SavedValidator(
@@ -237,7 +242,8 @@ struct ExistingFiles {
         }
     }
 
-    /// Returns the existing files with this name and its numbered variants, which earlier downloads may have used.
+    /// Returns the existing files with this name and, if the conflict policy is `rename`, its numbered variants, which
+    /// earlier downloads may have used.
     ///
     /// If a size is expected, returns only files of that size.
     private func filesOnDisk(named path: String, numbered: Bool = true) -> [(path: String, status: FileStatus)] {

@@ -6,10 +6,11 @@ struct FileCompletion {
 
     /// The final path.
     let path: String
-    /// The framing of the last body; `nil` if the bytes were received earlier.
+    /// The framing of the body that completed the file; `nil` if no body did, because all bytes were already received.
     let framing: BodyFraming?
 
-    /// Verifies the complete file, removes a requested content coding, and renames the file to its final name.
+    /// Verifies the complete file, removes a requested content coding, and renames the file to its final name; returns
+    /// `.again` if bytes must be downloaded again.
     ///
     /// Throws `checksum` or `contentCoding` if the file is wrong and the current source is not used again.
     func complete(_ transfer: inout DownloadTransfer) async throws -> Step {
@@ -62,7 +63,8 @@ struct FileCompletion {
         ledger.change { contents, _ in contents.representation?.totalBytes = size }
     }
 
-    /// Requests the end of the file again: the bytes so far may be correct, and the file merely incomplete.
+    /// Makes the next request verify the end of the file: the bytes so far may be correct, and the file merely
+    /// incomplete.
     private func verifyEnd(_ transfer: inout DownloadTransfer) -> Step {
         transfer.state.resume.mustVerifyEnd(announcesRanges: false)
         return .again
@@ -90,8 +92,8 @@ struct FileCompletion {
         return try await finish(&transfer, isDecoded: isDecoded)
     }
 
-    /// Compares the received bytes with the expected size, and with the checksum that the verification of the transfer
-    /// expects; returns the mismatch, or `nil` if there is none.
+    /// Compares the received bytes with the expected `size`, if given, and with the checksum that the verification of
+    /// the transfer expects; returns the mismatch, or `nil` if there is none.
     private func mismatch(ofReceived size: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
         // Most files have neither a size nor a checksum to compare with.
         guard size != nil || transfer.state.verification.isNeeded else { return nil }

@@ -70,7 +70,8 @@ struct FileVerifier {
 
     /// Returns the mismatch, limited to the pieces that changed on the disk after they were received.
     ///
-    /// If no piece or every piece has changed, returns the mismatch as it is.
+    /// If no digests of received pieces are stored, or if no piece or every piece has changed, returns the mismatch as
+    /// it is.
     private mutating func locate(
         _ mismatch: Mismatch,
         byReceivedPiecesOf partial: PartialDownload

@@ -9,7 +9,8 @@ struct FinalAttributes {
     /// The requester for which the server sent the file; `nil` if only an earlier run received a response.
     let requester: Requester?
 
-    /// Sets the modification time that the server sent; called before the last sync, so that the time is synced too.
+    /// Sets the modification time that the server sent, if the configuration requires it; called before the last sync,
+    /// so that the time is synced too.
     func setRemoteTime(of partial: PartialFile) {
         guard environment.configuration.setsRemoteTime else { return }
         let now = HTTPDate(seconds: WallTime.seconds())
@@ -17,7 +18,8 @@ struct FinalAttributes {
         try? partial.setModified(date.seconds)
     }
 
-    /// Sets the extended attributes that record the origin and the version of the finished file.
+    /// Sets the extended attributes that record the origin and the version of the finished file, if the configuration
+    /// or the refetch policy requires them.
     ///
     /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
     /// file with attributes.
@@ -76,7 +78,7 @@ struct FinalAttributes {
 }
 
 extension RepresentationMetadata {
-    /// Returns the modification time that the server sent; `nil` if it cannot be true.
+    /// Returns the modification time that the server sent; `nil` if it sent none, or one that cannot be true.
     ///
     /// A time cannot be true if it is in the future, or at the start of 1970, which servers send if they do not know
     /// the time.

@@ -27,8 +27,8 @@ struct FinalRename {
     ///   - partial: The partial file.
     ///   - willRename: Called before each attempted rename, with the path and the stamp of the file.
     /// - Returns: The final path and the stamp of the file; `nil` if the file must be copied to another volume first.
-    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`; the partial file is kept, unless it has its
-    ///   final name and only the directory could not be synced.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`. The partial file is kept, without the bytes
+    ///   that a failed sync may have lost; but if only the directory could not be synced, it has its final name.
     func perform(
         on partial: inout PartialDownload,
         willRename: (String, FileStamp) async throws(DownloadError) -> Void
@@ -149,7 +149,8 @@ struct FinalRename {
         }
     }
 
-    /// Returns the next numbered name that no file has; `nil` if there is none.
+    /// Returns the next numbered name that no file has; `nil` if there is none, or if the conflict policy is not
+    /// `rename`.
     ///
     /// Looks at each taken name once, since announcing a name and trying to rename the file is slower.
     private func freeName(

@@ -12,7 +12,8 @@ struct Mismatch {
     private(set) var bad: (ranges: ByteRangeSet, pieces: Int)?
     /// Whether the bytes were correct when received and were changed on the disk later, so that no source is at fault.
     private(set) var isDiskFailure = false
-    /// Whether the file has all bytes that the source sends; `false` if receiving stopped after the expected size.
+    /// Whether the bytes are the whole file as the source sends it, so that the file may be saved; `false` if receiving
+    /// stopped after the expected size, or if the bytes are encoded.
     var isWhole = true
 
     init(error: DownloadError, found: Checksum? = nil, isWhole: Bool = true) {

@@ -37,8 +37,8 @@ extension PartialDownload {
 
     /// Decodes the complete file, which is synced before if the configuration requires it.
     ///
-    /// Throws `contentCoding` if the system cannot decode the coding, `fileTooLarge` at the limit, and
-    /// `CancellationError`. Then, and if the bytes are truncated or damaged, the partial file stays as it is.
+    /// Throws `contentCoding` if the system cannot decode the coding, `fileTooLarge` at the limit, the errors of the
+    /// disk, and `CancellationError`. Then, and if the bytes are truncated or damaged, the partial file stays as it is.
     mutating func decode(_ coding: ContentCoding, upTo limit: SizeLimit) async throws -> EncodedEnd {
         let encoded = try completed()
         let decoder = try ContentDecoder(coding)
@@ -100,7 +100,8 @@ extension PartialDownload {
         replace(complete, by: copy, size: written)
     }
 
-    /// Throws `diskFull` unless the destination's volume has space for a copy of a file of this size, if one is needed.
+    /// Throws `diskFull` if a file of this size must be copied to the destination's volume once it is complete, and has
+    /// no space there.
     func requireSpaceForCopy(of size: Int64) throws(DownloadError) {
         guard path != names.partialPath, let file else { return }
         let (files, directory) = (environment.files, names.directory + "/")
@@ -111,7 +112,8 @@ extension PartialDownload {
         try files.requireSpace(for: size, at: names.plannedPath, opened)
     }
 
-    /// Ends the checkpoints of the complete file, which is synced if the configuration requires it and gets a record.
+    /// Ends the checkpoints of the complete file, which is synced if the configuration requires it and gets a record;
+    /// returns the file and its record.
     private mutating func completed() throws(DownloadError) -> OriginalFile {
         let target = try opened()
         try ledger.stop(.keeping, on: target)

@@ -5,11 +5,11 @@ extension PartialDownload {
     /// A file can occupy up to this much more space than its length.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Updates the resume record, so that the next attempt finds the received bytes; with `leaving`, even after a
-    /// reboot.
+    /// Saves the state of the received bytes, in the resume record and in the ``DownloadRecord``, so that the next
+    /// attempt finds them; with `leaving`, even after a reboot.
     ///
-    /// If the update fails, the previous record remains, which lists fewer bytes. The bytes of a file without a name
-    /// are lost if the file cannot be given one.
+    /// If the record cannot be updated, the previous one remains, which lists fewer bytes. The bytes of a file without
+    /// a name are lost if the file cannot be given one.
     mutating func keep(leaving: Bool) {
         do {
             try giveName()
@@ -48,9 +48,9 @@ extension PartialDownload {
         }
     }
 
-    /// Removes the partial file, its resume record and its decoded file or copy.
+    /// Removes the open partial file, its resume record and its decoded file or copy.
     ///
-    /// If the path of the partial file now names another file, that file and the record at the path stay.
+    /// If no partial file is open, or its path now names another file, the file and the record at the path stay.
     mutating func remove() {
         returnToOriginal()
         ledger.end()

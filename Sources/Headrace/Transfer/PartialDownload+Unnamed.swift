@@ -2,8 +2,8 @@
 extension PartialDownload {
     /// The maximum size in bytes of a file that may be created without a name.
     static let maxUnnamedBytes: Int64 = 256 << 10
-    /// Creates the file of a small body when its first `count` bytes arrive; if the body has no more bytes, without a
-    /// name.
+    /// Creates the file of a small body when its first `count` bytes arrive; without a name, if possible, if the body
+    /// has no more bytes.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
         let size = representation?.totalBytes
         if size == Int64(count), !hasStaleRecord, representation?.isDecoded != true {

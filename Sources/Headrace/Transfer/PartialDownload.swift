@@ -23,7 +23,7 @@ struct PartialDownload {
     /// The path of the partial file.
     let path: String
     let environment: TransferEnvironment
-    /// A fingerprint of the login and header fields of the requests; see ``DownloadRequest/requesterFingerprint(_:)``.
+    /// A fingerprint of the credentials and the request; see ``DownloadRequest/requesterFingerprint(_:)``.
     let requesterFingerprint: String
     /// The requester for which the server sent the last accepted response; `nil` before the first response.
     var requester: Requester?
@@ -58,7 +58,8 @@ struct PartialDownload {
     var held: ByteRangeSet { ledger.received }
     /// The number of received bytes before the first gap.
     var heldBytes: Int64 { ledger.prefixCount }
-    /// The validators and metadata of the version that the received bytes belong to; `nil` if there are no bytes.
+    /// The validators and metadata of the version that the received bytes belong to; `nil` until a body is accepted or
+    /// received bytes are found.
     var representation: RepresentationMetadata? { ledger.read { $0.representation } }
     /// The final path, as determined by the last accepted response, possibly of an earlier run; `nil` before the first
     /// one.
@@ -98,7 +99,8 @@ struct PartialDownload {
         FinalAttributes(record: record, environment: environment, representation: representation, requester: requester)
     }
 
-    /// Discards all bytes; removes the resume record first, so that it never describes bytes of another version.
+    /// Discards all bytes, and reports `reason` to their readers; removes the resume record first, so that it never
+    /// describes bytes of another version.
     mutating func discard(for reason: RestartReason? = nil) throws(DownloadError) {
         returnToOriginal()
         ledger.change { $1.lost(for: reason) }
@@ -125,7 +127,7 @@ struct PartialDownload {
         ledger.change { contents, _ in contents = FileLedger.Contents(policy: policy) }
     }
 
-    /// Closes the file, which has got another name: it belongs to the user now.
+    /// Closes the file without changing it, because it was removed, or has another name now and belongs to the user.
     mutating func detachFile() {
         file.take()?.close()
         original.take()?.file.close()

@@ -10,7 +10,7 @@ struct PartialRecovery {
         case bytes(lost: Int64, isSame: Bool)
         /// The file at this path is complete; only its resume record still has to be removed.
         case complete(String)
-        /// Bytes that cannot be resumed for the given reason; they were deleted.
+        /// Bytes that cannot be resumed for the given reason, and are no longer on the disk.
         case discarded(RestartReason, bytes: Int64)
     }
 
@@ -167,7 +167,8 @@ struct PartialRecovery {
         return found == trusted ? final : nil
     }
 
-    /// Returns `.discarded` if the resume record of the missing partial file lists bytes, else `.nothing`.
+    /// Returns `.discarded` if the resume record lists received bytes that are lost with the partial file; returns
+    /// `.nothing` if it lists none, is for another URL, or belongs to a file that was renamed.
     private func lostPartial(_ partial: PartialDownload) -> Outcome {
         guard case .record(let record) = contents, record.state == .receiving, record.url == partial.url.identity,
             !record.written.isEmpty, !WrongFile.isSaved(record, of: partial)

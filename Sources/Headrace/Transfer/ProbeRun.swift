@@ -35,7 +35,7 @@ struct ProbeRun: Sendable {
 
     /// Passes the response with the file to `receive`: its head, the size of the file, the source and the body.
     ///
-    /// Throws `timedOut` at the time limit of a download, and `shutDown` once the stream finishes.
+    /// Throws `timedOut` at the time limit of a download, and `shutDown` once `events` finishes.
     private func run<Result: Sendable>(
         untilEndOf events: AsyncStream<QueueEvent>,
         _ receive: @escaping @Sendable (ResponseHead, Int64?, URL, inout ResponseBody) async throws -> Result
@@ -60,7 +60,8 @@ struct ProbeRun: Sendable {
         }
     }
 
-    /// Requests the sources in order, with the retries of the configuration, until one responds with the file.
+    /// Requests the sources in order, with the retries that the request and the configuration allow, until one responds
+    /// with the file.
     private func run<Result: Sendable>(
         _ receive: @Sendable (ResponseHead, Int64?, URL, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
@@ -117,7 +118,8 @@ struct ProbeRun: Sendable {
         }
     }
 
-    /// Returns the size of the file, if the server sent it; throws if a download could not use the response.
+    /// Returns the size of the file, `nil` if the server did not send it; throws if a download could not use the
+    /// response.
     private func size(from head: ResponseHead) throws(DownloadError) -> Int64? {
         var whole = RangeRequest.whole
         whole.expectedSize = request.receivedSize

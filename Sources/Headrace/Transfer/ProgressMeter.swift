@@ -24,7 +24,7 @@ struct ProgressMeter: Sendable {
         return progress(at: now)
     }
 
-    /// Resets the count to the bytes that remain after some were discarded.
+    /// Sets the count to the number of bytes on the disk, after some were discarded, or found from an earlier run.
     mutating func correct(to bytes: Int64) { bytesReceived = bytes }
 
     mutating func progress(at now: Duration) -> DownloadProgress {

@@ -8,7 +8,8 @@ final class QueueObservers: Sendable {
     private static let maxFindings = 100
 
     private struct State {
-        /// The registry damage found so far, which each new observer of events receives first.
+        /// The findings so far, such as damage to the registry, which each new observer of events receives first; none
+        /// is added once there are ``maxFindings``.
         var findings: [QueueEvent] = []
         var isEnded = false
         var events = Subscribers<QueueEvent>()
@@ -28,7 +29,7 @@ final class QueueObservers: Sendable {
         state = Locked(State(findings: findings.map { .registryDamaged($0) }))
     }
 
-    /// Publishes damage found in the registry, to present and future observers of the events.
+    /// Publishes a finding, such as damage to the registry, to present and future observers of the events.
     func publish(finding: String) {
         let event = QueueEvent.registryDamaged(finding)
         state.withLock { state in
@@ -54,8 +55,8 @@ final class QueueObservers: Sendable {
         state.withLock { $0.changes.yield(()) }
     }
 
-    /// Returns a stream of the registry damage found so far and all later events; it finishes when the manager shuts
-    /// down.
+    /// Returns a stream that begins with the findings so far, such as damage to the registry, and continues with all
+    /// later events; it finishes when the manager shuts down.
     func events() -> AsyncStream<QueueEvent> {
         stream(.bufferingNewest(Self.eventCapacity), \.events) { $0.findings }
     }

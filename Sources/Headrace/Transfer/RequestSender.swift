@@ -34,11 +34,11 @@ struct RequestSender: Sendable {
     private var linkedDigest: Checksum?
     /// The range and the conditions of the request.
     var request: RangeRequest
-    /// Whether requests are sent over HTTP/1.1.
+    /// Whether requests are sent over HTTP/1.1, even if the server then rejects them.
     var avoidsHTTP2 = false
     /// Whether the request may share an HTTP/2 connection with others, if its response is small.
     var mayShareConnection = false
-    /// Whether requests are sent over HTTP/1.1 if the server supports it.
+    /// Whether requests are sent over HTTP/1.1, unless the server supports only HTTP/2.
     var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false

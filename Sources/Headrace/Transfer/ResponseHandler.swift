@@ -135,10 +135,12 @@ struct ResponseHandler {
         ledger.change { contents, _ in contents.representation?.totalBytes = size }
     }
 
-    /// Returns whether a response can verify that the received bytes, whose HTTP/2 body had no length, are the whole
-    /// file.
+    /// Returns whether the transfer can act on a response to a request that verifies the end of the received bytes,
+    /// which may be incomplete because their HTTP/2 body had no length.
     ///
-    /// If not, switches the next request to the other version of HTTP; throws if both versions have been tried.
+    /// If the end of this body too is marked only by the end of a stream, switches the next request to the other
+    /// version of HTTP and returns `false`; throws if both versions have been tried. If the response to a range request
+    /// is unusable, makes the next request one for the whole file.
     private func canVerifyEnd(
         _ verdict: ResponseVerdict,
         _ resume: inout ResumeStrategy

@@ -6,14 +6,16 @@ struct ResumeStrategy: Sendable {
     private let policy: DownloadRequest.ResumePolicy
     /// Whether a checksum of the complete file verifies at the end that all bytes are of one version.
     private(set) var isVerifiedAtEnd: Bool
-    /// Whether received bytes were combined without a matching validator, so that only the checksum can verify them.
+    /// Whether received bytes were combined without a matching validator, or came from several sources, so that only
+    /// the checksum can verify them.
     private(set) var isUnverified = false
     /// Whether the received bytes are from another source than the current one; only an entity tag can validate such
     /// bytes, as many files share a date.
     private var isOtherSource = false
     private var restarts = 0
     private(set) var sendsIfRange = true
-    /// Whether a request for the whole file may be conditional; `false` after a 304 response that could not be used.
+    /// Whether a request for the whole file may be conditional; `false` for methods other than GET, and after a 304
+    /// response that could not be used.
     private(set) var sendsCondition = true
     /// The reason why the received bytes must be replaced; they are kept until a response that replaces them arrives.
     private(set) var pendingRestart: RestartReason?
@@ -23,7 +25,7 @@ struct ResumeStrategy: Sendable {
     /// Whether requests are sent over HTTP/1.1, because libcurl may report a lost HTTP/2 connection as the end of a
     /// body without a length.
     private(set) var avoidsHTTP2 = false
-    /// Whether both versions of HTTP have been tried to verify the end.
+    /// Whether no other version of HTTP is left to verify the end with.
     private var hasChangedVersion = false
 
     init(_ policy: DownloadRequest.ResumePolicy, isVerifiedAtEnd: Bool) {
@@ -33,6 +35,8 @@ struct ResumeStrategy: Sendable {
 
     /// Returns the request for the first missing range or, if no bytes were received or they cannot be resumed, for the
     /// whole file; records the reason why they cannot be resumed as ``pendingRestart``.
+    ///
+    /// If ``verifiesEnd`` is `true`, returns the request that verifies the end instead.
     ///
     /// If `inParts` is `false`, the bytes after the first gap cannot be kept, so the request extends to the end of the
     /// file.
@@ -76,7 +80,7 @@ struct ResumeStrategy: Sendable {
     }
 
     /// Returns a request that verifies the end of the received bytes: for the bytes after them, or for the whole file
-    /// if the server does not support ranges.
+    /// if they cannot be resumed.
     private func requestEnd(_ heldBytes: Int64, of known: RepresentationMetadata) -> RangeRequest {
         var rangeRequest = RangeRequest(known: known, heldBytes: heldBytes)
         rangeRequest.verifiesEnd = true
@@ -96,7 +100,7 @@ struct ResumeStrategy: Sendable {
         avoidsHTTP2 = !announcesRanges
     }
 
-    /// Switches to the other version of HTTP; returns `false` if both versions have been tried.
+    /// Switches to the other version of HTTP; returns `false` if no other version is left to try.
     mutating func changeVersion() -> Bool {
         guard !hasChangedVersion else { return false }
         hasChangedVersion = true
@@ -104,7 +108,7 @@ struct ResumeStrategy: Sendable {
         return true
     }
 
-    /// Records that a range request cannot verify the end, so that the whole file must be requested.
+    /// Records that a range request cannot verify the end, so that the whole file must be requested, over HTTP/1.1.
     mutating func needsWholeForEnd() {
         hasChangedVersion = true
         avoidsHTTP2 = true
@@ -121,7 +125,8 @@ struct ResumeStrategy: Sendable {
         if isOtherSource { isUnverified = true }
     }
 
-    /// Requires a matching validator to combine bytes from now on, even if a checksum is expected.
+    /// No longer combines bytes only because a checksum is expected: from now on, a matching validator is required or,
+    /// with the policy `overlap`, equal bytes.
     mutating func stopTrustingChecksum() { isVerifiedAtEnd = false }
 
     /// Records the reason why the next response must replace the received bytes.

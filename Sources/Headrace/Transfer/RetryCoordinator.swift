@@ -17,6 +17,8 @@ struct RetryCoordinator: Sendable {
 
     /// Switches to another source while the current source's host requires a delay; if there is no other source,
     /// returns the end of the delay.
+    ///
+    /// Returns `nil` if the next request need not wait.
     private func waitForHost(_ state: inout TransferState) -> Duration? {
         while let time = environment.hosts.notBefore(state.sources.current), !state.isHastened {
             let now = environment.clock.now()
@@ -70,7 +72,9 @@ struct RetryCoordinator: Sendable {
         return DownloadRequest.LinkProvider { try await provide(request) }
     }
 
-    /// Returns the provider's new link or its error; `nil` if the request has no provider.
+    /// Returns the provider's new link or its error; `nil` if there is no provider.
+    ///
+    /// If there is an error but the download was stopped, throws `CancellationError` instead.
     private func requestLink() async throws(CancellationError) -> Result<DownloadRequest.Link, any Error>? {
         guard let provider = linkProvider else { return nil }
         do {
