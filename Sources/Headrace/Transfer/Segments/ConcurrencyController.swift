@@ -1,10 +1,10 @@
 /// Decides how many connections a download uses.
 ///
-/// Performs no I/O. The number is either fixed or automatic. An automatic number starts with as many connections as the
-/// missing bytes promise to keep busy, and is doubled as long as the speed grows with it. If a doubling brings too
-/// little speed, the connections that this gain does not need are dropped, and the next doubling is tried after an
-/// interval that itself doubles each time. At the maximum, the number is halved instead, as long as the speed stays the
-/// same.
+/// Performs no I/O. The number is either fixed or automatic. An automatic number starts at the one that an earlier
+/// download from the host settled on or, if there is none, at one that suits the missing bytes and the round-trip time.
+/// It is doubled as long as the speed grows with it. If a doubling brings too little speed, the connections that this
+/// gain does not need are dropped, and the next doubling is tried after an interval that itself doubles each time. At
+/// the maximum, the number is halved instead, as long as the speed stays the same.
 ///
 ///     settling ── all receive ──▶ growing ──▶ measuring ── gain ──▶ settling with twice as many
 ///        ▲                           └─ clear gain ─▲    └── no gain, or maximum reached ──▶ holding
@@ -28,7 +28,7 @@ struct ConcurrencyController: Sendable {
         var rate: Double
     }
 
-    /// The number of connections to use; surplus connections are dropped.
+    /// The number of connections to use, if ``maximum`` allows; if it decreases, surplus connections are dropped.
     private(set) var count: Int
 
     /// The maximum number of connections; if it is lowered, surplus connections end normally and are not replaced.
@@ -38,13 +38,15 @@ struct ConcurrencyController: Sendable {
     /// The effect of the latest change of the number of connections; `nil` if none was measured yet, or if it was
     /// unclear.
     private(set) var scaling: Scaling?
-    /// The number of connections that the download has settled on, and their speed; `nil` until it has settled.
+    /// The number of connections that the download has settled on, and their speed; `nil` until it has settled, and
+    /// always if the number is fixed.
     private(set) var experience: HostExperience?
     private let mode: Mode
     /// The connections that an earlier download from the same host settled on, and their speed; `nil` if unknown.
     private let earlier: HostExperience?
     private var phase = Phase.settling(until: nil)
-    /// The number of connections before the last doubling, and their speed; `nil` if it was not measured recently.
+    /// The number of connections that was measured last, their speed, and whether they had reached their full speed;
+    /// `nil` if no number has been measured since the last hold.
     private var previous: (count: Int, rate: Double, isSettled: Bool)?
     private var hold = ConcurrencyController.firstHold
     /// Whether fewer connections are being tried, because they may be as fast.
@@ -86,7 +88,8 @@ struct ConcurrencyController: Sendable {
     /// The number of missing bytes for each connection that is opened before the first measurement; a new connection
     /// needs six round trips to deliver them.
     private static let firstShareBytes: Int64 = 1 << 20
-    /// The maximum number of connections before the first measurement.
+    /// The maximum number of connections before the first measurement, if the round-trip time is below
+    /// ``longRoundTrip``.
     private static let maxFirst = 8
     /// The minimum round-trip time for opening more than ``maxFirst`` connections before the first measurement, which
     /// would take too much of the download's time.
@@ -108,7 +111,8 @@ struct ConcurrencyController: Sendable {
         }
     }
 
-    /// Chooses the number of connections to start with, once the first response has arrived.
+    /// Records the round-trip time once the first response has arrived and, unless the number is fixed, chooses the
+    /// number of connections to start with.
     /// - Parameters:
     ///   - missingBytes: The number of bytes to download.
     ///   - roundTrip: The round-trip time.
@@ -127,10 +131,11 @@ struct ConcurrencyController: Sendable {
     /// Records the round-trip time of another connection.
     mutating func measured(roundTrip: Duration) { self.roundTrip = roundTrip }
 
-    /// Records the progress and, when a measurement is complete, changes ``count``.
+    /// Records the progress and, when a measurement is complete, may change ``count``; does nothing if the number is
+    /// fixed.
     /// - Parameters:
-    ///   - bytes: The number of bytes received so far.
-    ///   - connections: The number of connections that receive bytes.
+    ///   - bytes: The number of needed bytes received so far, except over extra connections; see ``Segment/isExtra``.
+    ///   - connections: The number of connections that have received bytes, without extra ones.
     ///   - now: The time.
     mutating func measured(_ bytes: Int64, on connections: Int, at now: Duration) {
         guard case .automatic = mode else { return }
@@ -163,7 +168,8 @@ struct ConcurrencyController: Sendable {
         }
     }
 
-    /// Returns the speed since `start`; `nil` before the shortest measuring time has passed.
+    /// Returns the speed since `start` in bytes per second; `nil` before ``shortMeasuring`` and one round trip have
+    /// passed.
     private func rate(of bytes: Int64, since start: Duration, at now: Duration) -> Double? {
         let elapsed = now - start
         guard elapsed >= max(Self.shortMeasuring, roundTrip) else { return nil }
@@ -177,7 +183,9 @@ struct ConcurrencyController: Sendable {
     /// The relative gain in speed over an earlier number of connections, if all connections were equally fast.
     private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
-    /// Decides after a measurement; `isSettled` is `false` if the connections may still have been gaining speed.
+    /// Doubles, keeps or lowers the number of connections after a measurement of their speed, `rate`.
+    ///
+    /// `isSettled` is `false` if the connections may still have been gaining speed.
     private mutating func decide(_ rate: Double, isSettled: Bool, at now: Duration) {
         if let previous, rate < previous.rate * (1 + idealGain(since: previous.count) * Self.minGain) {
             // As many connections stay as the gain needs.
@@ -204,7 +212,8 @@ struct ConcurrencyController: Sendable {
         phase = .settling(until: nil)
     }
 
-    /// Halves the number of connections as long as the speed stays the same.
+    /// Halves the number of connections after a measurement of their speed, `rate`; if the last halving made the
+    /// download slower, restores the number before it instead.
     private mutating func reduce(_ rate: Double, at now: Duration) {
         let isSlower = previous.map { rate < $0.rate * Self.minRemainingSpeed } ?? false
         if let previous {

@@ -7,8 +7,8 @@ struct DownloadSource: Sendable {
 
     /// The redirects that were already followed, so that further requests need not repeat them.
     ///
-    /// The first source has the redirects of the download's first request. A mirror has none: each request to the
-    /// mirror follows the mirror's redirects again.
+    /// The first source has the redirects that led to its first response. A mirror has none: each request to the mirror
+    /// follows the mirror's redirects again.
     let chain: RedirectChain
     /// The metadata of the version that responses of this source must match.
     let known: RepresentationMetadata
@@ -28,7 +28,7 @@ struct DownloadSource: Sendable {
 }
 
 extension DownloadSource {
-    /// Returns the mirrors whose bytes can be verified to be of the known version.
+    /// Returns up to ``maxMirrors`` mirrors whose bytes can be verified to be of the known version.
     ///
     /// This needs a checksum, or the same strong entity tag in each response. A date is not enough: many files share
     /// one.

@@ -2,7 +2,7 @@
 struct SegmentID: Sendable, Hashable {
     let number: Int
 
-    /// The segment of the download's first request.
+    /// The segment of the request whose response began the fetch.
     static let first = SegmentID(number: 0)
 }
 
@@ -26,8 +26,10 @@ struct Segment: Sendable {
     /// Whether this is an extra connection, which the controller does not count; see
     /// ``SourcePool/compare(_:at:)``.
     var isExtra = false
-    /// The time since which the connection has been much slower than a new one would be; `nil` if it is fast enough.
+    /// The time since which the connection has been slow, as ``SegmentList/isSlow(_:comparedTo:at:)`` defines it; `nil`
+    /// if it is not slow or cannot be compared.
     var slowSince: Duration?
+    /// The time of the request for the segment, even if the connection is older.
     let opened: Duration
     /// The speed of the connection during its previous segment; `nil` if the connection is new.
     let earlierRate: Double?
@@ -61,10 +63,11 @@ struct Segment: Sendable {
     /// The range that the connection still has to deliver; empty if the position is past the planned end.
     var rest: Range<Int64> { min(position, end)..<end }
 
-    /// Whether the connection would count as failed if it ended now, because it has delivered too few bytes.
+    /// Whether the connection has delivered fewer bytes than ``SegmentPart/minPieceBytes``; if it ended now before the
+    /// end of its segment, it would count as failed.
     var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
-    /// Records received bytes; for the first bytes, returns the latency since the connection was opened, else `nil`.
+    /// Records received bytes; for the first bytes, returns the latency since the request, else `nil`.
     mutating func received(_ count: Int, at now: Duration) -> Duration? {
         position += Int64(count)
         receivedBytes += Int64(count)
@@ -96,7 +99,7 @@ struct Segment: Sendable {
     /// Whether the connection has received bytes, of this segment or an earlier one.
     var hasReceived: Bool { lastByte != nil || earlierRate != nil }
 
-    /// Returns the time since the last byte arrived or, if none has, since the connection was opened.
+    /// Returns the time since the last byte arrived or, if none has, since the request.
     func silence(at now: Duration) -> Duration { now - (lastByte ?? opened) }
 
     /// Returns the expected time until the next byte.

@@ -10,7 +10,7 @@ struct SegmentList: Sendable {
     /// The ranges received before the plan began, and the ranges handed out for writing since then.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
-    /// The time at which the last byte arrived, over any connection.
+    /// The time at which the last byte arrived, over any connection; before the first byte, that of the first response.
     var lastByte = Duration.zero
     private var nextNumber = 0
 
@@ -46,8 +46,10 @@ struct SegmentList: Sendable {
 
     // MARK: Receiving
 
-    /// Returns the range that the next `count` bytes of a segment cover; extends the segment first if they reach its
-    /// end.
+    /// Returns the range of a segment that its next `count` bytes cover; if they reach its end, extends the segment
+    /// first, if possible.
+    ///
+    /// If the bytes are the segment's first ones, also ends the segments that have borrowed its range.
     mutating func next(_ count: Int, of index: Int) -> Range<Int64> {
         if segments[index].lastByte == nil { returnBorrowed(to: segments[index].id) }
         while count >= segments[index].rest.count, extendIfPossible(index) {}
@@ -82,7 +84,8 @@ struct SegmentList: Sendable {
     ///
     /// The connection must have been slower than a third of the other connections' median speed, and than a third of
     /// the expected speed of the new connection, for at least ``SegmentPlanner/timeout``. A connection that is about to
-    /// finish is not replaced. Returns `false` if `other` is `nil`, because none may be opened.
+    /// finish is not replaced. Returns `false` if a speed is unknown, or if `other` is `nil`, because no connection may
+    /// be opened.
     mutating func isSlow(_ segment: Segment, comparedTo other: SegmentPart.Worker?, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }

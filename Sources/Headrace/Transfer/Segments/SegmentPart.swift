@@ -11,7 +11,7 @@ struct SegmentPart: Comparable {
         var maxBytes = Double.infinity
     }
 
-    /// The minimum size of a requested range in bytes, unless the gap of missing bytes is smaller.
+    /// The approximate minimum size, in bytes, of the ranges into which a part is divided.
     static let minPieceBytes: Int64 = 16 << 10
     /// The time in seconds by which another connection must at least shorten the download; otherwise it is not opened.
     static let minGain = 0.02

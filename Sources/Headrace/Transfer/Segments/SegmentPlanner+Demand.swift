@@ -8,8 +8,8 @@ extension SegmentPlanner {
     /// Sets the demanded ranges, the most urgent first, until the next call; returns the resulting actions.
     ///
     /// The first missing byte of each range should arrive soon. If no segment will reach it soon enough, a new segment
-    /// begins there, even if another connection would otherwise not be worthwhile. At the maximum number of
-    /// connections, the new segment's connection replaces the one whose bytes are needed last. The new segment ends at
+    /// begins there, even if another connection would otherwise not be worthwhile. If the limits allow no further
+    /// connection, the new segment's connection replaces the one whose bytes are needed last. The new segment ends at
     /// the next byte already received or assigned; the remaining ranges are rebalanced as usual.
     mutating func want(_ ranges: [Range<Int64>], at now: Duration) -> [Action] {
         wanted = ranges
@@ -68,7 +68,9 @@ extension SegmentPlanner {
         }?.id
     }
 
-    /// Returns the segment whose bytes are needed last, among the segments that a new connection could replace.
+    /// Returns the segment whose bytes the readers that wait at `bytes` need last; `nil` if there is none.
+    ///
+    /// Ignores the segments in `serving`, and those that no new connection could replace.
     private func leastUrgent(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
         // Readers do not need bytes before their demanded positions at all.
         let distance = { (segment: Segment) in

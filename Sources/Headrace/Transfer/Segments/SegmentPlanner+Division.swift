@@ -65,9 +65,9 @@ extension SegmentPlanner {
     /// Returns the maximum number of bytes that a connection should request.
     ///
     /// A connection that has delivered its whole request can be used for the next one. If other connections took over
-    /// the end of its request, it has to be closed, and a new one is slow at first. So a connection requests what takes
-    /// half of the expected remaining time, and sends further requests later. Only the first connection of a part reads
-    /// on through all bytes that no other connection has requested.
+    /// the end of its request, it has to be closed, and a new one is slow at first. So an idle connection requests what
+    /// takes half of the expected remaining time, a new one a quarter of its share of the missing bytes, and each sends
+    /// further requests later. Only the first connection of a part also requests the bytes that no other one requests.
     private func maxBytes(for worker: SegmentPart.Worker, at now: Duration) -> Double {
         let (missing, connections) = (Double(list.missingBytes), Double(max(advisedConnections, segments.count + 1)))
         // A new connection may become much slower than the others, and must finish its first request all the same.

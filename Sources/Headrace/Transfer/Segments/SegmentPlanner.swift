@@ -1,6 +1,6 @@
 /// Decides which connection fetches which bytes of a file, so that all of them finish at the same time.
 ///
-/// Performs no I/O. A download begins as one request for all missing bytes, ``SegmentID/first``. Once the response
+/// Performs no I/O. A fetch begins with one request for the first missing bytes, ``SegmentID/first``. Once the response
 /// shows that ranges can be requested, other connections join. A free connection goes to the part that would finish
 /// last at the measured speeds, and requests some bytes at its end; see ``maxBytes(for:at:)``. The requests become
 /// smaller, so that all connections finish together. So the other connections take over the bytes of one that is slow,
@@ -18,9 +18,9 @@
 /// The state is the ``SegmentList`` and the ``SourcePool``.
 ///
 /// The caller calls ``headArrived(_:latency:roundTrip:at:)`` once, and ``tick(at:)`` every ``tickInterval``. For each
-/// segment, it calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally ``ended(_:at:)``
-/// or ``failed(_:_:allowing:at:)``. It performs the returned actions in order. Late calls for a stopped segment change
-/// nothing.
+/// segment, it calls ``accept(_:for:at:)`` with all received bytes before it writes them, and finally
+/// ``ended(_:staysOpen:at:)`` or ``failed(_:_:allowing:at:)``. It performs the returned actions in order. Late calls
+/// for a stopped segment change nothing.
 struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
         /// Request these bytes from a source, on an idle connection if there is one.
@@ -36,8 +36,7 @@ struct SegmentPlanner: Sendable {
         case wasted(Int64)
         /// All missing bytes were handed out for writing; the file is complete once they are written.
         case finished
-        /// Bytes are missing, and no connection is open or may be opened; the caller handles this like a failed
-        /// request.
+        /// Bytes are missing, and no connection is open or may be opened; the fetch ends incomplete.
         case exhausted
     }
 
@@ -100,7 +99,7 @@ struct SegmentPlanner: Sendable {
 
     /// The number of connections that the download has settled on, and their speed.
     ///
-    /// `nil` until it has settled, and always if the file has several sources.
+    /// `nil` until it has settled, and always if the number is fixed or the file has several sources.
     var experience: HostExperience? { sources.count == 1 ? controller.experience : nil }
 
     /// The number of connections that would be useful now, regardless of the limits of sources.
@@ -165,7 +164,8 @@ struct SegmentPlanner: Sendable {
     /// Handles the end of a body.
     ///
     /// If the connection has delivered its whole request and `staysOpen`, it can be used for another one. If bytes of
-    /// the segment are missing, the body was truncated or the server sent only a part.
+    /// the segment are missing, because the body was truncated or the server sent only a part, the connection counts as
+    /// lost.
     mutating func ended(_ id: SegmentID, staysOpen: Bool = true, at now: Duration) -> [Action] {
         if staysOpen, let segment = segments.first(where: { $0.id == id }), segment.position >= segment.limit {
             let rate = segment.rate(at: now) ?? segment.earlierRate ?? segment.averageRate(at: now)

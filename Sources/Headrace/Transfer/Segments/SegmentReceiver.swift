@@ -90,7 +90,7 @@ struct SegmentReceiver {
         }
     }
 
-    /// Reads a body and writes the needed bytes, until the connection has delivered its segment.
+    /// Reads a body and writes the needed bytes, until the connection has delivered its segment or ends.
     mutating func read(_ pump: BodyPump) async -> End {
         var pump = pump
         position = pump.placement.offset

@@ -6,7 +6,7 @@
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange
-    /// The response is not the requested part, for the given reason.
+    /// The response cannot be used for the requested part, for the given reason.
     case unusable(String)
     /// The response is of another version of the file, for the given reason.
     case otherVersion(String)

@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Begins connections and evaluates how they ended.
 extension SegmentedFetch {
-    /// Reads the body of the download's first request.
+    /// Reads the body of the response that began the fetch.
     func readFirst(_ pump: BodyPump, of connection: Connection) async {
         let end = await connection.stop.cancellingTask {
             await withTaskCancellationHandler {
@@ -26,7 +26,8 @@ extension SegmentedFetch {
         finish(connection, end)
     }
 
-    /// Reports the end of a connection to the planner.
+    /// Reports the end of a connection to the planner, unless the connection was stopped; an error that would affect
+    /// the other connections too fails the attempt instead.
     private func finish(_ connection: Connection, _ end: SegmentReceiver.End) {
         let id = connection.id
         switch end {

@@ -26,8 +26,8 @@ final class SegmentedFetch: Sendable {
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.
         var failure: (any Error)?
-        /// The error of the last lost connection; the attempt fails with it if bytes are missing and no connection is
-        /// left.
+        /// The error of the last lost connection; if bytes are missing when no connection is left, the attempt fails
+        /// with it, unless the error is permanent or all sources are retired.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
@@ -152,9 +152,10 @@ final class SegmentedFetch: Sendable {
     /// The maximum round-trip time that is assumed if the transport does not know it.
     private static let maxAssumedRoundTrip = Duration.milliseconds(200)
 
-    /// Fetches the missing bytes until all connections have ended; returns the error that prevented completion.
+    /// Fetches the missing bytes until all connections have ended; returns the error with which the attempt fails if
+    /// bytes are still missing.
     ///
-    /// Returns `nil` if all bytes were fetched, or if a single connection must fetch the remaining ones.
+    /// Returns `nil` if there is no such error; missing bytes are then requested again in fewer ranges at once.
     func run(with pump: BodyPump, _ transfer: inout DownloadTransfer) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in
@@ -191,7 +192,8 @@ final class SegmentedFetch: Sendable {
         return failure
     }
 
-    /// Updates the plan and the host limits every ``SegmentPlanner/tickInterval``, until the task is cancelled.
+    /// Checks the minimum speed, publishes the progress, and updates the plan and the limits of connections, every
+    /// ``SegmentPlanner/tickInterval`` until the task is cancelled.
     private func tick() async {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
@@ -219,7 +221,8 @@ final class SegmentedFetch: Sendable {
 
     // MARK: Planning
 
-    /// Changes the planner, performs the resulting actions, and publishes `cause` as the reason if connections stop.
+    /// Calls `verb` to change the planner, performs the actions that it returns, and publishes `cause` as the reason if
+    /// connections stop.
     func change(because cause: ConnectionEndReason, _ verb: (inout State, Duration) -> [SegmentPlanner.Action]) {
         let now = clock.now()
         let effects = state.withLock { state in
@@ -242,6 +245,8 @@ final class SegmentedFetch: Sendable {
     }
 
     /// Reserves the connections that the planner wants at the host of each source; returns the numbers granted.
+    ///
+    /// For a mirror whose host admits no connection now, reserves none and returns the number of open connections.
     private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
         let planner = state.planner
         return sources.enumerated().map { index, source in
@@ -327,7 +332,7 @@ final class SegmentedFetch: Sendable {
 
     private func publish(_ event: DownloadEvent) { record.status.publish(event) }
 
-    /// Starts the checkpoint that is due.
+    /// Starts the due checkpoint in another task; if the fetch is ending, performs it here instead, and blocks.
     func checkpoint() {
         if case .terminated = continuation.yield(.checkpoint) { ledger.work(on: target) }
     }

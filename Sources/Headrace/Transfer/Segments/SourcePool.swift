@@ -93,8 +93,10 @@ struct SourcePool: Sendable {
         return newcomer(at: now, beside: others.map(\.source), measuredBy: others)
     }
 
-    /// Returns the fastest connection that may be opened, or `nil` if none may; `open` contains the source of each
-    /// connection that stays open.
+    /// Returns the connection, among those that may be opened, that is expected to be the fastest; `nil` if none may.
+    ///
+    /// Prefers sources that have been tried and are not inferior. `open` contains the source of each connection that
+    /// stays open; the speeds are measured by `segments`.
     func newcomer(at now: Duration, beside open: [Int], measuredBy segments: [Segment]) -> SegmentPart.Worker? {
         let rates = rates(at: now, measuredBy: segments)
         var best: (worker: SegmentPart.Worker, isComparable: Bool, share: Double)?

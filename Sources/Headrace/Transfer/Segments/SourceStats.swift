@@ -4,8 +4,8 @@ struct SourceStats: Sendable {
     let host: Int
     /// The number of connections that this download may have to the host.
     var allowance: Int
-    /// The average time from a request on a new connection to the first byte of the response body; `nil` before the
-    /// first byte.
+    /// The moving average of the times from requests on new connections to the first bytes of their responses; `nil`
+    /// before the first response.
     private(set) var latency: Duration?
     /// Like ``latency``, but for requests on idle connections.
     private var reusedLatency: Duration?
@@ -17,20 +17,24 @@ struct SourceStats: Sendable {
     /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
-    /// The time before which a connection may be opened only if no other is open; `nil` if there is no delay.
+    /// The time before which a connection may be opened only if no other is open and ``soleFailures`` is below
+    /// ``maxSoleFailures``; `nil` if there is no delay.
     private var notBefore: Duration?
-    /// The number of consecutive unusable responses.
+    /// The number of consecutive unusable responses; ``maxUnusableResponses`` also if the source was retired for
+    /// another reason.
     private var unusableResponses = 0
     /// The number of consecutive failures that closed the only connection to the source.
     private var soleFailures = 0
-    /// Whether any connection to the source has delivered enough bytes not to count as failed.
+    /// Whether any connection to the source has delivered enough bytes not to count as failed; also `true` for the
+    /// source of the first response.
     private(set) var hasDelivered = false
-    /// Whether the source has been tried: it was measured for long enough to be compared with the others, delivered a
-    /// segment, or needs no comparison.
+    /// Whether the source has been tried: it was measured for long enough to be compared with the others, a measured
+    /// connection to it ended without a failure, or it needs no comparison.
     ///
     /// Reset if the only connection to the source fails.
     private(set) var isTried = false
-    /// Whether a connection to the source was closed because other sources are faster.
+    /// Whether a connection to the source was closed because other sources are faster;
+    /// ``SourcePool/extraCount(triesNew:)`` does not count such a source.
     private(set) var isSuspended = false
 
     private static let maxRates = 4
@@ -76,7 +80,7 @@ struct SourceStats: Sendable {
         if isReused { reusedLatency = average } else { self.latency = average }
     }
 
-    /// Returns the expected time from a request to the first byte, on an idle connection or a new one.
+    /// Returns the expected time from a request to the first byte, on an idle connection or a new one; zero if unknown.
     func latency(isReused: Bool) -> Duration { (isReused ? reusedLatency : nil) ?? latency ?? .zero }
 
     /// Records that a connection has delivered all bytes of its request, at this speed.
