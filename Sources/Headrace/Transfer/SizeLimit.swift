@@ -1,5 +1,6 @@
 /// The maximum size of a file.
 struct SizeLimit: Sendable, Hashable {
+    /// The limit in bytes; `nil` for none.
     let maxBytes: Int64?
     /// Whether the limit is derived from the size of the encoded file.
     private var isRatio = false

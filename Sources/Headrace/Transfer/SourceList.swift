@@ -1,12 +1,12 @@
 import HeadracePlatform
 
-/// The URLs from which a file can be downloaded, in the order in which they are tried, and the errors of abandoned
-/// URLs.
+/// The URLs from which a file can be downloaded, in the order in which they are tried, and the errors of those that
+/// failed.
 ///
 /// Performs no I/O. A source that is temporarily unavailable is tried again after all untried sources; other failed
 /// sources are not tried again.
 struct SourceList: Sendable, Equatable {
-    /// An abandoned source and its last error.
+    /// A source that has failed, and its last error.
     struct Failure: Sendable, Equatable {
         var url: URL
         var error: DownloadError
@@ -60,7 +60,8 @@ struct SourceList: Sendable, Equatable {
         postponed.removeAll(where: advertised.contains)
     }
 
-    /// Whether to switch to another source after this error instead of retrying the current one.
+    /// Whether to switch to an untried source after this error instead of retrying the current one; `false` if none is
+    /// left.
     ///
     /// If `holdingBytes` is `true`, an unreachable or silent source is retried first, since another source might not
     /// match the received bytes.
@@ -87,7 +88,10 @@ struct SourceList: Sendable, Equatable {
         return current
     }
 
-    /// Abandons the current source after an error, and returns the next source.
+    /// Switches to the next source after an error of the current one, and returns the next one.
+    ///
+    /// If the current source is temporarily unavailable and an untried one is left, the current one is tried again
+    /// later.
     ///
     /// Throws `error` if another source would not help. If no source is left, throws an error that lists the failures
     /// of all sources.

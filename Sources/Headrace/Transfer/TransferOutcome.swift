@@ -21,7 +21,8 @@ enum TransferOutcome: Sendable {
 }
 
 extension DownloadTransfer {
-    /// Runs the transfer until it ends or exceeds the time limit of the download.
+    /// Runs the transfer until it ends or exceeds the time limit of the download; fails at once if the limit has
+    /// already passed.
     mutating func runWithinTimeLimit() async -> TransferOutcome {
         guard let limit = environment.configuration.timeLimit else { return await run() }
         let end = state.start + limit

@@ -15,7 +15,7 @@ extension TransferState {
         var holdsBytes = false
         /// Whether the error is a lack of file descriptors, and other transfers will release theirs.
         var lacksDescriptors = false
-        /// Whether the network, rather than the server, failed: it is unavailable or has just changed.
+        /// Whether the network, rather than the server, may have failed: it is unavailable or has just changed.
         var isNetworkUnsettled = false
         var hasLinkProvider = false
         /// Whether the source's host has responded to any request of this process.
@@ -25,7 +25,7 @@ extension TransferState {
     enum FailureReaction: Sendable, Equatable {
         /// Send the next request at once.
         case again
-        /// Release the slot for this time; the failure does not count.
+        /// Publish the notice, if any, and release the slot for this time; the failure does not count.
         case pause(DownloadEvent.Notice?, Duration)
         /// Request a new link, then call ``TransferState/renewed(_:after:_:)``.
         case requestLink(DownloadError)

@@ -33,7 +33,8 @@ struct TransferState: Sendable {
     private(set) var start: Duration
     /// The time of the next attempt, while the download waits for it; otherwise `nil`.
     private var due: Duration?
-    /// Whether the user resumed the download before its next attempt was due.
+    /// Whether the user resumed the download before its next attempt was due, so that the attempt does not wait for the
+    /// delays of hosts.
     private(set) var isHastened = false
     /// The error after which the download waits for a retry; `nil` during an attempt, or if it waits without an error.
     var lastFailure: DownloadError?
@@ -46,7 +47,8 @@ struct TransferState: Sendable {
     var parts: Parts { didSet { if !isDivisible { parts = .none } } }
     private let isDivisible: Bool
     var verification: Verification
-    /// The final path and the URL that were last published for a response.
+    /// The final path and the URL that were last published for a response; if the finished file has this path, it gets
+    /// the same URL.
     var reportedFile: (path: String, url: URL)?
     /// The final path according to the origin's response, if the response advertised mirrors; responses of
     /// mirrors do not change the path.
@@ -54,7 +56,10 @@ struct TransferState: Sendable {
     var sources: SourceList
     /// The number of body bytes received from the network, including unusable ones.
     private(set) var fetchedBytes: Int64 = 0
-    /// The maximum number of bytes on the disk so far; reset when the source, or its version of the file, changes.
+    /// The maximum number of bytes on the disk so far; only further bytes earn retries.
+    ///
+    /// Reset when the source changes, or when received bytes are discarded for a reason that is not
+    /// ``RestartReason/isUnverifiable``.
     private var maxHeldBytes: Int64 = 0
     private var backoff: RetryBackoff
     /// The initial retry state, from which each new source starts.
@@ -70,7 +75,7 @@ struct TransferState: Sendable {
     var hasSentSingle = false
     /// Whether the content coding of the response was already published.
     var hasReportedCoding = false
-    /// The stamps of existing files that were read and do not match the request.
+    /// The stamps of existing files that were read and do not match the request, so that they are not read again.
     var mismatchedFiles: Set<FileStamp> = []
     /// The number of new links requested since the last progress.
     private var renewals = 0
@@ -92,7 +97,7 @@ struct TransferState: Sendable {
         maxUnreachableFailures = configuration.retryPolicy.maxUnreachableFailures
     }
 
-    /// Adopts the metadata of the bytes that an earlier run received; `nil` if there are no bytes.
+    /// Adopts the metadata of the bytes that an earlier run received; `known` is `nil` if there are no bytes.
     mutating func opened(_ known: RepresentationMetadata?) {
         verification.resume(with: known?.checksum.flatMap { Checksum($0) })
         if known?.isUnverified == true { resume.accepted(.checksum) }
@@ -112,8 +117,8 @@ struct TransferState: Sendable {
         if held > before { renewals = 0 }
     }
 
-    /// Counts a failure; returns the delay before the next attempt with the same source, or `nil` to abandon the
-    /// source.
+    /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts
+    /// nothing, if the source must be abandoned.
     mutating func failed(
         _ error: DownloadError,
         holdingBytes: Bool,
@@ -138,7 +143,8 @@ struct TransferState: Sendable {
         return resume.restarted(for: reason)
     }
 
-    /// Abandons the source and returns the next one, which gets a new retry budget; throws if there is none.
+    /// Abandons the source and returns the next one, which gets a new retry budget; throws if there is none, or if
+    /// another source would not help.
     mutating func leaveSource(after error: DownloadError, holdingBytes: Bool) throws(DownloadError) -> URL {
         let next = try sources.next(after: error, holdingBytes: holdingBytes)
         beginSource()

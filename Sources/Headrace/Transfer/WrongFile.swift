@@ -22,7 +22,7 @@ struct MismatchNames {
     mutating func next() -> String? { first.take() ?? others.next() }
 }
 
-/// A complete partial file whose bytes are wrong.
+/// A received file whose size or bytes are wrong.
 struct WrongFile {
     private static let advice = "Compare the checksum with its publisher's, or download the file from another source."
 
@@ -32,7 +32,8 @@ struct WrongFile {
 
     /// Saves the file under another name; returns the mismatch's error, extended by what was done.
     ///
-    /// Deletes the file instead if the mismatch policy is not `keep`, or if the file is empty or not whole.
+    /// Deletes the file instead if the mismatch policy is not `keep`, if the file is empty or not whole, or if an
+    /// identical one was saved before. A file that cannot be saved remains the partial file.
     func save(_ partial: inout PartialDownload) async throws -> DownloadError {
         let isKept = partial.record.requested { $0.mismatchPolicy == .keep }
         guard isKept, mismatch.isWhole, partial.heldBytes > 0 else {
@@ -56,7 +57,8 @@ struct WrongFile {
         }
     }
 
-    /// Returns the path of an identical wrong file that an earlier download saved; `nil` if there is none.
+    /// Returns the path of an identical wrong file that an earlier download saved; `nil` if there is none, or if the
+    /// checksum of the present file was not computed.
     ///
     /// Without this check, a command that is run repeatedly would save one more wrong file each time.
     private func savedFile(_ partial: PartialDownload) async throws -> String? {
@@ -82,8 +84,8 @@ struct WrongFile {
     /// A process that is killed meanwhile leaves the partial file or the renamed one. The renamed file stays private to
     /// its owner and gets no validator attribute, so that a later download does not mistake it for the finished file.
     ///
-    /// If the file cannot be renamed, throws the error and keeps the partial file. Throws `CancellationError` while the
-    /// file is copied from another volume.
+    /// If the file cannot be renamed, throws the error and keeps the partial file. Throws `CancellationError` if the
+    /// task is cancelled while the file is copied to the volume of its destination.
     private func setAside(_ partial: inout PartialDownload) async throws -> String {
         let file = try partial.opened().file
         let (environment, names, path) = (partial.environment, partial.names, partial.path)
