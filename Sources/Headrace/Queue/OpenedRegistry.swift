@@ -8,7 +8,8 @@ struct RegistryFiles: Sendable {
     /// The executor for the files, so that a slow disk of a download does not delay them.
     let executor: BlockingExecutor
 
-    /// Reads the pending commands in the order of posting; their files remain until ``removeCommands(_:)``.
+    /// Reads the pending commands in the order of posting, and quarantines invalid ones; the files of the others remain
+    /// until ``removeCommands(_:)``.
     ///
     /// Blocks. Throws `fileSystem` if the registry's directory was deleted, moved or replaced.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {

@@ -83,11 +83,12 @@ struct PendingCommands: Sendable {
     mutating func endFollowing(_ subscriber: Int) { waiting.remove(subscriber) }
 }
 
-/// The downloads of pending commands; later commands for the same downloads have to wait.
+/// The downloads of pending commands and of commands left for a later poll; further commands for the same downloads
+/// have to wait.
 struct CommandConflicts {
     private let bases: RegistryBaseDirectories
     private var ids: Set<UInt64> = []
-    /// The partial-file paths of the pending commands' downloads, used to detect conflicting additions.
+    /// The partial-file paths of these downloads, used to detect conflicting additions.
     private var partialPaths: Set<String> = []
 
     init(_ records: [DownloadRecord], bases: RegistryBaseDirectories) {
@@ -109,7 +110,7 @@ struct CommandConflicts {
         insert(command.ids.lazy.compactMap { queue.records[DownloadID(rawValue: $0)] })
     }
 
-    /// Whether a command refers to a download of a pending command, or adds a download with the same partial file.
+    /// Whether a command refers to one of these downloads, or adds a download with the same partial file.
     func isTouched(by command: RegistryCommand) -> Bool {
         guard !ids.isEmpty else { return false }
         return command.ids.contains(where: ids.contains) || paths(of: command).contains(where: partialPaths.contains)

@@ -11,16 +11,16 @@ struct QueueAddition {
 
 /// The result of adding downloads to a queue: each is new, or is merged into the existing download of the same file.
 struct QueueAdditions {
-    /// For each addition, the new download or the existing download of the same file.
+    /// For each addition that was carried out, the new download or the existing download of the same file.
     private(set) var records: [DownloadRecord] = []
     /// The downloads that were newly added.
     private(set) var newRecords: [DownloadRecord] = []
-    /// The failed downloads that were requeued, because a request supplied what they lacked.
+    /// The failed downloads that were requeued or paused, because a request supplied what they lacked.
     private(set) var revived: [DownloadID] = []
     /// The downloads that requests were merged into, although the journal does not have these downloads yet.
     private(set) var joinedUnsaved: [DownloadRecord] = []
     var effects: [QueueEffect] = []
-    /// An error for each addition that was refused because its expected size or hashes contradict another download.
+    /// An error for each addition whose expected size, hashes or address rule contradict another addition or download.
     private(set) var refusals: [DownloadError]
     private let observers: QueueObservers
     private let now: Duration
@@ -71,8 +71,8 @@ struct QueueAdditions {
         return record
     }
 
-    /// Requeues a failed download of the same file, if the request of `record` supplies the missing secrets or link
-    /// provider and agrees with its expected size and hashes.
+    /// Requeues or pauses a failed download of the same file, if the request of `record` supplies the missing secrets,
+    /// link or link provider and agrees with the failed download's expected size and hashes.
     private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
         guard let id = queue.partialFiles.failed(sharingFileOf: record), let twin = queue.records[id] else { return }
         let request = record.request
@@ -84,7 +84,8 @@ struct QueueAdditions {
 
     /// Adds the expectations of another request for the same file to those of a download.
     ///
-    /// If the request has an identity and another URL, the download also adopts that URL.
+    /// If the request has another URL, and an identity or a signed URL shows that the file is the same, the download
+    /// also adopts that URL.
     private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
         if queue.scheduler.entries[twin.id]?.isSaved == false { joinedUnsaved.append(twin) }
         if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.url, at: now) }

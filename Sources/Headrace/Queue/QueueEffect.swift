@@ -13,7 +13,8 @@ enum QueueEffect: Sendable {
 }
 
 extension [QueueEffect] {
-    /// Removes and returns the first start; returns `nil` if there is none, or if files must be removed before it.
+    /// Removes and returns the first start; returns `nil` if there is none, or if the effects include a removal of
+    /// files, which must come first.
     mutating func takeStart() -> DownloadRun? {
         let mustRemove = contains { if case .remove = $0 { true } else { false } }
         guard !mustRemove, let index = firstIndex(where: { if case .start = $0 { true } else { false } }),

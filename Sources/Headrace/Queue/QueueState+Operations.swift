@@ -77,7 +77,7 @@ extension QueueState {
         recordRequest(of: id)
     }
 
-    /// Replaces the URL of a download in the queue.
+    /// Replaces the URL of a download; does nothing if the download is not in the queue, or after the shutdown.
     ///
     /// A running download continues with the new URL, and a download that failed or waits for a retry is queued again.
     ///

@@ -25,7 +25,7 @@ extension QueueState {
         return journal?.takeAll(members, isOptional: isOptional)
     }
 
-    /// Writes the changes that are not on the disk yet, or the whole queue if the journal requires it; blocks.
+    /// Writes the changes that are not on the disk yet, then the whole queue if the journal requires it; blocks.
     mutating func writeChanges(to file: RegistryFile) throws(DownloadError) {
         guard let changes = takeChanges(syncing: true) else { return }
         guard try changes.perform(on: file) == .wholeListNeeded else { return }
@@ -37,7 +37,8 @@ extension QueueState {
         return QueueJournal.Member(record: record, label: label, priority: scheduler.priority(of: id) ?? 0)
     }
 
-    /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order.
+    /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order; only
+    /// those of all downloads have positions.
     func snapshots(group: String? = nil, at now: Duration) -> [DownloadSnapshot] {
         let ids = (try? ids(group.map { .group($0) } ?? .all)) ?? []
         return ids.enumerated().compactMap { index, id in

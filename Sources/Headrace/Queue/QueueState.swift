@@ -113,7 +113,8 @@ struct QueueState: Sendable {
 
     // MARK: Effects
 
-    /// Converts the scheduler's actions to effects; `outcome` is the result of a transfer that has just ended.
+    /// Applies the scheduler's actions to the downloads, and returns the effects to perform, including an alarm if the
+    /// next tick is not scheduled yet; `outcome` is the result of a transfer that has just ended.
     mutating func effects(of actions: [Scheduler.Action], _ outcome: TransferOutcome? = nil) -> [QueueEffect] {
         var effects = actions.compactMap { effect(of: $0, outcome) }
         if let time = scheduler.nextTick(), !alarms.contains(where: { $0 <= time }) {
@@ -159,7 +160,7 @@ struct QueueState: Sendable {
         )
     }
 
-    /// Returns the effect of removing a download, which is not in the queue any more.
+    /// Records the end of a download that is not in the queue any more; returns the effect of its removal.
     private mutating func effect(
         ofRemoving record: DownloadRecord,
         _ outcome: TransferOutcome?,

@@ -20,16 +20,18 @@ struct RestoredQueue: Sendable {
     private(set) var leftOut: [RegistryEntry] = []
     /// The changes to record in the journal.
     ///
-    /// Interrupted downloads become paused, requeued or finished. A download fails if another one has the same file.
+    /// Interrupted downloads become paused, requeued or finished. A download fails if an earlier one that has not ended
+    /// has the same file.
     private(set) var changes: [RegistryChange] = []
     /// One sentence for each problem in the journal.
     private(set) var findings: [String]
 
-    /// Restores the queue from a journal; blocks to inspect files.
+    /// Restores the queue from a journal; blocks to inspect files, and removes what finished downloads left behind.
     ///
-    /// Interrupted downloads are paused if `pausing` is `true`, and otherwise wait to run again. A manager that starts
-    /// no downloads sets `isStarting` to `false`; then the journal still records them as running. `partials` is the
-    /// directory for partial files; `nil` if they are beside their destinations.
+    /// Interrupted downloads are paused if `pausing` is `true` or their requests must not be repeated; the others wait
+    /// to run again. A manager that starts no downloads sets `isStarting` to `false`; then the journal still records
+    /// those that wait as running. `partials` is the directory for partial files; `nil` if they are beside their
+    /// destinations.
     init(
         _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,
@@ -108,7 +110,7 @@ struct RestoredQueue: Sendable {
         return .failed(error)
     }
 
-    /// Records a new state of a download in the journal; an ended state gets the present time.
+    /// Adds a new state of a download to ``changes``; an ended state gets the present time.
     private mutating func change(_ entry: inout RegistryEntry, to state: RegistryEntry.State) {
         entry.ended = state.isEnded ? WallTime.milliseconds() : nil
         changes.append(.state(entry.id, state, at: entry.ended))
@@ -142,7 +144,7 @@ extension RegistryEntry.State {
     /// Returns the state in which this process restores the download, and the finished file, if any.
     ///
     /// With `pausing`, an interrupted download is restored as paused. Without `files`, an interrupted renaming of a
-    /// finished file counts as not done.
+    /// finished file counts as not done. A finished download waits again if its path is unknown in this process.
     func restored(
         _ url: URL,
         bases: RegistryBaseDirectories,
@@ -185,7 +187,9 @@ extension RegistryEntry.State {
         return (.finished(url), FinishedFile(url: url, stamp: stamp, wasThere: wasThere))
     }
 
-    /// Returns the progress of a restored download; blocks to inspect its file, unless the download has not begun.
+    /// Returns the progress of a restored download; `stamp` is that of its finished file, if any.
+    ///
+    /// Blocks to inspect the partial file if there is no stamp, unless the download has not begun or was cancelled.
     func progress(_ stamp: FileStamp?, at partialPath: String, _ files: FileSystem) -> DownloadProgress {
         switch self {
         case .waiting, .cancelled: DownloadProgress()

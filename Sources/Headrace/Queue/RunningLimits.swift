@@ -20,8 +20,8 @@ struct RunningLimits: Sendable {
 
     /// Whether a download that starts may share a connection to its host with others.
     ///
-    /// It may if the host uses HTTP/2. While the host's protocol is unknown, it may if many downloads are waiting,
-    /// because these are probably small.
+    /// It may if the host uses HTTP/2. While the host's protocol is unknown, it may if many downloads, `waiting`, are
+    /// waiting, because these are probably small. Always `false` if the limits are fixed.
     func mayShareConnection(to host: String, with waiting: Int) -> Bool {
         guard let concurrency else { return false }
         return concurrency.usesHTTP2(host) ?? (waiting >= Self.manyWaiting)

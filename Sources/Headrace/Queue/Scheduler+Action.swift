@@ -87,7 +87,8 @@ extension Scheduler {
         var phase = Phase.waiting
         var intent: Intent?
         var need: NetworkRequirement
-        /// Whether the download is in the journal, as it must be before it starts; always `true` without a journal.
+        /// Whether the addition or revival of the download is in the journal, as it must be before the download starts;
+        /// always `true` without a journal.
         var isSaved: Bool
     }
 

@@ -139,7 +139,9 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Requeues a download at its position unless it has finished, even if it was cancelled.
+    /// Requeues a download at its position, even if it was cancelled, unless it is running or has finished.
+    ///
+    /// If it is running but stopping for a pause, it is requeued once its transfer has stopped.
     ///
     /// Replaces the download's start time with `notBefore`; with `nil`, the download may start at once.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
@@ -189,7 +191,8 @@ struct Scheduler: Sendable {
 
     // MARK: Limits, time and the network
 
-    /// Changes the limit of running downloads; if it is lowered, the downloads that started last are requeued.
+    /// Changes the limit of running downloads to at least 1; if it is lowered, the downloads that started last are
+    /// requeued.
     ///
     /// With `concurrency`, the limit is chosen automatically, up to the given one.
     mutating func setLimit(_ limit: Int, _ concurrency: DownloadConcurrency? = nil) -> [Action] {
