@@ -1,5 +1,6 @@
 #if os(Linux)
 import CHeadrace
+import HeadracePlatform
 
 /// The current time that all transfers use, read after each wait for events and before each command.
 final class CurlTime {
@@ -30,6 +31,10 @@ final class CurlDriver {
     /// The lane of each watched socket of a shared lane; all other watched sockets belong to ``ownLane``.
     private var laneOfSocket: [Int32: CurlLane] = [:]
     private var transfers: [TransferID: CurlTransfer] = [:]
+    /// Whether a transfer is being removed, which ends its unfinished lookup over HTTPS.
+    private var isRemoving = false
+    /// Whether libcurl keeps the connection of such a lookup open, so that the next lookup would get its response.
+    private let keepsUnfinishedLookups = hr_curl_load() < 0x080900
     /// The transfers whose sockets could not be watched, with the errors.
     private var unwatched: [(CurlTransfer, SystemError)] = []
     private var idleHandles: [hr_easy] = []
@@ -263,6 +268,8 @@ final class CurlDriver {
     }
 
     private func remove(_ transfer: CurlTransfer) {
+        isRemoving = true
+        defer { isRemoving = false }
         transfer.reportMetrics()
         transfer.lane?.remove(transfer)
         // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
@@ -319,9 +326,12 @@ final class CurlDriver {
         let events = what == Int32(HR_POLL_REMOVE) ? 0 : what
         let failure = withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
         if lane.isShared { laneOfSocket[socket] = events == 0 ? nil : lane }
-        if failure != 0, let transfer = Self.transfer(of: handle) {
-            unwatched.append((transfer, SystemError(errno: failure)))
+        guard let transfer = Self.transfer(of: handle) else {
+            // A handle of libcurl's own, for a lookup. A connection that was shut down is not reused.
+            if events == 0, isRemoving, keepsUnfinishedLookups { shutdown(socket, Int32(SHUT_RDWR)) }
+            return
         }
+        if failure != 0 { unwatched.append((transfer, SystemError(errno: failure))) }
     }
 
     /// Fails the transfers whose sockets could not be watched, which libcurl does not allow while it reports sockets.
