@@ -27,6 +27,9 @@ extension DownloadEvent {
         case transformed
         /// The host sent `Retry-After` for another file, so this download waits for the given time as well.
         case waitingForHost(Duration)
+        /// ``RetryPolicy/maxRetriesPerHostAndMinute`` of other downloads were sent to the host, so this retry waits for the
+        /// given time as well.
+        case waitingForRetryLimit(Duration)
         /// The process has too many open files, so the download waits until another download finishes.
         case waitingForDescriptors(DownloadError)
         /// A background session does not support a setting of the manager or the request.
@@ -66,6 +69,8 @@ extension DownloadEvent.Notice: CustomStringConvertible {
         case .transformed: "A proxy changed the file in transit; it is saved as changed."
         case .waitingForHost(let wait):
             "The host asked for a wait of \(wait.inSeconds), which also applies to its other files."
+        case .waitingForRetryLimit(let wait):
+            "The retry waits for another \(wait.inSeconds), because too many downloads from the host are being retried."
         case .waitingForDescriptors(let error): "\(error.message) Another download must finish first."
         case .unsupportedInBackground(let limitation): limitation.description
         }

@@ -27,8 +27,6 @@ public enum DownloadEvent: Sendable, Equatable {
     /// The network was lost or changed: the connections are closed, and the received bytes are retained.
     case networkChanged
     /// An attempt failed and will be retried after a delay; `attempt` is the number of failures in a row, from 1.
-    ///
-    /// Reported once more for the same failure if ``RetryPolicy/maxRetriesPerHostAndMinute`` causes a further delay.
     case retrying(DownloadError, attempt: Int, after: Duration)
     /// A further connection, new or reused, requests this byte range from the same server or a mirror; `connections` is
     /// the number of connections that the download uses now.

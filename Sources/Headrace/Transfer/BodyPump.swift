@@ -9,7 +9,7 @@ struct BodyPump: Sendable {
     private var slicer: BodySlicer
     /// Checks the minimum speed of this connection; `nil` if none is configured, or if only that of all connections
     /// together is checked.
-    private var floor: MinimumSpeedMonitor?
+    var floor: MinimumSpeedMonitor?
     private let record: DownloadRecord
     private let environment: TransferEnvironment
     /// Measures what this connection waits for; `nil` for a small file.

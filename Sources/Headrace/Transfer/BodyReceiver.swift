@@ -109,6 +109,9 @@ struct BodyReceiver {
         _ pump: BodyPump,
         in transfer: inout DownloadTransfer
     ) async throws -> Step {
+        var pump = pump
+        // From here on, the minimum speed is that of all connections together.
+        pump.floor = nil
         let failure = await segments.run(with: pump, &transfer)
         do {
             try transfer.partial.settle()

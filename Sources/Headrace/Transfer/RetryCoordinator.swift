@@ -41,7 +41,8 @@ struct RetryCoordinator: Sendable {
         let now = environment.clock.now()
         let begin = environment.hosts.beginRetry(state.sources.current, at: now)
         guard begin > now, !state.isHastened else { return nil }
-        _ = retry(after: failure, begin - now, &state)
+        state.lastFailure = failure
+        publish(.notice(.waitingForRetryLimit(begin - now)))
         return begin
     }
 

@@ -91,7 +91,7 @@ struct MessageFormatter: Sendable {
         case .repairing(let pieces, let bytes):
             "\(pieces == 1 ? "1 piece is" : "\(pieces) pieces are") damaged or missing; "
                 + "downloading \(Format.size(bytes))"
-        case .notice(let notice) where verbosity == .verbose: notice.description.withoutFullStop
+        case .notice(let notice) where verbosity == .verbose || notice.isWait: notice.description.withoutFullStop
         case .paused: "paused"
         case .skipped: "already exists, skipped"
         case .unchanged: "already downloaded, \(item.proof ?? "not changed on the server")"
@@ -142,6 +142,16 @@ extension NetworkBlocker {
         case .expensive: "a network that is not metered"
         case .constrained: "a network that is not in low-data mode"
         case .neitherWiFiNorWired: "Wi-Fi or a wired network"
+        }
+    }
+}
+
+extension DownloadEvent.Notice {
+    /// Whether the download waits; it is shown without `--verbose` too, because nothing else would explain the wait.
+    fileprivate var isWait: Bool {
+        switch self {
+        case .waitingForHost, .waitingForRetryLimit, .waitingForDescriptors: true
+        default: false
         }
     }
 }

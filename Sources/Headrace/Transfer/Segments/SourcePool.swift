@@ -123,10 +123,11 @@ struct SourcePool: Sendable {
 
     /// Returns the number of sources that deserve an extra connection; untried ones count if `triesNew` is set.
     func extraCount(triesNew: Bool) -> Int {
-        sources.indices.count { index in
-            let source = sources[index]
-            return index != main && !source.isRetired && !source.isSuspended && (source.isTried || triesNew)
-        }
+        sources.indices.count { deservesExtra($0, triesNew) && !sources[$0].isRetired }
+    }
+
+    private func deservesExtra(_ index: Int, _ triesNew: Bool) -> Bool {
+        index != main && !sources[index].isSuspended && (sources[index].isTried || triesNew)
     }
 
     /// Returns up to `count` extra connections to sources without a connection; untried ones only if `triesNew` is set.
@@ -134,9 +135,9 @@ struct SourcePool: Sendable {
         let rates = rates(at: now, measuredBy: segments)
         var open = segments.map(\.source)
         var workers: [SegmentPart.Worker] = []
-        for index in sources.indices where index != main && !open.contains(index) && !isInferior(index, rates) {
+        for index in sources.indices where deservesExtra(index, triesNew) && !open.contains(index) {
             guard workers.count < count else { break }
-            guard sources[index].isTried || triesNew, mayOpen(index, beside: open, at: now) else { continue }
+            guard !isInferior(index, rates), mayOpen(index, beside: open, at: now) else { continue }
             workers.append(worker(index, rates))
             open.append(index)
         }
