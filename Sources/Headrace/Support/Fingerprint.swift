@@ -2,7 +2,8 @@ import HeadracePlatform
 
 /// A 64-bit hash that is the same in every run, such as that of a URL and a destination in a partial file's name.
 ///
-/// A fingerprint only distinguishes names; the resume record identifies the download that the bytes belong to.
+/// In a name, a fingerprint only distinguishes files; the resume record identifies the download that the bytes belong
+/// to.
 struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     let description: String
 

@@ -29,10 +29,9 @@ struct HTTPDate: Sendable, Hashable, Comparable {
         seconds = Int64((days - daysBefore1970) * 86_400 + time)
     }
 
-    /// Whether the time can be the real modification time of a file.
+    /// Whether the time can be the real modification time of a file; `false` before 2 January 1970.
     ///
-    /// Servers send a time on the first day of 1970 if they do not know the real one, so different versions of a file
-    /// may share it.
+    /// Servers send such an early time if they do not know the real one, so different versions of a file may share it.
     var isKnownTime: Bool { seconds >= 86_400 }
 
     static func < (lhs: HTTPDate, rhs: HTTPDate) -> Bool { lhs.seconds < rhs.seconds }

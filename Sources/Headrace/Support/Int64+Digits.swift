@@ -1,5 +1,6 @@
 extension Int64 {
-    /// Parses decimal digits; returns `nil` for any other text, even for a sign, which `Int64(_:)` would accept.
+    /// Parses decimal digits; returns `nil` if the number is too large, and for any other text, even with a sign, which
+    /// `Int64(_:)` would accept.
     init?(digits text: some StringProtocol) {
         guard text.isDigits, let number = Int64(text) else { return nil }
         self = number

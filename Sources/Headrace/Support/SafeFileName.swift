@@ -69,12 +69,14 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Returns the longest prefix of whole characters that has at most `maxBytes` bytes; `text` itself must be longer.
+    ///
+    /// If the first character alone is longer, returns a prefix of its scalars.
     private static func prefix(of text: String, maxBytes: Int) -> Substring {
         let fits: (String.Index) -> Bool = { text.utf8[..<$0].count <= maxBytes }
         // From the start: finding a character boundary from the end rescans a run of flag emoji for each of them.
         let characters = text.indices.prefix(while: fits).last
         if let characters, characters > text.startIndex { return text[..<characters] }
-        // The first character alone is too long, because it has many combining marks.
+        // Such a character has many combining marks.
         return text[..<(text.unicodeScalars.indices.prefix(while: fits).last ?? text.startIndex)]
     }
 
@@ -99,8 +101,10 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         trimmed(truncated(name, to: maxBytes).unicodeScalars)
     }
 
-    /// Removes trailing spaces and dots, which some systems drop, and leading characters with a special meaning: a dot
-    /// hides the file, a hyphen starts an option, and a tilde means a home folder.
+    /// Removes spaces and dots at both ends, and leading hyphens and tildes.
+    ///
+    /// Some systems drop spaces and dots at the end. At the start, a dot hides the file, a hyphen starts an option, and
+    /// a tilde means a home folder.
     private static func trimmed(_ name: some BidirectionalCollection<Unicode.Scalar>) -> String {
         let isBlank: (Unicode.Scalar) -> Bool = { $0 == "." || $0.properties.isWhitespace }
         var scalars = name.drop { isBlank($0) || $0 == "-" || $0 == "~" }

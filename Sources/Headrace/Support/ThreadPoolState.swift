@@ -65,7 +65,8 @@ struct ThreadPoolState<Job> {
     /// The maximum number of working threads, including those that are stuck.
     var limit: Int { maxWorking + stuckNumbers.count }
 
-    /// Queues a job and returns whether the caller must start or wake a thread for it; returns `nil` after ``stop()``.
+    /// Queues a job and returns whether the caller must start or wake a thread for it; after ``stop()``, returns `nil`
+    /// without queueing the job.
     mutating func add(_ job: Job) -> ThreadRequest? {
         guard !isStopping else { return nil }
         jobs.append(job)

@@ -2,10 +2,10 @@ package import HeadracePlatform
 
 extension URL {
     /// Parses a URL or a relative reference whose path, query and fragment may contain characters that must be encoded,
-    /// such as blanks and letters outside ASCII.
+    /// such as blanks and letters outside ASCII; returns `nil` if the text is not a URL even with these encoded.
     ///
-    /// Encodes only these characters (RFC 3986, section 2.1). `URL(string:)` would also encode the percent signs of
-    /// characters beside them that are encoded already.
+    /// Encodes only such characters (RFC 3986, section 2.1). `URL(string:)` would also encode the percent signs of
+    /// escapes, such as `%20`, that the text has already.
     package init?(encoding text: String, relativeTo base: URL? = nil) {
         self.init(string: text.encodingURLCharacters, relativeTo: base)
     }
@@ -32,7 +32,7 @@ extension String {
 }
 
 extension [UInt8] {
-    /// The position after the scheme and the authority of a URL; 0 if there is none of these.
+    /// The position after the authority of a URL; 0 if the URL has no authority.
     fileprivate var authorityEnd: Int {
         let start = prefix { $0.isLetterOrDigit || "+-.".utf8.contains($0) }.count
         let isAbsolute = self[start...].starts(with: "://".utf8)

@@ -37,7 +37,8 @@ extension URL {
         return (path.isEmpty ? "/" : path) + (query(percentEncoded: true).map { "?\($0)" } ?? "")
     }
 
-    /// The user and the password in the URL, decoded; `nil` if both are empty, as in `http://@example.org/`.
+    /// The user and the password in the URL, decoded; `nil` if it has neither, or only empty ones as in
+    /// `http://@example.org/`.
     var login: (user: String, password: String)? {
         guard let user = user(percentEncoded: true) else { return nil }
         let password = password(percentEncoded: true) ?? ""
