@@ -1,6 +1,7 @@
 /// Checks settings and requests for features that do not work in a background session, where the system sends requests.
 enum BackgroundLimits {
-    /// Throws `invalidRequest` if the configuration lacks a registry or has a security setting that the system ignores.
+    /// Throws `invalidRequest` if the configuration lacks a registry, or has a setting for connections that the system
+    /// would ignore.
     static func check(_ configuration: DownloadConfiguration) throws(DownloadError) {
         guard configuration.registryDirectory != nil else {
             throw DownloadError(

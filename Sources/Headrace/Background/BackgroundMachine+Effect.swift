@@ -8,7 +8,7 @@ extension BackgroundMachine {
         case waiting
         /// The download is paused or has failed, and its bytes are saved for later.
         case kept
-        /// The download has finished or is not in the queue.
+        /// The download has finished, was cancelled, or is not in the queue.
         case unwanted
     }
 

@@ -25,7 +25,7 @@ struct BackgroundMachine: Sendable {
         var receivedBytes: Int64 = 0
         /// Whether the task was created from resume data, so that it continues an earlier task.
         var isResumed = false
-        /// The task's state as last saved in the queue.
+        /// The saved state of an earlier task, from which the next task is created; `nil` if there is none to use.
         var note: BackgroundTaskState?
         /// An outcome that arrived while no run awaited it; `nil` if there is none.
         var outcome: Outcome?
@@ -46,7 +46,7 @@ struct BackgroundMachine: Sendable {
     private var stale: Set<BackgroundTask> = []
     /// The tasks that completed before the system listed its tasks, so that the list may still contain them.
     private var ended: Set<BackgroundTask> = []
-    /// The downloads whose file was delivered and which have not been fetched again since the delivery.
+    /// The downloads whose file was delivered, until a run fetches the file anew.
     private var delivered: Set<ID> = []
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
@@ -126,7 +126,8 @@ struct BackgroundMachine: Sendable {
 
     /// Records that the queue has processed the end of a download's run, for which the app's handlers may have waited.
     ///
-    /// Keeps an outcome that arrived after ``runLeft(_:)``, for the next run of the download.
+    /// Does nothing if the download is running again. Keeps an outcome that arrived after ``runLeft(_:)``, for the next
+    /// run.
     mutating func ended(_ id: ID, _ status: Status) -> [Effect] {
         guard status != .running else { return [] }
         finalizing.remove(id)
@@ -137,7 +138,8 @@ struct BackgroundMachine: Sendable {
 
     /// Records the existing tasks of the session, and starts the fetches that waited for them.
     ///
-    /// Cancels the tasks of unwanted downloads. If a download has several tasks, keeps the one with the most bytes.
+    /// Cancels the tasks of unwanted and of delivered downloads, and those of kept ones for their resume data. If a
+    /// download has several tasks, keeps the one with the most bytes.
     mutating func listed(_ tasks: [Listed], at now: Int64) -> [Effect] {
         guard !isListed, !isInvalid else { return [] }
         isListed = true
@@ -164,7 +166,7 @@ struct BackgroundMachine: Sendable {
         return effects
     }
 
-    /// Records how many bytes a task has received so far; cancels the task if the file exceeds the size limit.
+    /// Records the received bytes of a task; if the file exceeds the size limit, cancels the task and fails the fetch.
     mutating func wrote(_ task: BackgroundTask, receivedBytes: Int64, totalBytes: Int64?) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task else { return [] }
@@ -214,9 +216,7 @@ struct BackgroundMachine: Sendable {
         return settle(task) + [.save(task.download, nil)] + conclude(task.download, outcome, status)
     }
 
-    /// Records the resume data of a cancelled task; `nil` if the system has none.
-    ///
-    /// The task may complete before or after this call.
+    /// Records the resume data of a cancelled task, before or after it completes; `nil` if the system has none.
     mutating func receivedResumeData(_ task: BackgroundTask, _ data: ResumeData?, at now: Int64) -> [Effect] {
         let id = task.download
         guard let entry = entries[id], entry.task == task, case .pausing(let hasEnded, _) = entry.phase else {
@@ -226,7 +226,7 @@ struct BackgroundMachine: Sendable {
         return save(data, of: id, at: now) + endPause(id, at: now)
     }
 
-    /// Records that a task has completed; does nothing if ``finished(_:_:hasFile:)`` was called for the task.
+    /// Records that a task has completed; ignores the result if the task is stale, or if its file is not needed.
     mutating func completed(_ task: BackgroundTask, _ status: Status, _ end: End, at now: Int64) -> [Effect] {
         if handlers.isEmpty { hasReportedEarly = false }
         let id = task.download
@@ -281,7 +281,7 @@ struct BackgroundMachine: Sendable {
         return callHandlers()
     }
 
-    /// Records that the session is invalid and reports no further events.
+    /// Records that the session is invalid and reports no further events; fails all fetches, and calls the handlers.
     mutating func invalidated() -> [Effect] {
         isInvalid = true
         let waiting = entries.filter(\.value.isAwaited).keys.sorted { $0.rawValue < $1.rawValue }

@@ -6,11 +6,13 @@ import HeadracePlatform
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
-    /// Reports the list of existing tasks once to `transfers`, and then the events of all tasks.
+    /// Reports to `transfers` the list of existing tasks once, and the events of all tasks, even before the list.
+    ///
+    /// Also passes the completion handlers of wake-ups that arrived before.
     func connect(to transfers: BackgroundTransfers)
     /// Lets another manager claim the session.
     ///
-    /// Tasks continue, and their events are still reported until another manager claims the session.
+    /// Tasks continue, and their events are still reported until another manager connects to the session.
     ///
     /// The name is not `release`, because every `NSObject` has a method of that name.
     func leave()
@@ -42,19 +44,22 @@ final class BackgroundTransfers: BackgroundFetcher {
     private struct Fetch {
         let request: BackgroundRequest
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
-        /// The progress meter; created at the first report, which may count bytes received before this process started.
+        /// The progress meter; `nil` until the first report, and again after a resume or restart.
+        ///
+        /// It is created from the next report, which may count bytes received before this process started.
         var meter: ProgressMeter?
     }
 
     private struct State {
         var machine: BackgroundMachine
-        /// The downloads in the queue that are not being cancelled or removed.
+        /// The downloads that were waiting, running or paused in this process, except those cancelled or removed since.
         var records: [DownloadID: DownloadRecord] = [:]
         var fetches: [DownloadID: Fetch] = [:]
         var handlers: [BackgroundHandler: @Sendable () -> Void] = [:]
         var lastHandler = 0
         var isReleased = false
-        /// The URLs of the downloads whose tasks are being cancelled for their resume data, as of the cancellation.
+        /// For each download whose task was cancelled for its resume data, the URL at that time: the data is useless
+        /// for another URL.
         var stoppedURLs: [DownloadID: URL] = [:]
 
         func status(of id: DownloadID) -> BackgroundMachine.Status {
@@ -194,7 +199,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         change { $0.machine.resumed(task, from: offset) }
     }
 
-    /// Handles the file and the final response of a task; on return, the file was moved or is not needed.
+    /// Handles the file and the final response of a task; on return, the file was moved, was rejected or is not needed.
     func finished(_ task: BackgroundTask, file: String, head: ResponseHead) {
         change(Delivery(path: file, head: head)) { state in
             let hasFile = (try? files.status(file))?.kind == .regular
