@@ -31,8 +31,8 @@ struct CommandServer: Sendable {
     /// Polls the registry's directory for commands and carries them out.
     ///
     /// Commands whose downloads take more than a second to stop, and later commands on the same downloads, may be
-    /// unfinished when this returns. If another poll is running, waits for that poll instead. Returns early if the task
-    /// is cancelled. Does nothing without a registry.
+    /// unfinished when this returns. If another poll is running, waits for that poll, and polls itself only if that one
+    /// failed or was cancelled. Returns early if the task is cancelled. Does nothing without a registry.
     func poll(for manager: isolated DownloadManager) async throws(DownloadError) {
         guard let registry else { return }
         guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
@@ -275,15 +275,17 @@ struct CommandServer: Sendable {
         } while !Task.isCancelled
     }
 
-    /// Lets ``EffectPerformer/pausedWhileServing`` begin anew.
+    /// Empties ``EffectPerformer/pausedWhileServing``, because only downloads paused from now on count.
     private func forgetPaused(of manager: isolated DownloadManager) { manager.performer.pausedWhileServing = [] }
 
-    /// Follows the changes of the queue until nothing is left to do; throws if the registry is lost.
+    /// Follows the changes of the queue until nothing is left to do, or until the manager is shut down; throws if the
+    /// registry is lost.
     private func waitUntilDone(_ changes: AsyncStream<Void>, _ manager: DownloadManager) async throws(DownloadError) {
         for await _ in changes where try await isDone(manager) { return }
     }
 
-    /// Returns whether nothing is left to do, even after the commands of a last poll; throws if the registry is lost.
+    /// Returns whether nothing is left to do, even after the commands of a last poll, or whether the manager is shut
+    /// down; throws if the registry is lost.
     private func isDone(_ manager: isolated DownloadManager) async throws(DownloadError) -> Bool {
         guard manager.hasNothingToServe else { return false }
         do throws(DownloadError) {
@@ -298,7 +300,7 @@ struct CommandServer: Sendable {
 }
 
 extension DownloadManager {
-    /// Whether no download is waiting or running, or was paused while the commands of other processes were served.
+    /// Whether no download is waiting or running, and none of those paused while commands were served is still paused.
     fileprivate var hasNothingToServe: Bool { queue.open.isEmpty && performer.pausedWhileServing.isEmpty }
 }
 

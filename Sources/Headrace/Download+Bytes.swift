@@ -37,8 +37,8 @@ extension Download {
 ///
 /// The iterator throws:
 /// - the download's ``DownloadError`` when it fails or is cancelled;
-/// - `resourceChanged` if the download restarts with another version of the file, or discards wrong bytes, after any of
-///   these were delivered; its `cause` is the ``RestartReason``, if there is one;
+/// - `resourceChanged` if the download discards bytes that the iterator has delivered, because they are wrong or of
+///   another version of the file; its `cause` is the ``RestartReason``, if there is one;
 /// - `fileSystem` or `permission` if the file cannot be read, or was changed by another process;
 /// - `CancellationError` if the iterating task is cancelled, which does not affect the download.
 ///

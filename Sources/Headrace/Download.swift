@@ -24,7 +24,8 @@ public struct Download: Sendable, Identifiable {
     /// The reason why the network keeps the download from running; `nil` if it is not waiting for the network.
     public var networkBlocker: NetworkBlocker? { record.status.networkBlocker }
 
-    /// Whether the finished file still exists at its path; `false` if the download is not finished.
+    /// Whether the finished file still exists at its path; `false` if the download is not finished, or if the file's
+    /// status cannot be read.
     public var fileExists: Bool {
         get async {
             guard case .finished(let file) = state else { return false }
@@ -34,7 +35,7 @@ public struct Download: Sendable, Identifiable {
 
     /// Whether the finished file has the same size, modification time and inode number as when it was completed.
     ///
-    /// `false` if the download is not finished.
+    /// `false` if the download is not finished, or if these properties cannot be read or were not recorded.
     public var fileIsIntact: Bool {
         get async {
             guard case .finished(let file) = state, let stamp = record.finishedFile?.stamp else { return false }
@@ -56,7 +57,7 @@ public struct Download: Sendable, Identifiable {
 
     /// Whether a stopped or failed download can be resumed, according to the server's responses.
     ///
-    /// `nil` while the download is running, and if this manager has received no bytes of the file.
+    /// `nil` while the download is running, once it is finished, and if this manager has received no bytes of the file.
     ///
     /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the
     /// file on the server may change meanwhile.
@@ -145,8 +146,10 @@ extension Download {
     ///
     /// Returns once the transfer has stopped, its slot is free and the file is deleted, even if the calling task is
     /// cancelled. Called from one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that a
-    /// hook starts, it returns immediately. Does nothing if the download is finished or cancelled. The partial file
-    /// remains if the registry cannot be written, which is reported as ``QueueEvent/registryFailed(_:)``.
+    /// hook starts, it returns immediately. Does nothing if the download is finished or cancelled.
+    ///
+    /// If the registry cannot be written, which is reported as ``QueueEvent/registryFailed(_:)``, the partial file
+    /// remains, unless it is on the registry's disk and that disk is full.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
@@ -156,7 +159,8 @@ extension Download {
     /// Returns once the transfer has stopped, even if the calling task is cancelled. Called from one of this download's
     /// own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately.
     /// - Parameter deletingFile: Whether to delete the finished or partial file as well. A finished file remains if it
-    ///   existed before the download, or was changed since. Both remain if the registry cannot be written.
+    ///   existed before the download, or was changed since. Both remain if the registry cannot be written, unless they
+    ///   are on the registry's disk and that disk is full.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }
@@ -165,7 +169,8 @@ extension Download {
     ///
     /// Does nothing if the download has been removed.
     /// - Parameter position: The new position.
-    /// - Throws: `unknownDownload` if the position refers to a download that is not in the queue; then nothing changes.
+    /// - Throws: `unknownDownload` if the position is an index out of range, or refers to a download that is not in the
+    ///   queue; then nothing changes.
     public func move(to position: QueuePosition) async throws(DownloadError) {
         try await manager.change { queue throws(DownloadError) in
             guard try queue.move(id, to: position, at: manager.clock.now()) else { return }

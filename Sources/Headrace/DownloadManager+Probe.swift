@@ -12,8 +12,8 @@ extension DownloadManager {
     /// - Parameter request: The file, and the destination that a download would have.
     /// - Returns: The response, and the effect that a download would have on existing files.
     /// - Throws: The error with which a download would fail before its first byte: any error of the network or the
-    ///   server, after all retries. Also `invalidRequest` if the request is invalid or the manager uses a background
-    ///   session, `shutDown` after ``shutdown()``, and `CancellationError` if the task is cancelled.
+    ///   server, after all retries. Also `invalidRequest` if the request is invalid or not a GET, or if the manager has
+    ///   a background session, `shutDown` after ``shutdown()``, and `CancellationError` if the task is cancelled.
     public nonisolated func probe(_ request: DownloadRequest) async throws -> DownloadProbe {
         guard request.method == "GET" else {
             throw DownloadError(.invalidRequest, "A probe sends GET; it cannot send \(request.method).")

@@ -117,7 +117,8 @@ extension DownloadManager {
     /// - Parameters:
     ///   - selection: The downloads to remove.
     ///   - deletingFiles: Whether to delete their finished and partial files as well. Finished files remain if they
-    ///     existed before the downloads, or were changed since. All remain if the registry cannot be written.
+    ///     existed before the downloads, or were changed since. All remain if the registry cannot be written, except
+    ///     those on the registry's disk if that disk is full.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func remove(_ selection: DownloadSelection, deletingFiles: Bool = false) async throws(DownloadError) {
         await ChildTasks.waitForStop(of: try stop(selection, .remove(deletingFiles: deletingFiles)), in: self)
@@ -183,8 +184,8 @@ extension DownloadManager {
         return snapshots
     }
 
-    /// Waits until no download, including those added meanwhile, is waiting or running; returns early if the calling
-    /// task is cancelled.
+    /// Waits until no download, including those added meanwhile, is waiting or running, and no files of removed or
+    /// cancelled ones are being deleted; returns early if the calling task is cancelled.
     public func waitUntilIdle() async {
         guard !performer.isIdle(queue) else { return }
         let (subscriber, stream) = performer.followIdle()

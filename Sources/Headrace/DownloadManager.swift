@@ -32,10 +32,10 @@ public actor DownloadManager {
     ///   - clock: The clock for delays and speeds.
     /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a
     ///   setting is invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
-    ///   ``DownloadConfiguration/registryDirectory``, also `busy` if another manager uses the directory, and
-    ///   `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created. With a
-    ///   ``DownloadConfiguration/hstsFile``, also `permission`, `diskFull` or `fileSystem` if that file cannot be read
-    ///   or created, and `invalidRequest` if it has another format.
+    ///   ``DownloadConfiguration/registryDirectory``, also `busy` if another manager uses the directory or the
+    ///   background session, and `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created.
+    ///   With a ``DownloadConfiguration/hstsFile``, also `permission`, `diskFull` or `fileSystem` if that file cannot
+    ///   be read or created, and `invalidRequest` if it has another format.
     public init(
         configuration: DownloadConfiguration = DownloadConfiguration(),
         clock: any Clock<Duration> = ContinuousClock()
@@ -168,7 +168,8 @@ public actor DownloadManager {
         return records.map { Download(manager: self, record: $0) }
     }
 
-    /// Adds downloads; returns, for each addition, the new download or the existing download of the same file.
+    /// Adds downloads; returns the new download, or the existing one of the same file, for each addition that is not
+    /// skipped.
     ///
     /// With a registry, the downloads may start, and the call returns, once they are in the journal. If the journal
     /// cannot be written, the call throws and adds nothing. But active downloads keep what they have adopted from the

@@ -26,7 +26,7 @@ extension [DownloadRegistry.Known] {
     ///   - request: The request, which a manager has carried out.
     ///   - id: The identity that the request was posted with.
     /// - Returns: The identity of the download; `nil` if the manager skipped the request, or if the download was removed.
-    /// - Throws: `invalidRequest` if the active download has other expectations.
+    /// - Throws: `invalidRequest` if one of these downloads is active, but cannot serve the request.
     func identity(of request: DownloadRequest, posted id: DownloadID) throws(DownloadError) -> DownloadID? {
         if let active = first(where: \.isActive) {
             try active.expectations(joinedBy: request)

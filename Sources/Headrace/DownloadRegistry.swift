@@ -180,7 +180,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
-    ///   `fileSystem` if the manager rejects the command; see ``perform(_:)``.
+    ///   `fileSystem` if the manager does not understand the command; see ``perform(_:)``.
     @discardableResult
     public func add(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         for request in requests { try request.validate() }
@@ -255,8 +255,8 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter command: The change to make.
     /// - Returns: Whether the command is done.
     /// - Throws: Any error from writing the registry. `invalidRequest` if a new URL is invalid, or has a user or
-    ///   password, which are never saved, or if the queue cannot save the URL. `fileSystem` if the manager rejected the
-    ///   command, for example because the manager is of an earlier release that does not know the command.
+    ///   password, which are never saved, or if the queue cannot save the URL. `fileSystem` if the manager could not
+    ///   read or understand the command, for example because the manager is of an earlier release.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         if case .setURL(let url, _) = command {
@@ -272,7 +272,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return done != nil ? true : try await post(command)
     }
 
-    /// Leaves a command for the manager that uses the registry and waits; returns `false` if it is not done in time.
+    /// Leaves a command for the registry's manager and waits; returns `false` on timeout or if the task is cancelled.
     private func post(_ command: RegistryCommand) async throws(DownloadError) -> Bool {
         let file = try await blocking { () throws(DownloadError) in
             try CommandSpool(in: directory.filePath, calls: calls).post(command)
@@ -305,7 +305,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         } while true
     }
 
-    /// Removes a posted command that failed, so that no manager carries it out later; returns `true` if it is done.
+    /// Removes a failed command, so that no manager carries it out later; returns `true` if it was done after all.
     private func withdraw(_ file: String) async throws(DownloadError) -> Bool {
         try await blocking { () throws(DownloadError) in
             let spool = CommandSpool(in: directory.filePath, calls: calls)
@@ -315,7 +315,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Carries out pending commands; returns `false` if ``withList(_:)`` cannot run.
+    /// Carries out pending commands; returns `false` in the cases in which ``withList(_:)`` returns `nil`.
     private func withListTakingCommands() async throws(DownloadError) -> Bool {
         let done: Void? = try await withList { _ in }
         return done != nil
@@ -323,8 +323,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Runs `body` with a temporary manager that has carried out all earlier commands.
     ///
-    /// Returns `nil` if a manager in another process uses the registry, or if the task is cancelled and earlier commands
-    /// are left.
+    /// Returns `nil` if another manager uses the registry, or if the task is cancelled and earlier commands are left.
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {

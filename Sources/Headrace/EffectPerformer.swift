@@ -16,7 +16,7 @@ struct EffectPerformer: Sendable {
     private var stops: [DownloadID: [Latch]] = [:]
     /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
     private var removing: [DownloadID: Int] = [:]
-    /// Whether a download has been waiting or running since the last event ``QueueEvent/idle``.
+    /// Whether the queue has been busy since the last event ``QueueEvent/idle``, so that another one is due.
     private var isBusy = false
     private var idleSubscribers = Subscribers<Never>()
 
@@ -77,7 +77,8 @@ struct EffectPerformer: Sendable {
         publish(record, isRequeued ? DownloadStateChange(nil, nil) : removal.stateChange)
     }
 
-    /// Publishes a state change, and resumes the tasks that wait for the download to stop.
+    /// Publishes a state change; unless the download's files are still being deleted, also resumes the tasks that wait
+    /// for the download to stop.
     private mutating func publish(_ record: DownloadRecord, _ change: DownloadStateChange) {
         if change.state == .paused {
             pausedWhileServing.insert(record.id)
@@ -136,7 +137,7 @@ struct EffectPerformer: Sendable {
     /// Whether no download is waiting, running or about to have its files deleted.
     func isIdle(_ queue: QueueState) -> Bool { queue.open.isEmpty && removing.isEmpty }
 
-    /// Returns a stream that finishes when the queue is idle.
+    /// Returns a stream that finishes the next time that the queue becomes idle.
     mutating func followIdle() -> (subscriber: Int, stream: AsyncStream<Never>) {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         return (idleSubscribers.add(continuation), stream)
@@ -144,7 +145,7 @@ struct EffectPerformer: Sendable {
 
     mutating func endFollowingIdle(_ subscriber: Int) { idleSubscribers.remove(subscriber) }
 
-    /// Publishes the event ``QueueEvent/idle`` if the queue has become idle.
+    /// If the queue has become idle, publishes ``QueueEvent/idle`` and resumes the tasks that wait for that.
     mutating func publishIdle(_ queue: QueueState) {
         guard isIdle(queue) else { return isBusy = true }
         guard isBusy else { return }
