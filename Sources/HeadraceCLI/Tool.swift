@@ -134,6 +134,8 @@ enum Invocation {
 }
 
 /// Reports the error that ended a command, also in JSON with `--json`, and returns the exit status.
+///
+/// A command that a signal stopped is not reported.
 private func report(_ error: any Error, writesJSON: Bool) -> ExitCode {
     switch error {
     case let stop as Signals.Stop: .signal(stop.signal)

@@ -19,7 +19,7 @@ enum Argument {
         return count
     }
 
-    /// Parses a number of seconds greater than zero, with or without a fraction.
+    /// Parses a number of seconds, with or without a fraction: at least 0.001, with up to nine digits before the point.
     static func seconds(_ text: String, of option: Option) throws -> Duration {
         let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         // A Duration traps on overflow; nine digits are thirty years.

@@ -10,7 +10,7 @@ enum Option: CaseIterable, Sendable {
         registry, title, group, priority, paused, begin, state, files, watch, network, background, ignoreMissing,
         strict, followMetalink
 
-    /// The long name: the name of the case, with hyphens between its words.
+    /// The long name: the name of the case, with hyphens between its words; `http1.1` for ``http1``.
     var rawValue: String { self == .http1 ? "http1.1" : Self.hyphenated(self) }
 
     private static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })

@@ -3,7 +3,7 @@ enum Spelling {
     /// Returns the known word closest to an unknown `word`; `nil` if none is close, or if several are equally close.
     ///
     /// A word is close if the unknown one is its prefix, or differs in one or two letters that are wrong, missing,
-    /// extra or swapped.
+    /// extra or swapped. An unknown word of one letter is close to none.
     static func nearest(to word: some StringProtocol, in known: some Sequence<String>) -> String? {
         let word = Array(word.lowercased())
         guard word.count >= 2 else { return nil }

@@ -49,7 +49,7 @@ private func show(_ request: DownloadRequest, _ manager: DownloadManager, writes
 }
 
 extension DownloadProbe {
-    /// Returns the destination, and a phrase about what would happen to an existing file there, if there is one.
+    /// Returns the destination and, if a file of the requested name exists, a phrase about what would happen to it.
     fileprivate func effect(of request: DownloadRequest) -> (file: URL, String?) {
         switch outcome {
         case .creates: return (file, nil)

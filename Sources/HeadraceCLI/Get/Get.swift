@@ -67,7 +67,8 @@ extension GetOptions {
     /// Reads the files and the checksum list that the options name, and returns all requests.
     ///
     /// With `areStored`, the requests are for a queue on disk: secret header fields of the configuration file are left
-    /// out, which a message reports, and netrc, cookie and TLS files are read only to download the checksum list.
+    /// out, and a message reports those that `queue run` will not send either. The netrc, cookie and TLS files are then
+    /// read only to download the checksum list.
     mutating func readRequests(areStored: Bool = false) async throws -> [DownloadRequest] {
         try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())

@@ -21,7 +21,8 @@ extension GetOptions {
         }
     }
 
-    /// Reads the netrc file, the cookies and a missing password, and checks that the TLS files are readable.
+    /// Reads the netrc file and the cookies, checks that the TLS files are readable, and adds the header field for the
+    /// login of `--user`, whose missing password the user is prompted for.
     mutating func readNetworkFiles() async throws {
         let certificate = configuration.clientCertificate
         for (option, file) in [

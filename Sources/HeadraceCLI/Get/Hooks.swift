@@ -66,8 +66,9 @@ struct Hooks: Sendable, Equatable {
 
     /// Records the state of a download, and returns the command to run for it.
     ///
-    /// Returns `nil` if this state has no command, or if it was the download's last recorded state too. `partial` is
-    /// the path of the partial file, which the command of a failed download receives if the file exists.
+    /// Returns `nil` if this state has no command, if it was the download's last recorded state too, or if a signal
+    /// stopped the download. `partial` is the path of the partial file, which the command of a failed download receives
+    /// if the file exists.
     mutating func call(
         for id: Download.ID,
         _ request: DownloadRequest,

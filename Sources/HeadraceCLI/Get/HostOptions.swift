@@ -27,7 +27,7 @@ struct HostOptions: Sendable {
         if let field = login?.field { headers.append(field) }
     }
 
-    /// Whether the options apply to the URL, because it is of the host or a subdomain.
+    /// Whether the options apply to the URL: it is of the host or a subdomain, or the options apply to all hosts.
     func isFor(_ url: URL) -> Bool { host.map { (url.host() ?? "").lowercased().isIn(domain: $0) } ?? true }
 
     /// Returns the names of the secret fields for the URL that `queue run` cannot supply.
@@ -39,7 +39,7 @@ struct HostOptions: Sendable {
         return headers.filter(\.isCredential).map(\.name).filter { !isLoggedIn || $0.lowercased() != "authorization" }
     }
 
-    /// Applies the options, except those in `set`, to a request for the host or a subdomain.
+    /// Applies the options, except those in `set`, to a request; does nothing if ``isFor(_:)`` is `false` for its URL.
     ///
     /// Adds the applied options to `set`, because earlier sections must not override them.
     func apply(to request: inout DownloadRequest, unless set: inout Set<Option>) {
@@ -63,7 +63,8 @@ extension GetOptions {
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
     }
 
-    /// Removes such header fields, except those below a heading with a host, which apply only to that host's URLs.
+    /// Removes the header fields for which `isRemoved` returns `true`, except those below a heading with a host, which
+    /// apply only to that host's URLs.
     mutating func removeFields(where isRemoved: (HeaderField) -> Bool) {
         headers.removeAll(where: isRemoved)
         for index in hosts.indices where hosts[index].host == nil { hosts[index].headers.removeAll(where: isRemoved) }

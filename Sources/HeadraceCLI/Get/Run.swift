@@ -4,7 +4,7 @@ import HeadracePlatform
 /// Runs the downloads of a manager and prints their progress and results, for `get` and `queue run`.
 struct Run {
     private enum End {
-        /// A signal or a failure of standard output stopped downloads; the message is empty if nothing is printed.
+        /// A signal stopped the run, or standard output lacks a part of the file; an empty message is not printed.
         case interrupted(ExitCode, message: String)
         /// The queue's directory was removed, or another process took it over.
         case lost(DownloadError)
@@ -30,7 +30,7 @@ struct Run {
         events = isSimple && printer.isQuiet ? nil : manager.events
     }
 
-    /// Whether only a signal ends the run.
+    /// Whether the run waits for more downloads when none is left, as `--watch` requests.
     private var watches: Bool { options.arguments.has(.watch) }
 
     /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
@@ -99,7 +99,7 @@ struct Run {
         return nil
     }
 
-    /// Follows downloads and runs their commands until the manager is shut down.
+    /// Follows downloads and runs the commands of `--on-finish` and `--on-fail`, until the manager is shut down.
     ///
     /// Without `events`, only waits until no download is running or waiting.
     /// - Parameter downloads: The downloads that are already in the queue, including those of an earlier run.
@@ -180,7 +180,8 @@ struct Run {
         return nil
     }
 
-    /// Shuts the manager down; returns the end of the run, or `nil` if a signal interrupted nothing.
+    /// Shuts the manager down; returns the end of the run, or `nil` if a signal interrupted neither a download nor the
+    /// copy to standard output.
     ///
     /// `problem` is the message if standard output lacks a part of the file, and `nil` after a signal. It is empty if
     /// the reader has closed the pipe, as `head` does.

@@ -2,7 +2,7 @@ import Headrace
 
 /// The state that an interrupted run leaves for the next one.
 struct Interruption: Sendable, Equatable {
-    /// The partial files that the same command resumes.
+    /// The partial files that the same command resumes, unless ``isResumeDisabled``.
     var partialFiles: [String] = []
     /// Whether the command has `--no-resume`, and would ignore the partial files.
     var isResumeDisabled = false

@@ -80,7 +80,8 @@ struct ProgressRenderer: Sendable {
 
     /// Records the final state of a download that is no longer followed, and returns its final lines.
     ///
-    /// If the download dropped its last event, because its history was too long, the event is recreated from the state.
+    /// If its last event is missing, because its history was too long, the event is recreated from the state: as
+    /// `skipped` for a finished download.
     mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)

@@ -281,7 +281,7 @@ extension DownloadRegistry {
         )
     }
 
-    /// Prints that no process runs the queue, if that is certain; the change itself is already saved.
+    /// Prints that no process runs the queue; prints nothing if one does, or if that cannot be determined.
     func warnUnlessRunning(_ arguments: ParsedArguments) async {
         guard case .some(nil) = try? await Optional(processID) else { return }
         Console.error.note("no process is running the queue; start it with: headrace queue run\(arguments.queueWords)")

@@ -33,8 +33,8 @@ private let maxLogBytes = 1 << 20
 
 /// Starts `headrace queue run` in the background with the same options.
 ///
-/// Returns once the new process runs the queue and has downloads to run, or has exited. Throws `busy` if another
-/// process runs the queue.
+/// Returns once the new process runs the queue and, without `--watch`, has downloads to run; or once it has exited.
+/// Throws `busy` if another process runs the queue.
 func runInBackground(_ arguments: ParsedArguments, _ registry: DownloadRegistry) async throws -> ExitCode {
     if let holder = try await registry.processID { throw DownloadError.alreadyRunning(registry, by: holder) }
     let log = registry.log

@@ -62,7 +62,8 @@ struct QueueSelector: Sendable, Equatable {
     private let group: String?
     let state: DownloadState.Kind?
 
-    /// Creates a selection from the operands, or from `--group` and `--state`.
+    /// Creates a selection from the operands, `--group` and `--state`; throws if none is given, or if the options are
+    /// combined with ids or numbers.
     init(_ operands: some Collection<String>, _ arguments: ParsedArguments) throws {
         terms = try operands.map { try Term($0) }
         group = arguments.value(.group)
@@ -81,7 +82,8 @@ struct QueueSelector: Sendable, Equatable {
     /// Whether the operands name each download individually, instead of selecting by `all`, `--group` or `--state`.
     var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
 
-    /// Returns the selected downloads, in the order of the queue; empty if none is in the state of `--state`.
+    /// Returns the selected downloads, in the order of the queue; empty if the queue is empty, or if no download is in
+    /// the state of `--state`.
     ///
     /// Throws if an id or number does not match exactly one download, or if no download is in the group of `--group`.
     func resolve(in queue: [DownloadSnapshot]) throws -> [Download.ID] {
@@ -95,7 +97,8 @@ struct QueueSelector: Sendable, Equatable {
         return members.filter { state == nil || $0.state.kind == state }.map(\.id)
     }
 
-    /// Returns the only download of the queue that matches a term; throws if there is none or several.
+    /// Returns the only download of the queue that matches an id or number; throws if there is none or several, or if
+    /// the term is `all`.
     static func find(_ term: Term, in queue: [DownloadSnapshot]) throws -> DownloadSnapshot {
         switch term {
         case .all: throw UsageError("all is not a single download; use an id or a number such as %1")

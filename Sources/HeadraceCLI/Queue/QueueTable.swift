@@ -43,7 +43,7 @@ struct QueueTable: Sendable {
         last = ["NAME"] + snapshots.map { Self.description(of: $0, now: now) }
     }
 
-    /// Returns the lines of the table, shortened to `width` columns unless that is `nil`.
+    /// Returns the lines of the table; their last cells are shortened to fit `width` columns, unless that is `nil`.
     func lines(width: Int?) -> [String] {
         var lines = Array(repeating: "", count: last.count)
         for column in columns {

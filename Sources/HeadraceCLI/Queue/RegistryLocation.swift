@@ -15,7 +15,8 @@ enum RegistryLocation {
         return directory
     }
 
-    /// Returns the tool's folder in the directory of the variable, or else at `fallback` in the user's home directory.
+    /// Returns the tool's folder in the directory of the variable, or else at `fallback` in the user's home directory;
+    /// `nil` if neither path is absolute.
     static func folder(_ variable: String, _ fallback: String, environment: [String: String]) -> URL? {
         // The specification requires relative paths to be ignored.
         for (base, path) in [(environment[variable], ""), (environment["HOME"], "\(fallback)/")] {

@@ -1,7 +1,7 @@
 import Headrace
 import HeadracePlatform
 
-/// A standard stream of the process; the tool prints only through this type.
+/// A standard stream of the process, or its terminal; the tool prints only through this type.
 struct Console: Sendable {
     static let output = Console(descriptor: STDOUT_FILENO)
     static let error = Console(descriptor: STDERR_FILENO)

@@ -15,7 +15,7 @@ enum Files {
 
     static func exists(_ path: String) -> Bool { status(path) != nil }
 
-    /// Returns whether the permissions let users besides the owner read the file.
+    /// Returns whether the permissions let users besides the owner read the file; `false` if that cannot be determined.
     static func isReadableByOthers(_ path: String) -> Bool { (status(path)?.mode ?? 0) & 0o044 != 0 }
 
     /// Returns whether the path does not exist; `false` if that cannot be determined.

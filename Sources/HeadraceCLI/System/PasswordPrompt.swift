@@ -4,7 +4,8 @@ import HeadracePlatform
 
 /// Prompts for a password on the terminal.
 enum PasswordPrompt {
-    /// Prints the prompt and returns the line that the user types, without showing it; `nil` without a terminal.
+    /// Prints the prompt and returns the line that the user types, without showing it; `nil` without a usable terminal,
+    /// or if the line is not UTF-8.
     ///
     /// A stop signal, such as that of Control-C, and the end of the input throw ``Signals/Stop``. In any case, the
     /// terminal is restored.

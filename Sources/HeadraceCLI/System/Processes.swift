@@ -6,7 +6,7 @@ import Darwin.crt_externs
 import Foundation
 #endif
 
-/// Starts this tool in the background, and examines other processes.
+/// Starts this tool in the background, runs the commands of ``Hooks``, and examines other processes.
 enum Processes {
     /// Starts this tool in a new session, so that it survives the closing of the terminal; returns the process id.
     ///
@@ -17,7 +17,8 @@ enum Processes {
 
     /// Runs a program, found in `PATH`, without input and with its output on standard error; blocks until it has ended.
     ///
-    /// Returns its exit status, or 128 plus the signal that ended it.
+    /// `variables`, such as `NAME=VALUE`, are added to its environment. Returns its exit status, or 128 plus the signal
+    /// that ended it.
     static func run(_ words: [String], _ variables: [String]) throws(SystemError) -> Int32 {
         try wait(for: spawn(words, variables))
     }

@@ -66,6 +66,8 @@ enum Signals {
     }
 
     /// Restores SIGQUIT's default action, because the Swift runtime would report the signal as a crash and continue.
+    ///
+    /// Does nothing if the process was started with the signal ignored.
     static func restoreQuit() {
         if !SignalAction.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
