@@ -227,6 +227,7 @@ extension FileRemoval {
         if partial {
             var session = PartialDownload(record, environment)
             session.removeLeftovers()
+            _ = record.takeSuspended()
             record.status.forgetBytes()
         }
         // A file that existed before the download, or has replaced the downloaded file since, is not deleted.

@@ -192,6 +192,8 @@ struct CurrentFileTests {
                 }
                 await download.pause()
                 #expect(download.isResumable == isResumable)
+                await download.cancel()
+                #expect(download.isResumable == nil)
             }
         }
     }

@@ -60,8 +60,13 @@ struct SegmentPlanner: Sendable {
 
     /// The interval at which the caller must call ``tick(at:)``.
     static let tickInterval = Duration.milliseconds(50)
-    /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile.
+    /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile, unless the
+    /// open ones are slow.
     static let minShareBytes: Int64 = 1 << 20
+    /// The same for slow connections.
+    private static let minSlowShareBytes: Int64 = 1 << 16
+    /// The time that a connection should take at least for its share of the missing bytes.
+    private static let minShareTime = Duration.seconds(2)
     /// The minimum remaining time of the download; with less, another connection is not worthwhile.
     private static let minJoiningTime = Duration.milliseconds(400)
     /// The minimum remaining time of the download in round trips; a new connection needs several to open and become
@@ -247,12 +252,21 @@ struct SegmentPlanner: Sendable {
     /// Returns whether another connection would have enough bytes and time left to be worthwhile; updates `joined`.
     mutating func isWorthJoining(at now: Duration) -> Bool {
         let missing = list.missingBytes
-        let rate = segments.compactMap { $0.rate(at: now) }.reduce(0, +)
+        let rates = segments.compactMap { $0.rate(at: now) }
+        let rate = rates.reduce(0, +)
         // Before any measurement, the remaining time is unknown and does not count.
         let minTime = max(Self.minJoiningTime, controller.roundTrip * Self.minJoiningRoundTrips)
         let isWorthIt = rate == 0 || Double(missing) / rate > minTime / .seconds(1)
-        while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= Self.minShareBytes { joined += 1 }
-        return isWorthIt && missing / Int64(segments.count + 1) >= Self.minShareBytes
+        let minShare = Self.minShare(at: rate / Double(max(rates.count, 1)))
+        while isWorthIt, joined < controller.count, missing / Int64(joined + 1) >= minShare { joined += 1 }
+        return isWorthIt && missing / Int64(segments.count + 1) >= minShare
+    }
+
+    /// Returns the minimum number of missing bytes per connection, if a connection receives `rate` bytes per second; 0 if
+    /// that is unknown.
+    private static func minShare(at rate: Double) -> Int64 {
+        guard rate > 0 else { return minShareBytes }
+        return Int64(min(max(rate * (minShareTime / .seconds(1)), Double(minSlowShareBytes)), Double(minShareBytes)))
     }
 
     /// Stops connections that have been silent or slow for a while, if better ones can be opened.

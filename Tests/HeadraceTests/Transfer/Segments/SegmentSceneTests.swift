@@ -105,6 +105,15 @@ struct SegmentSceneTests {
         #expect(result.most == 8)
     }
 
+    @Test func `a small file from a server with slow connections uses several`() {
+        let scene = SegmentSimulator(size: 3 << 20, mode: .automatic(max: 8), latency: .milliseconds(20)) { _, _ in
+            .flows(0.1 * mebibyte)
+        }
+        let result = scene.run()
+        expect(result, within: 1.6, of: 30.0 / 8)
+        #expect(result.most == 8)
+    }
+
     @Test(arguments: [2, 40], [20, 40])
     func `a server that sends in bursts is not sent repeated requests`(_ latency: Int, _ size: Int) {
         // nginx with a limit of 100 kB/s sends three buffers at once, and then one every third of a second.
