@@ -3,9 +3,10 @@
 /// The digest covers the bytes received in order from the start of the file. Bytes after a gap are read from disk at
 /// the end.
 struct Verification: Sendable {
-    /// Whether the request has checksums of the received bytes, so that the server's checksums are ignored.
+    /// Whether the request's checksum or piece hashes apply to the file as received, so that the server's checksums are
+    /// ignored; `false` if the file is decoded, because the request's then apply to the decoded file.
     private var isRequested: Bool
-    /// Whether the file is verified against the server's checksum if the request has none of the received bytes.
+    /// Whether the file is verified against the server's checksum unless ``isRequested`` is `true`.
     private let checksServer: Bool
     /// The checksum of the whole file, from the request or the server; `nil` if unknown.
     private(set) var expected: Checksum?
@@ -32,7 +33,7 @@ struct Verification: Sendable {
     /// Whether there is a checksum, or there are piece hashes, to verify the file against.
     var isNeeded: Bool { expected != nil || pieces != nil }
 
-    /// Whether the checksum, if there is one, is the server's, because the request has none of the received bytes.
+    /// Whether the checksum, if there is one, is the server's.
     var isFromServer: Bool { !isRequested }
 
     /// Adopts the request's current checksums and piece hashes; other requests for the same file may have added some.

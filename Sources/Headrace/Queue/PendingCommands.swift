@@ -65,7 +65,9 @@ struct PendingCommands: Sendable {
         return ended
     }
 
-    /// Abandons the pending commands at shutdown: the next manager may own the registry before they are carried out.
+    /// Forgets the pending commands at shutdown, and ends the waits for them.
+    ///
+    /// Their files remain, so that the registry's next owner repeats the commands.
     mutating func abandon() {
         pending = [:]
         for continuation in waiting.removeAll() { continuation.finish() }

@@ -250,7 +250,11 @@ struct QueueState: Sendable {
         if let other = partialFiles.activate(record) { journal?.note(other, .cancelled, at: WallTime.milliseconds()) }
     }
 
-    /// Allows a new download of the same file to be added; the new download starts once `record` has stopped.
+    /// Releases the partial file of a running download that is being cancelled or removed, so that a new download of the
+    /// same file can be added; the new one starts once `record` has stopped.
+    ///
+    /// The journal records the cancellation now if an earlier removal of the file is pending, or else when a new download
+    /// is added.
     private mutating func depart(_ record: DownloadRecord) {
         guard partialFiles.isActive(record) else { return }
         if !partialFiles.depart(record) { journal?.note(record.id, .cancelled, at: WallTime.milliseconds()) }

@@ -114,9 +114,10 @@ struct WaitingDownloads: Sendable {
     /// Removes a host whose last download left the queue, because another host may get its number.
     mutating func removeHost(_ host: QueueHosts.Number) { ofHosts[host] = nil }
 
-    /// Makes all downloads that wait for the network wait for a slot, because the network has changed.
+    /// Makes all downloads that wait for the network wait for a slot, because the network has changed; each may be blocked
+    /// again.
     ///
-    /// Removes from ``blockers`` those for which `isUnchanged` returns `false`.
+    /// Keeps in ``blockers`` the reasons for which `isUnchanged` returns `true`, so that they are not reported again.
     mutating func networkChanged(_ isUnchanged: (DownloadID, NetworkBlocker) -> Bool) {
         for candidate in ofNetwork { ready.insert(candidate) }
         ofNetwork = []

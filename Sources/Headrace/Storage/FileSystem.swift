@@ -70,7 +70,9 @@ package struct FileSystem: Sendable {
     package var checkDirectory: @Sendable (_ path: String) throws(SystemError) -> Void
     /// Returns the number of bytes that this user can still write to the file's file system.
     package var freeSpace: @Sendable (Int32) throws(SystemError) -> Int64
-    /// Like ``freeSpace``, plus the space that the system can purge on demand; slower, and always 0 on Linux.
+    /// Returns the number of free bytes, including those that the system can free by purging; slower than ``freeSpace``.
+    ///
+    /// On Linux, where nothing is purged, the result is 0. Throws on tvOS and watchOS, which do not report the number.
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }

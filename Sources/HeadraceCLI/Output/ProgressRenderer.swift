@@ -78,10 +78,12 @@ struct ProgressRenderer: Sendable {
         return lines
     }
 
-    /// Records the final state of a download that is no longer followed, and returns its final lines.
+    /// Closes the item of a download that is no longer followed, and returns the lines that are still due for it: usually
+    /// none, because its last event has been recorded.
     ///
-    /// If its last event is missing, because its history was too long, the event is recreated from the state: as
-    /// `skipped` for a finished download.
+    /// A download stores only its latest events, so that its follower may miss the last one, which is then recreated from
+    /// `state`: as `skipped` if the file is finished, because the state lacks the summary. A waiting or running download,
+    /// whose follower was cancelled, keeps its item.
     mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)

@@ -163,7 +163,8 @@ struct ReadableFile: Sendable {
 
     /// Records that all bytes except the given ranges are lost or about to be removed.
     ///
-    /// The reason, `nil` if it is unknown, is the cause of the error that readers of removed bytes throw.
+    /// Readers that have already returned some of the lost bytes fail, because the new bytes may be of another version;
+    /// `reason`, `nil` if unknown, is the cause. The others wait until the bytes are received again.
     mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet(), for reason: RestartReason? = nil) {
         generation += 1
         for (id, reader) in readers where !kept.contains(reader.range.lowerBound..<reader.position) {
