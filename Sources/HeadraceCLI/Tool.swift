@@ -61,7 +61,7 @@ struct Tool {
             } catch {
                 throw DownloadError(
                     .fileSystem,
-                    "The current directory cannot be found: \(error). Change to an existing one."
+                    "The current directory cannot be used: \(error). Change to an existing one whose path is UTF-8."
                 )
             }
         }

@@ -20,12 +20,8 @@ public struct ClientCertificate: Sendable, Hashable {
 }
 
 extension DownloadConfiguration {
-    /// Throws `invalidRequest` if the client certificate is not at a file URL, or if a pinned public key is malformed.
+    /// Throws `invalidRequest` if a pinned public key is malformed.
     func validateTLS() throws(DownloadError) {
-        for file in [clientCertificate?.file, clientCertificate?.key] {
-            guard let file, !file.isFileURL else { continue }
-            throw DownloadError(.invalidRequest, "clientCertificate is not a file URL: \(file.absoluteString).")
-        }
         let start = "sha256//"
         for key in pinnedPublicKeys {
             // libcurl compares the text, so only the canonical base64 can match.

@@ -100,7 +100,7 @@ public struct ConnectionPolicy: Sendable, Hashable {
             }
         }
         if let unixSocket {
-            guard unixSocket.isFileURL, unixSocket.filePath.utf8.count <= Self.maxSocketPathBytes else {
+            guard unixSocket.fileFault == nil, unixSocket.filePath.utf8.count <= Self.maxSocketPathBytes else {
                 throw DownloadError(
                     .invalidRequest,
                     "unixSocket must be a file URL with a path of at most \(Self.maxSocketPathBytes) bytes."

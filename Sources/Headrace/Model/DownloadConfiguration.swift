@@ -237,11 +237,13 @@ public struct DownloadConfiguration: Sendable {
                     + "\(maxConnectionsPerDownload ?? 1) and \(maxConnectionsPerHost)."
             )
         }
-        if let directory = registryDirectory, !directory.isFileURL {
-            throw DownloadError(.invalidRequest, "registryDirectory is not a file URL: \(directory.absoluteString).")
-        }
-        if let directory = partialsDirectory, !directory.isFileURL {
-            throw DownloadError(.invalidRequest, "partialsDirectory is not a file URL: \(directory.absoluteString).")
+        for (name, file) in [
+            ("registryDirectory", registryDirectory), ("partialsDirectory", partialsDirectory), ("hstsFile", hstsFile),
+            ("certificateAuthorities", certificateAuthorities), ("clientCertificate.file", clientCertificate?.file),
+            ("clientCertificate.key", clientCertificate?.key),
+        ] {
+            guard let file, let fault = file.fileFault else { continue }
+            throw DownloadError(.invalidRequest, "\(name) \(fault): \(file.absoluteString).")
         }
         try retryPolicy.validate()
         guard connectTimeout > .zero, stallTimeout > .zero else {
@@ -259,12 +261,6 @@ public struct DownloadConfiguration: Sendable {
         try rateLimit?.validateAsRate()
         for limit in groupRateLimits.values { try limit.validateAsRate() }
         try HeaderField(name: "User-Agent", value: userAgent).validate()
-        if let file = certificateAuthorities, !file.isFileURL {
-            throw DownloadError(.invalidRequest, "certificateAuthorities is not a file URL: \(file.absoluteString).")
-        }
-        if let file = hstsFile, !file.isFileURL {
-            throw DownloadError(.invalidRequest, "hstsFile is not a file URL: \(file.absoluteString).")
-        }
         try connectionPolicy.validate()
         try validateTLS()
         try validateProxy()

@@ -78,9 +78,10 @@ extension DownloadRequest {
                 .invalidRequest,
                 "The body has \(data.count) bytes; the maximum is \(Body.maxDataBytes). Use a file for a larger one."
             )
-        case .file(let file) where !file.isFileURL:
-            throw DownloadError(.invalidRequest, "The body \(file.absoluteString) is not a file URL.")
-        case .data, .file, nil: break
+        case .file(let file):
+            guard let fault = file.fileFault else { return }
+            throw DownloadError(.invalidRequest, "The body \(file.absoluteString) \(fault).")
+        case .data, nil: break
         }
     }
 }

@@ -70,8 +70,8 @@ extension DownloadRequest {
     private func validateDestination() throws(DownloadError) {
         switch destination {
         case .file(let file), .directory(let file):
-            guard file.isFileURL else {
-                throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) is not a file URL.")
+            if let fault = file.fileFault {
+                throw DownloadError(.invalidRequest, "The destination \(file.absoluteString) \(fault).")
             }
         }
         if case .file(let file) = destination, file.hasDirectoryPath {

@@ -59,6 +59,11 @@ struct QueueAdditions {
         )
         if addition.id == nil { reviveTwin(of: record, in: &queue) }
         if let twin = queue.partialFiles.active(at: record.partialPath) {
+            // The name of a partial file contains a hash of the URL, which two URLs may share.
+            guard twin.request.key.identity == addition.request.key.identity else {
+                refusals.append(.sharedPartialFile(addition.request.url))
+                return twin
+            }
             // First, because `supplySecrets` replaces the URL that `join` compares.
             join(addition.request, to: twin, in: &queue)
             if addition.withoutSecrets == nil { twin.supplySecrets(of: addition.request) }
@@ -76,7 +81,7 @@ struct QueueAdditions {
     private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
         guard let id = queue.partialFiles.failed(sharingFileOf: record), let twin = queue.records[id] else { return }
         let request = record.request
-        guard twin.canContinue(with: request), (try? twin.expectations(joinedBy: request.expectations)) != nil
+        guard twin.request.key.identity == request.key.identity, twin.canContinue(with: request), (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return }
         revived.append(id)
         effects += queue.revive(twin, for: request, at: now)
@@ -99,6 +104,12 @@ struct QueueAdditions {
 }
 
 extension DownloadError {
+    /// The error for a request whose partial file has the name of that of another URL's active download.
+    static func sharedPartialFile(_ url: URL) -> DownloadError {
+        let what = "The partial file has the same name as that of another active download. Use another destination."
+        return DownloadError(.invalidRequest, what, url: url)
+    }
+
     /// The error for a request that requires public addresses, if the active download of its file does not.
     static func unrestrictedTwin(of url: URL) -> DownloadError {
         DownloadError(

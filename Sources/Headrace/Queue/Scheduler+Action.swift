@@ -72,7 +72,7 @@ extension Scheduler {
             case .requeue, .pause: 0
             case .interrupt: 1
             case .cancel: 2
-            case .remove: 3
+            case .remove(let deletingFile): deletingFile ? 4 : 3
             }
         }
 

@@ -38,9 +38,11 @@ package enum GivenFile {
         _ = try checked { access(path, R_OK) }
     }
 
-    /// Throws unless the path of the current directory, against which relative paths are resolved, can be determined.
+    /// Throws unless the path of the current directory, against which relative paths are resolved, can be determined;
+    /// `EILSEQ` if it is not UTF-8, because URLs would then name another directory.
     package static func checkCurrentDirectory() throws(SystemError) {
         guard let path = getcwd(nil, 0) else { throw SystemError(errno: errno) }
-        free(path)
+        defer { free(path) }
+        guard String(validatingCString: path) != nil else { throw SystemError(errno: EILSEQ) }
     }
 }

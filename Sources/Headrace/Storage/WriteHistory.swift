@@ -8,19 +8,26 @@ struct WriteHistory: Sendable {
     /// The smallest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 4 << 10
 
+    /// The maximum number of ranges of possible holes: each write searches and moves them.
+    static let maxHoles = 4096
+
     /// The ranges that may be holes without any loss: zeros were written to them, or they were holes when the file was
     /// opened.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
+    /// Whether there were more than ``maxHoles`` ranges, so that holes are not checked.
+    private var hasTooManyHoles = false
 
     /// Whether the file may have lost bytes before its end.
     ///
-    /// A single write can only lose bytes at the end of the file, which the file's size reveals.
-    var mayHaveHoles: Bool { writeCount > 1 }
+    /// A single write can only lose bytes at the end of the file, which the file's size reveals. `false` also for a file
+    /// with so many blocks of zeros that the check would take too long.
+    var mayHaveHoles: Bool { writeCount > 1 && !hasTooManyHoles }
 
     /// Records a write of `bytes` at an offset in the file.
     mutating func record(_ bytes: UnsafeRawBufferPointer, at offset: Int64) {
         writeCount += 1
+        guard !hasTooManyHoles else { return }
         let end = offset + Int64(bytes.count)
         if !possibleHoles.isEmpty { possibleHoles.remove(offset..<end) }
         // A block that several writes fill is zero if each of them wrote zeros.
@@ -31,19 +38,23 @@ struct WriteHistory: Sendable {
             if UnsafeRawBufferPointer(rebasing: bytes[part]).isZero { possibleHoles.insert(start..<next) }
             start = next
         }
+        guard possibleHoles.ranges.count > Self.maxHoles else { return }
+        hasTooManyHoles = true
+        possibleHoles = ByteRangeSet()
     }
 
     /// Records that an earlier run wrote to the file; `knownHoles` are the holes that are no loss, since
     /// zeros belong there.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
-        possibleHoles = knownHoles
+        hasTooManyHoles = knownHoles.ranges.count > Self.maxHoles
+        possibleHoles = hasTooManyHoles ? ByteRangeSet() : knownHoles
     }
 
     /// Records that the file was truncated to `size` bytes.
     mutating func truncate(to size: Int64) {
         possibleHoles.truncate(to: size)
-        if size == 0 { writeCount = 0 }
+        if size == 0 { self = WriteHistory() }
     }
 }
 

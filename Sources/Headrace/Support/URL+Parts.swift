@@ -46,8 +46,19 @@ extension URL {
         return (String(utf8OrLatin1: user.utf8.percentDecoded), String(utf8OrLatin1: password.utf8.percentDecoded))
     }
 
-    /// The decoded path of a file URL, for system calls.
+    /// The decoded path of a file URL, for system calls; empty if it is not UTF-8.
     var filePath: String { absoluteURL.path(percentEncoded: false) }
+
+    /// The reason why the URL names no file of this machine, such as "is not a file URL"; `nil` if it names one.
+    ///
+    /// A system call would end the path at a zero byte, and so use another file.
+    var fileFault: String? {
+        guard isFileURL else { return "is not a file URL" }
+        guard ["", "localhost"].contains(host() ?? "") else { return "names a file of another machine" }
+        let path = filePath
+        guard !path.isEmpty else { return "has no path in UTF-8" }
+        return path.utf8.contains(0) ? "has a path with a zero byte" : nil
+    }
 }
 
 extension String {

@@ -53,9 +53,25 @@ struct PathTests {
                     )
                     let result = try await process.result()
                     #expect(result.status == status)
-                    let message = "headrace: The current directory cannot be found: no such file or directory."
+                    let message = "headrace: The current directory cannot be used: no such file or directory."
                     #expect(result.errors.hasPrefix(message) == (status == 5), "\(result.errors)")
                 }
+            }
+        }
+    }
+
+    @Test func `a current directory whose path is not UTF-8 is rejected, and nothing is saved beside it`() async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                var process = try ToolProcess(
+                    ["get", "-q", server.url("/x").absoluteString],
+                    in: folder,
+                    after: #"cd "$0"; d=$(printf 'a\377b'); mkdir "$d"; cd "$d"; exec "$@""#
+                )
+                let result = try await process.result()
+                #expect(result.status == 5)
+                #expect(result.errors.hasPrefix("headrace: The current directory cannot be used: "), "\(result.errors)")
+                #expect(server.connectionCount == 0)
             }
         }
     }

@@ -22,6 +22,10 @@ struct ToolProcess: ~Copyable {
     var id: pid_t { process.id }
 
     /// Starts the tool in `folder`, with its input and output in hidden files there, after the shell has run `preparation`.
+    /// The options of the address sanitizer, with which the tool is built if these tests are.
+    private static let sanitizerOptions =
+        ProcessInfo.processInfo.environment["ASAN_OPTIONS"].map { ["ASAN_OPTIONS=\($0)"] } ?? []
+
     init(
         _ arguments: [String],
         in folder: URL,
@@ -42,7 +46,7 @@ struct ToolProcess: ~Copyable {
                 "/bin/sh", "-c", "\(claim)\(preparation); cd \"$0\" && exec \"$@\"", folder.path(percentEncoded: false),
                 Self.toolPath,
             ] + arguments,
-            environment: ["TERM=xterm", "PATH=/usr/bin:/bin"] + environment,
+            environment: ["TERM=xterm", "PATH=/usr/bin:/bin"] + Self.sanitizerOptions + environment,
             streams: [
                 folder.appending(path: ".stdin").path(percentEncoded: false),
                 output ?? folder.appending(path: ".stdout").path(percentEncoded: false),

@@ -39,6 +39,14 @@ struct SchedulerTests {
         #expect([a, b, c].map { queue.phase(of: $0) } == phases, sourceLocation: location)
     }
 
+    @Test func `a removal that deletes the file is not weakened by one that keeps it`() {
+        var queue = queue()
+        expect(queue.remove(a, deletingFile: false), [.stop(a, .paused)])
+        expect(queue.remove(a, deletingFile: true), [.stop(a, .cancelled)])
+        expect(queue.remove(a, deletingFile: false), [])
+        expect(queue.ended(a, .finished, at: .zero), [.remove(a, deletingFile: true), .start(b)])
+    }
+
     @Test func `in an empty queue nothing runs and no command has an effect`() {
         var queue = Scheduler(limit: 1)
         #expect(queue.isIdle)

@@ -15,6 +15,15 @@ struct DestinationPathsTests {
         return ResponseHead(url: try #require(URL(string: url)), status: 200, fields: fields)
     }
 
+    private static func code(of body: () throws -> Void) -> DownloadError.Code? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? DownloadError)?.code
+        }
+    }
+
     private static let folder = URL(filePath: "/tmp/d/", directoryHint: .isDirectory)
 
     @Test(arguments: [
@@ -39,6 +48,22 @@ struct DestinationPathsTests {
         let names = try names(.file(Self.folder.appending(path: "mine")))
         #expect(try names.path(for: head("http://h/final.bin", "attachment; filename=told.bin")) == "/tmp/d/mine")
         #expect(names.knownPath == "/tmp/d/mine")
+    }
+
+    @Test(arguments: [
+        ("file:///tmp/tool%00%20v2/", "has a path with a zero byte"), ("file:///tmp/x%FF%FE/", "has no path in UTF-8"),
+        ("file://server/tmp/d/", "names a file of another machine"), ("https://h/d/", "is not a file URL"),
+        ("file://localhost/tmp/d/", nil), ("file:///tmp/d/", nil),
+    ])
+    func `S01 a destination names a file of this machine`(_ text: String, _ fault: String?) throws {
+        let url = try #require(URL(string: text))
+        #expect(url.fileFault == fault)
+        for destination in [DownloadRequest.Destination.directory(url), .file(url.appending(path: "x"))] {
+            let request = DownloadRequest(try #require(URL(string: "http://h/x")), to: destination)
+            #expect(Self.code(of: { try request.validate() }) == (fault == nil ? nil : .invalidRequest))
+        }
+        let configuration = DownloadConfiguration { $0.registryDirectory = url }
+        #expect(Self.code(of: { try configuration.validate() }) == (fault == nil ? nil : .invalidRequest))
     }
 
     /// Regression: the path was split into characters, and the slash and the mark are one character.

@@ -136,6 +136,19 @@ struct HolesTests {
         expectExact(disk)
     }
 
+    @Test func `a file with very many blocks of zeros is not checked for holes`() {
+        var history = WriteHistory()
+        let block = [UInt8](repeating: 0, count: 4096)
+        for index in 0...Int64(WriteHistory.maxHoles) {
+            #expect(index < 2 || history.mayHaveHoles)
+            block.withUnsafeBytes { history.record($0, at: index * 8192) }
+        }
+        #expect(!history.mayHaveHoles && history.possibleHoles.isEmpty)
+        history.truncate(to: 0)
+        for offset in [Int64(0), 8192] { block.withUnsafeBytes { history.record($0, at: offset) } }
+        #expect(history.mayHaveHoles && history.possibleHoles.ranges.count == 2)
+    }
+
     @Test func `a hole in synced bytes counts as downloaded zeros`() async throws {
         let disk = try await damagedDisk(.full)
         let outcome = try await run(calls(disk), .full)

@@ -116,6 +116,22 @@ struct NewURLTests {
         #expect(try #require(URL(string: link)).withoutSignature.absoluteString == key)
     }
 
+    @Test func `two downloads are never merged because the hashes of their identities are equal`() async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.ok("hello").stalled(after: 1)) { server in
+                try await withDownloadManager { manager in
+                    let names = ["8yn0iYCKYHlIj4-BwPqk", "GReLUrM4wMqfg9yzV3KQ"]
+                    let requests = names.map { request(server.url("/a"), in: folder, identity: $0) }
+                    let paths = requests.map { DestinationPaths($0).partialPath }
+                    #expect(paths[0] == paths[1])
+                    try await manager.download(requests[0])
+                    let error = await #expect(throws: DownloadError.self) { try await manager.download(requests[1]) }
+                    #expect(error?.code == .invalidRequest)
+                }
+            }
+        }
+    }
+
     @Test func `an identity must not be empty`() async throws {
         let url = try #require(URL(string: "http://h/a"))
         #expect(throws: DownloadError.self) { try request(url, in: URL(filePath: "/"), identity: "").validate() }
