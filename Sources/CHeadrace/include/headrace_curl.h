@@ -82,6 +82,8 @@ typedef enum hr_multi_option {
     HR_MOPT_TIMERDATA = 10005,
     HR_MOPT_MAXCONNECTS = 6,
     HR_MOPT_MAX_HOST_CONNECTIONS = 7,
+    HR_MOPT_RESOLVE_THREADS_MAX = 20,
+    HR_MOPT_QUICK_EXIT = 21,
 } hr_multi_option;
 
 typedef enum hr_easy_info {

@@ -40,7 +40,8 @@ struct Verification: Sendable {
     mutating func takeOver(_ request: borrowing DownloadRequest) {
         isRequested = request.isVerifiedAtEnd
         pieces = isRequested ? request.pieceHashes : nil
-        if isRequested, let checksum = request.checksums.strongest { expected = checksum }
+        // With piece hashes alone, the server's checksum is discarded: the pieces decide.
+        if isRequested { expected = request.checksums.strongest }
     }
 
     /// Restores the server's checksum from the resume record of an earlier run; does nothing if a checksum is already

@@ -148,6 +148,8 @@ struct BodyReceiver {
             guard accepted.endsWithStream, size == nil, !isVerified else {
                 return try await transfer.complete(path, accepted.framing)
             }
+            // Such a request cannot be sent again to find the end.
+            if transfer.state.hasSentSingle { return try await transfer.complete(path, .unverified) }
             transfer.state.resume.mustVerifyEnd(announcesRanges: response.head.acceptsRanges == true)
             return .again
         }

@@ -189,15 +189,15 @@ struct DownloadTransfer: Sendable {
             guard !state.hasSentSingle else { throw notRepeatable }
             if let time = retries.waitEnd(&state) { return .retry(at: time) }
             try await retries.renewExpiredLink(&state)
-            let held = partial.held.count
+            state.began(holding: partial.held.count)
             let step: Step
             do {
                 step = try await exchange()
-                state.progressed(from: held, to: partial.held.count)
+                state.progressed(to: partial.held.count)
             } catch let error as DownloadError {
-                state.progressed(from: held, to: partial.held.count)
+                state.progressed(to: partial.held.count)
                 measured.failed(error)
-                guard stop.reason == nil else { throw error }
+                guard stop.reason == nil, !state.hasSentSingle else { throw error.about(state.sources.current) }
                 step = try await retries.recover(from: error, holdingBytes: !partial.held.isEmpty, &state)
             }
             guard case .again = step else { return step }

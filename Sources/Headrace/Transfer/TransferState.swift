@@ -61,6 +61,8 @@ struct TransferState: Sendable {
     /// Reset when the source changes, or when received bytes are discarded for a reason that is not
     /// ``RestartReason/isUnverifiable``.
     private var maxHeldBytes: Int64 = 0
+    /// The number of bytes that were received before the current attempt, as far as they have not been discarded.
+    private var attemptStart: Int64 = 0
     private var backoff: RetryBackoff
     /// The initial retry state, from which each new source starts.
     private let firstBackoff: RetryBackoff
@@ -109,12 +111,15 @@ struct TransferState: Sendable {
 
     mutating func fetched(_ count: Int) { fetchedBytes += Int64(count) }
 
-    /// Counts the progress of an attempt, from the numbers of received bytes before and after it.
-    mutating func progressed(from before: Int64, to held: Int64) {
-        let earlierMax = max(maxHeldBytes, before)
-        backoff.progressed(by: held - before, earning: max(0, held - earlierMax))
+    /// Records the number of received bytes at the start of an attempt.
+    mutating func began(holding held: Int64) { attemptStart = held }
+
+    /// Counts the progress of the attempt, after which `held` bytes are received.
+    mutating func progressed(to held: Int64) {
+        let earlierMax = max(maxHeldBytes, attemptStart)
+        backoff.progressed(by: held - attemptStart, earning: max(0, held - earlierMax))
         maxHeldBytes = max(earlierMax, held)
-        if held > before { renewals = 0 }
+        if held > attemptStart { renewals = 0 }
     }
 
     /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts
@@ -139,7 +144,7 @@ struct TransferState: Sendable {
     /// Records that the received bytes were discarded; returns `false` if that happened too often.
     mutating func restarted(for reason: RestartReason) -> Bool {
         // Not reset for unverifiable bytes: otherwise a server could make the download fetch them again forever.
-        if !reason.isUnverifiable { maxHeldBytes = 0 }
+        if !reason.isUnverifiable { (maxHeldBytes, attemptStart) = (0, 0) }
         return resume.restarted(for: reason)
     }
 
@@ -163,10 +168,11 @@ struct TransferState: Sendable {
         backoff = firstBackoff
         maxHeldBytes = 0
         unpacedFailure = nil
+        let trustsChecksum = resume.isVerifiedAtEnd
         resume = firstResume
+        if !trustsChecksum { resume.stopTrustingChecksum() }
         resume.sourceChanged()
-        // If a file assembled from ranges failed verification, every further source sends it in one stream.
-        if !hasRefetched || parts != .none { parts = .several }
+        allowParts()
         unusableResponses = 0
     }
 
@@ -176,8 +182,12 @@ struct TransferState: Sendable {
     mutating func renewSource(_ link: DownloadRequest.Link) {
         if link.url.host() != sources.current.host() { resume.sourceChanged() }
         sources.renew(link)
-        parts = .several
+        allowParts()
     }
+
+    /// Allows several ranges at once, unless a file that was assembled from ranges has failed verification: then every
+    /// further source sends it in one stream.
+    private mutating func allowParts() { if !hasRefetched || parts != .none { parts = .several } }
 
     /// Counts a request for a new link; returns `false` after too many requests without progress.
     mutating func mayRenewLink() -> Bool {

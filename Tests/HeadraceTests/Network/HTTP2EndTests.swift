@@ -67,6 +67,16 @@ struct HTTP2EndTests {
         }
     }
 
+    @Test func `a POST is not sent again to verify the end`() async throws {
+        let outcome = try await Fixture.run(
+            change: { $0.method = "POST" },
+            script: { HTTP2Step.file(Self.resource(), for: $0, omitsLength: true) }
+        )
+        #expect(outcome.isExact, "\(outcome)")
+        #expect(outcome.requests.count == 1)
+        #expect(outcome.isLengthVerified == false)
+    }
+
     @Test(arguments: [true, false])
     func `an unverified end fails the download, and its bytes are saved`(_ isCut: Bool) async throws {
         let resource = Self.resource(supportsRanges: false)

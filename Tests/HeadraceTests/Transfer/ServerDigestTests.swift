@@ -163,6 +163,17 @@ struct ServerDigestTests {
         #expect(verification.expected == nil)
     }
 
+    @Test func `V14 piece hashes that another request adds replace the server's checksum`() throws {
+        var request = try DiskFixture.request(to: .directory(URL(filePath: "/")))
+        var verification = Verification(request, checksServer: true)
+        try verification.begin(try head([Self.check]), ofOrigin: true, beside: ByteRangeSet())
+        #expect(verification.expected != nil && verification.isFromServer)
+        let piece = try #require(Checksum(.sha256, bytes: [UInt8](repeating: 1, count: 32)))
+        request.pieceHashes = PieceHashes(length: 1 << 20, checksums: [piece])
+        verification.takeOver(request)
+        #expect(verification.expected == nil && verification.pieces != nil && !verification.isFromServer)
+    }
+
     private func head(_ fields: [(String, String)]) throws -> ResponseHead {
         let url = try #require(URL(string: "http://h/a"))
         return ResponseHead(url: url, status: 206, fields: fields.map { HeaderField(name: $0.0, value: $0.1) })

@@ -27,10 +27,11 @@ struct TransferStateTests {
     private static func state(
         mirrors: [URL] = [],
         method: String = "GET",
+        checksums: [Checksum] = [],
         _ configure: (inout RetryPolicy) -> Void = { _ in }
     ) -> TransferState {
         var request = DownloadRequest(origin, to: .directory(URL(filePath: "/d")))
-        request.mirrors = mirrors
+        (request.mirrors, request.checksums) = (mirrors, checksums)
         (request.method, request.isRepeatable) = (method, method != "GET")
         let configuration = DownloadConfiguration {
             $0.retryPolicy.baseDelay = .zero
@@ -150,8 +151,42 @@ struct TransferStateTests {
         #expect(failure.statusCode == 404)
         #expect(state.failed(Self.missing, facts) == .requestLink(Self.missing.about(link.url)))
         #expect(state.failed(Self.missing, facts) == .decide(Self.missing.about(link.url)))
-        state.progressed(from: 0, to: 1)
+        state.began(holding: 0)
+        state.progressed(to: 1)
         #expect(state.failed(Self.missing, facts) == .requestLink(Self.missing.about(link.url)))
+    }
+
+    @Test func `bytes of another version are progress, although there are fewer than before`() {
+        var state = Self.state { ($0.maxFailures, $0.maxTotalFailures) = (1, 10) }
+        var reactions: [Reaction] = []
+        state.began(holding: 0)
+        state.progressed(to: 1_500_000)
+        reactions.append(Self.standard(&state, Self.lost))
+        // In the next attempt, the server has another version, and sends a part of it.
+        state.began(holding: 1_500_000)
+        let mayRestart = state.restarted(for: .changedEntityTag)
+        state.progressed(to: 1_000_000)
+        reactions.append(Self.standard(&state, Self.lost))
+        state.began(holding: 1_000_000)
+        state.progressed(to: 1_000_000)
+        let last = Self.standard(&state, Self.lost)
+        #expect(mayRestart)
+        for reaction in reactions { #expect(reaction == .retry(Self.lost.about(Self.origin), after: .zero)) }
+        #expect(last == .fail(Self.lost.about(Self.origin)))
+    }
+
+    @Test func `after mixed sources gave a wrong file, neither a new link nor another source is mixed`() throws {
+        let checksum = try #require(Checksum(.crc32c, bytes: [1, 2, 3, 4]))
+        var state = Self.state(mirrors: [Self.mirror], checksums: [checksum])
+        state.resume.accepted(.checksum)
+        let next = state.mismatched(.severalSources, keepsBytes: false, isDiskFailure: false)
+        #expect(next == .sameSource)
+        #expect(state.parts == .none && !state.resume.isVerifiedAtEnd)
+        state.renewSource(DownloadRequest.Link(makeURL("http://a/new")))
+        #expect(state.parts == .none)
+        _ = try state.leaveSource(after: Self.missing, holdingBytes: false)
+        #expect(state.sources.current == Self.mirror)
+        #expect(state.parts == .none && !state.resume.isVerifiedAtEnd)
     }
 
     @Test func `a POST is never divided into ranges, whatever happens to its sources`() {

@@ -275,6 +275,8 @@ final class CurlDriver {
         // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
             hr_easy_reset(transfer.handle)
+            // In libcurl 8.17 to 8.19, a name lookup that was abandoned ends when its handle is freed.
+            _ = hr_easy_set_long(transfer.handle, HR_OPT_QUICK_EXIT, 1)
             idleHandles.append(transfer.handle)
         } else {
             hr_easy_cleanup(transfer.handle)
@@ -327,7 +329,9 @@ final class CurlDriver {
         let failure = withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
         if lane.isShared { laneOfSocket[socket] = events == 0 ? nil : lane }
         guard let transfer = Self.transfer(of: handle) else {
-            // A handle of libcurl's own, for a lookup. A connection that was shut down is not reused.
+            // A handle of libcurl's own, for a lookup, whose sockets libcurl would leave to child processes.
+            if events != 0 { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
+            // A connection that was shut down is not reused.
             if events == 0, isRemoving, keepsUnfinishedLookups { shutdown(socket, Int32(SHUT_RDWR)) }
             return
         }

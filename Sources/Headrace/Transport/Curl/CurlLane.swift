@@ -18,6 +18,8 @@ final class CurlLane {
     /// A paused transfer would block the others on its connection. A transfer on a shared connection is therefore never
     /// paused, and its body must fit into memory.
     static let maxSharedBytes: Int64 = 256 << 10
+    /// The maximum number of name lookups at once, each of which has a thread.
+    private static let maxLookups = 512
 
     let multi: hr_multi
     let isShared: Bool
@@ -37,6 +39,10 @@ final class CurlLane {
         _ = hr_multi_set_socket_callback(multi, socketChanged)
         _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
         _ = hr_multi_set_timer_callback(multi, timerChanged)
+        // libcurl has these since 8.20. Otherwise, freeing the handle waits for name lookups, and twenty lookups of a slow
+        // name server stop all others.
+        _ = hr_multi_set_long(multi, HR_MOPT_QUICK_EXIT, 1)
+        _ = hr_multi_set_long(multi, HR_MOPT_RESOLVE_THREADS_MAX, Self.maxLookups)
         if isShared {
             _ = hr_multi_set_long(multi, HR_MOPT_PIPELINING, HR_PIPE_MULTIPLEX)
             _ = hr_multi_set_long(multi, HR_MOPT_MAX_HOST_CONNECTIONS, 1)
