@@ -36,9 +36,8 @@ final class PartialFile: Sendable {
 
     /// Opens and locks the partial file of an earlier attempt; returns `nil` if there is none.
     ///
-    /// Throws `busy` if another process or download is writing to it. If the file already has its final name as well,
-    /// removes the name `path` and returns `nil`. A file that is not regular or belongs to an untrusted user causes an
-    /// error and is not modified.
+    /// Throws `busy` if another process or download is writing to it. A file that is not regular or belongs to an
+    /// untrusted user causes an error and is not modified.
     static func existing(_ path: String, calls shared: SharedFileSystem) throws(DownloadError) -> PartialFile? {
         while true {
             do throws(SystemError) {
@@ -52,18 +51,11 @@ final class PartialFile: Sendable {
                     guard try !shared.calls.belongsToAnotherUser(opened, at: path) else {
                         throw SystemError(errno: EEXIST)
                     }
-                    let isNamed = try shared.isNamed(path, opened)
-                    guard isNamed, opened.linkCount > 1 else {
-                        if isNamed {
-                            return PartialFile(path: path, identity: opened.identity, file: file, calls: shared)
-                        }
-                        try? shared.calls.close(file)
-                        continue
+                    if try shared.isNamed(path, opened) {
+                        return PartialFile(path: path, identity: opened.identity, file: file, calls: shared)
                     }
-                    // The file was linked to its final name, but the process was killed before it removed this name.
-                    try shared.calls.remove(path)
                     try? shared.calls.close(file)
-                    return nil
+                    continue
                 } catch {
                     try? shared.calls.close(file)
                     throw error
@@ -79,7 +71,8 @@ final class PartialFile: Sendable {
     /// Creates the partial file.
     ///
     /// If another process created the file first, it is truncated and reused, after `willReuse` has removed the record
-    /// of its bytes; throws `busy` if that process still uses it.
+    /// of its bytes; throws `busy` if that process still uses it. A file that has another name too is not truncated, but
+    /// loses the name `path`.
     static func create(
         _ path: String,
         calls shared: SharedFileSystem,
@@ -90,8 +83,14 @@ final class PartialFile: Sendable {
             guard let existing = try existing(path, calls: shared) else { continue }
             do throws(DownloadError) {
                 try willReuse()
-                try existing.truncate(to: 0)
-                return existing
+                guard try existing.hasOtherNames else {
+                    try existing.truncate(to: 0)
+                    return existing
+                }
+                try DownloadError.storage("\(path) could not be removed") { () throws(SystemError) in
+                    try shared.calls.remove(path)
+                }
+                existing.close()
             } catch {
                 existing.close()
                 throw error
@@ -158,6 +157,21 @@ final class PartialFile: Sendable {
         let opened = try shared.calls.openStatus(file)
         if isUnnamed { return opened }
         return try shared.isNamed(path, opened) ? opened : nil
+    }
+
+    /// Whether the file was moved, removed or replaced at its path by another program; `false` if it has no name yet, or
+    /// if that cannot be determined.
+    var hasLostName: Bool { !isUnnamed && shared.calls.hasLostName(path, file) }
+
+    /// Whether the file has other names (hard links), for example one in a backup.
+    ///
+    /// Another name may be the final one, under which the file belongs to the user. So a file with other names is not
+    /// truncated when its bytes are discarded.
+    var hasOtherNames: Bool {
+        get throws(DownloadError) {
+            guard !isUnnamed else { return false }
+            return try status().linkCount > 1
+        }
     }
 
     private static func openingFailed(_ path: String, _ error: SystemError) -> DownloadError {

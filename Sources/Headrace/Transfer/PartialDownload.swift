@@ -101,13 +101,21 @@ struct PartialDownload {
 
     /// Discards all bytes, and reports `reason` to their readers; removes the resume record first, so that it never
     /// describes bytes of another version.
+    ///
+    /// A file with other names is replaced by an empty one.
     mutating func discard(for reason: RestartReason? = nil) throws(DownloadError) {
         returnToOriginal()
         ledger.change { $1.lost(for: reason) }
         ledger.end()
         // A file without a name has no record: one at its path belongs to another process.
         if file?.isUnnamed != true { try removeRecord() }
-        try file?.truncate(to: 0)
+        if let linked = file, try linked.hasOtherNames {
+            file = nil
+            linked.close()
+            file = try createNamed()
+        } else {
+            try file?.truncate(to: 0)
+        }
         resetBytes()
     }
 

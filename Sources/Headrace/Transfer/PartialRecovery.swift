@@ -20,6 +20,11 @@ struct PartialRecovery {
     /// Adopts the bytes of the partial file, or discards unusable ones; without a partial file, finds out whether the
     /// file already has its final name.
     func recover(_ partial: inout PartialDownload) throws(DownloadError) -> Outcome {
+        // The file was linked to its final name, but the process was killed before it removed this name.
+        if let file = partial.file, hasFinalName(file, partial) {
+            file.remove()
+            partial.detachFile()
+        }
         guard let file = partial.file else {
             partial.ledger.change { $1.lost(for: .partialFileGone) }
             partial.hasStaleRecord = contents != .none
@@ -144,6 +149,13 @@ struct PartialRecovery {
     }
 
     // MARK: A missing partial file
+
+    /// Whether the partial file also has the final name that its resume record announces.
+    private func hasFinalName(_ file: PartialFile, _ partial: PartialDownload) -> Bool {
+        guard case .record(let record) = contents, case .finalising(let name) = record.state else { return false }
+        let final = try? partial.environment.files.status(partial.names.directory + "/" + name)
+        return final?.identity == file.identity
+    }
 
     /// Returns the final path if the resume record shows that the file already has that name, else `nil`.
     private func finishedFile(_ partial: PartialDownload) throws(DownloadError) -> String? {
