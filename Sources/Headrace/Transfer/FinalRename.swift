@@ -39,6 +39,8 @@ struct FinalRename {
             throw DownloadError(.fileSystem, "\(finalPath) is not the name of a file in \(names.directory).")
         }
         let target = if let target = partial.target { target } else { try partial.opened() }
+        // Checked before the record claims that the file gets its final name.
+        if target.file.hasLostName { throw changed(target.file) }
         announce(finalPath, partial)
         let attributes = partial.finalAttributes
         attributes.setRemoteTime(of: target.file)
@@ -97,7 +99,7 @@ struct FinalRename {
         }
     }
 
-    /// Returns the stamp of the complete file; throws if another program changed or removed it.
+    /// Returns the stamp of the complete file; throws if another program changed, moved or removed it.
     private func completeStamp(
         of file: PartialFile,
         _ partial: inout PartialDownload
@@ -108,11 +110,19 @@ struct FinalRename {
         } catch {
             throw nameless("\(partial.path) could not be checked", error, &partial)
         }
-        guard let status, status.size == partial.heldBytes else {
-            let what = "\(partial.path) was changed or removed during the download. Start it again."
-            throw DownloadError(.fileSystem, what)
-        }
+        guard let status, status.size == partial.heldBytes else { throw changed(file) }
         return FileStamp(status)
+    }
+
+    /// The error for a partial file that another program changed, moved or removed.
+    private func changed(_ file: PartialFile) -> DownloadError {
+        let isMoved = file.hasLostName && (try? file.status().linkCount) ?? 0 > 0
+        return DownloadError(
+            .fileSystem,
+            isMoved
+                ? "\(file.path) or its folder was moved during the download. Move it back and start again."
+                : "\(file.path) was changed or removed during the download. Start it again."
+        )
     }
 
     /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name.

@@ -453,4 +453,31 @@ struct DiskFaultTests {
             #expect(try FileProbe.names(in: outer) == [])
         }
     }
+
+    /// Regression: the error said that the file was removed, and a resume record without a file was left.
+    @Test func `K26 a folder moved during the download can be moved back`() async throws {
+        try await DiskFixture.withLeftovers { folder, partial, record in
+            try await withTemporaryDirectory { other in
+                let moved = other.appending(path: "moved")
+                let isMoved = Locked(false)
+                let recorder = FileSystemRecorder { call throws(SystemError) in
+                    guard case .write = call, !isMoved.withLock({ $0 }) else { return }
+                    isMoved.withLock { $0 = true }
+                    #expect(rename(folder.path, moved.path) == 0)
+                    #expect(mkdir(folder.path, 0o700) == 0)
+                }
+                let outcome = try await DiskFixture.run(to: .directory(folder), files: recorder.fileCalls)
+                #expect(outcome.error?.code == .fileSystem)
+                #expect(outcome.error?.message.contains("was moved during the download. Move it back") == true)
+                #expect(try FileProbe.names(in: folder) == [])
+                let names = [partial, record].map(\.lastPathComponent).sorted()
+                #expect(try FileProbe.names(in: moved) == names)
+                #expect(rename(moved.path, folder.path) == 0)
+                let next = try await DiskFixture.run(to: .directory(folder), files: .system)
+                #expect(next.error == nil)
+                #expect(next.starts == [DiskFixture.held])
+                #expect(DiskFixture.isExact(folder.appending(path: "file.bin")))
+            }
+        }
+    }
 }

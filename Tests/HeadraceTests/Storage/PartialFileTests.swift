@@ -53,8 +53,8 @@ struct PartialFileTests {
             #expect(
                 recorder.calls == [
                     .checkDirectory, .status, .status, .createUnnamed, .create, .lock, .openStatus, .freeSpace,
-                    .write(offset: 0, count: 5), .sync, .openStatus, .status, .setMode(FileSystem.newFileMode), .move,
-                    .syncDirectory, .close,
+                    .write(offset: 0, count: 5), .openStatus, .status, .sync, .openStatus, .status,
+                    .setMode(FileSystem.newFileMode), .move, .syncDirectory, .close,
                 ]
             )
         }

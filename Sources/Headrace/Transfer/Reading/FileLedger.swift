@@ -181,6 +181,8 @@ final class FileLedger: Sendable {
     private func write(to target: Target, syncing: Bool) {
         let contents = contents
         do throws(SystemError) {
+            // At the old path of a moved file, the record would describe no file, or another one.
+            if contents.state == .receiving, target.file.hasLostName { throw SystemError(errno: ENOENT) }
             let bootID = try target.environment.files.bootID()
             try target.recordFile.write(contents.record(of: target, bootID: bootID), syncing: syncing)
         } catch {
