@@ -94,13 +94,17 @@ struct HostConnectionLimits: Sendable {
     }
 
     /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have, at least
-    /// one.
+    /// one; if it wants none, releases its connections like ``release(_:_:at:)`` and returns 0.
     ///
     /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``.
     ///
     /// All downloads together stay within the host's limit if the limit allows at least one connection for each, and if
     /// each download closes surplus connections at once.
     mutating func share(of id: DownloadID, on host: String, wanting wanted: Int, at now: Duration) -> Int {
+        guard wanted > 0 else {
+            release(id, host, at: now)
+            return 0
+        }
         var state = recovered(host, at: now)
         defer { hosts[host] = state }
         let index = state.downloads.firstIndex { $0.id == id } ?? state.downloads.endIndex

@@ -152,7 +152,7 @@ final class HostLimiter: Sendable {
     }
 
     /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have,
-    /// at least one.
+    /// at least one; if it wants none, releases its connections and returns 0.
     ///
     /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``. If more connections
     /// are open, the download must close the surplus ones and then call ``admitWaiting(_:at:)``.

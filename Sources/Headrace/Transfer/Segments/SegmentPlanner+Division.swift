@@ -99,6 +99,21 @@ extension SegmentPlanner {
         return .open(id, range, source: source)
     }
 
+    /// Returns the number of connections that would be useful now to a host, regardless of its limit.
+    ///
+    /// `host` is the index of the first source with this host. For the host of a mirror, this is at most one more than
+    /// are open, so that other downloads can use the rest: the mirror may turn out to be slow, or to have no such file.
+    func wantedConnections(to host: Int, at now: Duration) -> Int {
+        guard host > 0 else { return wantedConnections }
+        let open = segments.count { sources[$0.source].host == host }
+        let lacksMain = advisedConnections > segments.count { !$0.isExtra } && !mayOpenMain(at: now)
+        let isUseful = sources.indices.contains { source in
+            guard sources[source].host == host, !sources[source].isRetired else { return false }
+            return lacksMain || source == pool.main || pool.deservesExtra(source, triesNew: advisedConnections > 1)
+        }
+        return isUseful ? min(open + 1, wantedConnections) : open
+    }
+
     // MARK: Extra connections
 
     /// The maximum number of extra connections, in addition to the number that the controller wants.
@@ -147,6 +162,10 @@ extension SegmentPlanner {
 
     /// Whether a connection must be closed before another one to the main source may be opened.
     private func needsRoom(at now: Duration) -> Bool {
-        segments.count >= controller.maximum || !pool.mayOpen(pool.main, beside: segments.map(\.source), at: now)
+        segments.count >= controller.maximum || !mayOpenMain(at: now)
+    }
+
+    private func mayOpenMain(at now: Duration) -> Bool {
+        pool.mayOpen(pool.main, beside: segments.map(\.source), at: now)
     }
 }

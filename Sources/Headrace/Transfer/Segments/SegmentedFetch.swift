@@ -247,15 +247,16 @@ final class SegmentedFetch: Sendable {
     /// Reserves the connections that the planner wants at the host of each source; returns the numbers granted.
     ///
     /// For a mirror whose host admits no connection now, reserves none and returns the number of open connections.
+    /// Releases the connections to the host of mirrors that are no longer used.
     private func allowances(in state: borrowing State, at now: Duration) -> [Int] {
         let planner = state.planner
         return sources.enumerated().map { index, source in
             let host = planner.sources[index].host
+            let wanted = planner.wantedConnections(to: host, at: now)
             // While a mirror requires a delay, or has no free connection, other sources can deliver the bytes.
-            if host > 0, !hosts.mayJoin(record.id, source.url, at: now) {
+            if host > 0, wanted > 0, !hosts.mayJoin(record.id, source.url, at: now) {
                 return planner.segments.count { planner.sources[$0.source].host == host }
             }
-            let wanted = planner.wantedConnections
             return hosts.share(of: record.id, source.url, wanting: wanted, at: now)
         }
     }

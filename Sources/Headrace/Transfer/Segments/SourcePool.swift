@@ -123,11 +123,13 @@ struct SourcePool: Sendable {
 
     /// Returns the number of sources that deserve an extra connection; untried ones count if `triesNew` is set.
     func extraCount(triesNew: Bool) -> Int {
-        sources.indices.count { deservesExtra($0, triesNew) && !sources[$0].isRetired }
+        sources.indices.count { deservesExtra($0, triesNew: triesNew) }
     }
 
-    private func deservesExtra(_ index: Int, _ triesNew: Bool) -> Bool {
-        index != main && !sources[index].isSuspended && (sources[index].isTried || triesNew)
+    /// Whether a source deserves an extra connection; an untried one does if `triesNew` is set.
+    func deservesExtra(_ index: Int, triesNew: Bool) -> Bool {
+        let source = sources[index]
+        return index != main && !source.isRetired && !source.isSuspended && (source.isTried || triesNew)
     }
 
     /// Returns up to `count` extra connections to sources without a connection; untried ones only if `triesNew` is set.
@@ -135,7 +137,7 @@ struct SourcePool: Sendable {
         let rates = rates(at: now, measuredBy: segments)
         var open = segments.map(\.source)
         var workers: [SegmentPart.Worker] = []
-        for index in sources.indices where deservesExtra(index, triesNew) && !open.contains(index) {
+        for index in sources.indices where deservesExtra(index, triesNew: triesNew) && !open.contains(index) {
             guard workers.count < count else { break }
             guard !isInferior(index, rates), mayOpen(index, beside: open, at: now) else { continue }
             workers.append(worker(index, rates))

@@ -87,6 +87,14 @@ struct HostConnectionLimitsTests {
         #expect(limits.mayJoin(ids[1], "a", at: .zero) && !limits.mayJoin(ids[2], "a", at: .zero))
     }
 
+    @Test func `a download that wants no connection to a mirror releases its own`() {
+        var limits = HostConnectionLimits(maximum: 1)
+        expect(limits.share(of: ids[0], on: "a", wanting: 1, at: .zero), 1)
+        #expect(!limits.mayJoin(ids[1], "a", at: .zero))
+        expect(limits.share(of: ids[0], on: "a", wanting: 0, at: .zero), 0)
+        #expect(limits.mayJoin(ids[1], "a", at: .zero) && limits.isUntroubled)
+    }
+
     @Test func `each refusal lowers the limit by one, each half minute raises it again`() {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 6, at: .zero), 6)

@@ -124,6 +124,52 @@ struct SegmentMirrorTests {
         #expect(outcome.restarts.isEmpty)
     }
 
+    /// Runs a manager whose connections are fake: of the hosts `a` and `b`, the second has the mirror.
+    private func withManager(
+        _ transport: FakeTransport,
+        _ change: (inout DownloadConfiguration) -> Void,
+        _ body: (DownloadManager, inout DownloadRequest) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            let configuration = DownloadConfiguration {
+                $0.retryPolicy.baseDelay = .zero
+                change(&$0)
+            }
+            let environment = TransferEnvironment(
+                configuration: configuration,
+                transport: transport,
+                clock: AnyClock(TestClock())
+            )
+            let manager = try await DownloadManager(environment: environment)
+            var request = try DiskFixture.request(to: .directory(folder))
+            request.url = try #require(URL(string: "http://a/file.bin"))
+            request.mirrors = [try #require(URL(string: "http://b/file.bin"))]
+            try await body(manager, &request)
+            await manager.shutdown()
+        }
+    }
+
+    @Test func `a mirror without the file does not keep other downloads from its host`() async throws {
+        let transport = FakeTransport {
+            guard $0.url.host() == "a" else {
+                return $0.url.path() == "/file.bin" ? FakeTransport.Reply(404) : FakeTransport.Reply(body: [1])
+            }
+            return FakeTransport.Reply(DiskFixture.response($0, sending: 60_000, of: 2_200_000), end: .silence)
+        }
+        let change = { (configuration: inout DownloadConfiguration) in
+            configuration.maxConnectionsPerDownload = 2
+            configuration.maxConnectionsPerHost = 1
+        }
+        try await withManager(transport, change) { manager, request in
+            for await event in try await manager.download(request).events {
+                if case .sourceFailed = event { break }
+            }
+            request.url = try #require(URL(string: "http://b/other.bin"))
+            request.mirrors = []
+            _ = try await manager.download(request).value
+        }
+    }
+
     @Test func `a source without an entity tag is not combined with mirrors`() async throws {
         var file = Fixture.file
         file.etag = nil

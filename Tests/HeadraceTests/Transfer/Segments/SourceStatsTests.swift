@@ -79,4 +79,40 @@ struct SourceStatsTests {
         #expect(result.isFinished, claim)
         #expect(result.seconds <= 40 * 0.6, claim)
     }
+
+    /// A plan with a mirror that no connection has been opened to.
+    private func planner(_ mode: ConcurrencyController.Mode) -> SegmentPlanner {
+        var planner = SegmentPlanner(
+            totalBytes: 64 << 20,
+            held: ByteRangeSet(),
+            allowances: [1, 0],
+            connections: ConcurrencyController(mode)
+        )
+        _ = planner.headArrived(0..<64 << 20, latency: .zero, at: .zero)
+        return planner
+    }
+
+    @Test func `a mirror's host gets at most one connection more than are open`() throws {
+        #expect(planner(.automatic(max: 8)).wantedConnections(to: 1, at: .zero) == 0)
+        var planner = planner(.fixed(4))
+        #expect(planner.wantedConnections(to: 1, at: .zero) == 1)
+        _ = planner.allow([4, 1], at: .zero)
+        #expect(planner.segments.map(\.source).sorted() == [0, 0, 0, 1])
+        #expect(planner.wantedConnections(to: 0, at: .zero) == 4 && planner.wantedConnections(to: 1, at: .zero) == 2)
+        let mirror = try #require(planner.segments.first { $0.source == 1 })
+        _ = planner.failed(mirror.id, .broken, at: .zero)
+        #expect(planner.wantedConnections(to: 0, at: .zero) == 4 && planner.wantedConnections(to: 1, at: .zero) == 0)
+    }
+
+    @Test func `a slow mirror gets another connection only if the main source allows none`() {
+        var planner = planner(.fixed(4))
+        _ = planner.allow([2, 1], at: .zero)
+        planner.pool.sources[1].suspend()
+        _ = planner.allow([3, 1], at: .zero)
+        #expect(planner.segments.map(\.source).sorted() == [0, 0, 0, 1])
+        _ = planner.allow([4, 1], at: .zero)
+        #expect(planner.wantedConnections(to: 1, at: .zero) == 1)
+        planner.retire(0)
+        #expect(planner.wantedConnections(to: 1, at: .zero) == 2)
+    }
 }
