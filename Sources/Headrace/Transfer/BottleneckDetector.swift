@@ -115,6 +115,9 @@ struct BottleneckDetector: Sendable {
         if writers > 0 { writing += elapsed }
     }
 
+    /// Whether a connection waits for a rate limit.
+    var isThrottled: Bool { active[Phase.throttled.rawValue] > 0 }
+
     /// Whether it is time for ``evaluate(_:at:)``.
     func isDue(at now: Duration) -> Bool { now - start >= Self.interval }
 
@@ -190,6 +193,9 @@ final class BottleneckMonitor: Sendable {
         let now = clock.now()
         detector.withLock { $0.moved(from: old, to: new, at: now) }
     }
+
+    /// Whether a connection waits for a rate limit.
+    var isThrottled: Bool { detector.withLock { $0.isThrottled } }
 
     fileprivate func beginWrite() {
         let now = clock.now()

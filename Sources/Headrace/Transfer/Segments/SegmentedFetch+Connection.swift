@@ -93,12 +93,12 @@ extension SegmentedFetch.State {
 
     /// Throws `stalled` if all connections together were below the minimum speed for too long.
     ///
-    /// Time spent on the disk or on rate limits is not counted.
-    mutating func checkMinimumSpeed(at now: Duration, isLimited: Bool) throws(DownloadError) {
+    /// Time spent on the disk is not counted, nor time in which a connection waits for a rate limit.
+    mutating func checkMinimumSpeed(at now: Duration, isThrottled: Bool) throws(DownloadError) {
         let count = Int(clamping: transfer.state.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick
         (lastTick, lastFetchedBytes) = (now, transfer.state.fetchedBytes)
-        floor?.received(count, after: isLimited || writers >= max(1, stops.count) ? .zero : elapsed)
+        floor?.received(count, after: isThrottled || writers >= max(1, stops.count) ? .zero : elapsed)
         try floor?.check()
     }
 }

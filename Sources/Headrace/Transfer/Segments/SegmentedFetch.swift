@@ -198,8 +198,9 @@ final class SegmentedFetch: Sendable {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
                 do {
-                    let isLimited = environment.rates.bufferBytes(for: record) != nil
-                    try state.checkMinimumSpeed(at: now, isLimited: isLimited)
+                    // Without a monitor, every limit is assumed to be reached.
+                    let isThrottled = monitor?.isThrottled ?? (environment.rates.bufferBytes(for: record) != nil)
+                    try state.checkMinimumSpeed(at: now, isThrottled: isThrottled)
                 } catch {
                     state.failure = state.failure ?? error
                 }

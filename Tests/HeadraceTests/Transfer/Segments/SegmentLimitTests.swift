@@ -68,7 +68,9 @@ struct SegmentLimitTests {
         #expect(disk.image.bytes(of: "/folder/file.bin") == nil)
     }
 
-    @Test func `T10 the minimum speed applies to all connections together`() async throws {
+    /// The rate limit is higher than the speed of the server.
+    @Test(arguments: [nil, 100 << 20] as [Int64?])
+    func `T10 the minimum speed applies to all connections together`(_ rateLimit: Int64?) async throws {
         try await withTemporaryDirectory { folder in
             let clock = TestClock()
             let transport = FakeTransport(chunkBytes: 60_000) { request in
@@ -80,6 +82,7 @@ struct SegmentLimitTests {
                         $0.retryPolicy.maxFailures = 0
                         $0.maxConnectionsPerDownload = 2
                         $0.minimumSpeed = 1000
+                        $0.rateLimit = rateLimit
                         $0.stallTimeout = .seconds(10)
                     },
                     transport: transport,
