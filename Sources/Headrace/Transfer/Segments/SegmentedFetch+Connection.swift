@@ -77,12 +77,12 @@ extension ConnectionEndReason {
 extension SegmentedFetch.State {
     /// Records a lost connection; returns `true` if the planner must handle the loss.
     ///
-    /// If the last connection to the only source is lost after it has delivered enough bytes not to count as a failed
-    /// connection, fails the attempt and returns `false`.
+    /// If the last open connection is lost after it has delivered enough bytes not to count as a failed connection,
+    /// fails the attempt and returns `false`: a retry waits, and may change the source.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
-        guard stops.isEmpty, planner.sources.count == 1,
+        guard stops.isEmpty,
             planner.segments.contains(where: { $0.id == id && !$0.wouldBeFailure })
         else {
             return true

@@ -149,6 +149,17 @@ struct SegmentMirrorTests {
         }
     }
 
+    @Test func `a source that always loses its only connection is retried, and then the mirror is used`() async throws {
+        let transport = FakeTransport {
+            DiskFixture.response($0, sending: $0.url.host() == "a" ? 40_000 : .max, of: 2_200_000)
+        }
+        let change = { (configuration: inout DownloadConfiguration) in configuration.retryPolicy.maxTotalFailures = 2 }
+        try await withManager(transport, change) { manager, request in
+            _ = try await manager.download(request).value
+        }
+        #expect(transport.requests.map { $0.url.host() } == ["a", "a", "a", "b"])
+    }
+
     @Test func `a mirror without the file does not keep other downloads from its host`() async throws {
         let transport = FakeTransport {
             guard $0.url.host() == "a" else {
