@@ -81,7 +81,8 @@ struct QueueAdditions {
     private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
         guard let id = queue.partialFiles.failed(sharingFileOf: record), let twin = queue.records[id] else { return }
         let request = record.request
-        guard twin.request.key.identity == request.key.identity, twin.canContinue(with: request), (try? twin.expectations(joinedBy: request.expectations)) != nil
+        guard twin.request.key.identity == request.key.identity, twin.canContinue(with: request),
+            (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return }
         revived.append(id)
         effects += queue.revive(twin, for: request, at: now)

@@ -60,7 +60,7 @@ struct PathTests {
         }
     }
 
-    @Test func `a current directory whose path is not UTF-8 is rejected, and nothing is saved beside it`() async throws {
+    @Test func `a current directory whose path is not UTF-8 is rejected`() async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in
                 var process = try ToolProcess(

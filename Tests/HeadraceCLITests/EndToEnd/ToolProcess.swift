@@ -21,11 +21,11 @@ struct ToolProcess: ~Copyable {
 
     var id: pid_t { process.id }
 
-    /// Starts the tool in `folder`, with its input and output in hidden files there, after the shell has run `preparation`.
     /// The options of the address sanitizer, with which the tool is built if these tests are.
     private static let sanitizerOptions =
         ProcessInfo.processInfo.environment["ASAN_OPTIONS"].map { ["ASAN_OPTIONS=\($0)"] } ?? []
 
+    /// Starts the tool in `folder`, with its input and output in hidden files there, after the shell has run `preparation`.
     init(
         _ arguments: [String],
         in folder: URL,
