@@ -113,7 +113,7 @@ struct MethodTests {
             } change: {
                 $0.method = "POST"
             }
-            #expect(outcome.error?.message.contains("not repeated") == true)
+            #expect(outcome.error?.statusCode == 503)
             #expect(outcome.requests.count == 1)
         }
     }

@@ -67,8 +67,8 @@ struct RemoteTimeTests {
         #expect(
             recorder.calls == [
                 .checkDirectory, .status, .status, .createUnnamed, .create, .lock, .openStatus, .freeSpace,
-                .write(offset: 0, count: 5), .setModified(Self.seconds), .sync, .openStatus, .status,
-                .setMode(FileSystem.newFileMode), .move, .syncDirectory, .close, .status,
+                .write(offset: 0, count: 5), .openStatus, .status, .setModified(Self.seconds), .sync, .openStatus,
+                .status, .setMode(FileSystem.newFileMode), .move, .syncDirectory, .close, .status,
             ]
         )
     }
