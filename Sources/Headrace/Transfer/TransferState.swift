@@ -61,6 +61,10 @@ struct TransferState: Sendable {
     /// Reset when the source changes, or when received bytes are discarded for a reason that is not
     /// ``RestartReason/isUnverifiable``.
     private var maxHeldBytes: Int64 = 0
+    /// The number of times that the current source stalled.
+    private var stalls = 0
+    /// The number of stalls after which a source is left for an untried one, although the received bytes may not match.
+    private static let maxStalls = 2
     /// The number of bytes that were received before the current attempt, as far as they have not been discarded.
     private var attemptStart: Int64 = 0
     private var backoff: RetryBackoff
@@ -129,6 +133,8 @@ struct TransferState: Sendable {
         holdingBytes: Bool,
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
+        if error.code == .stalled { stalls += 1 }
+        let holdingBytes = retriesFirst(holdingBytes)
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         let isBeyondHostLimit = error.exceedsHostLimit && !sources.hasNext
         let isForgiven = isBeyondHostLimit || error.followsStall || error.followsPause
@@ -151,10 +157,14 @@ struct TransferState: Sendable {
     /// Abandons the source and returns the next one, which gets a new retry budget; throws if there is none, or if
     /// another source would not help.
     mutating func leaveSource(after error: DownloadError, holdingBytes: Bool) throws(DownloadError) -> URL {
-        let next = try sources.next(after: error, holdingBytes: holdingBytes)
+        let next = try sources.next(after: error, holdingBytes: retriesFirst(holdingBytes))
         beginSource()
         return next
     }
+
+    /// Whether an unreachable or silent source is retried before another one is tried, to continue with the received
+    /// bytes.
+    private func retriesFirst(_ holdingBytes: Bool) -> Bool { holdingBytes && stalls < Self.maxStalls }
 
     /// Switches from the current source, whose host requires a wait, to an untried source and returns that source;
     /// `nil` if none is left.
@@ -166,7 +176,7 @@ struct TransferState: Sendable {
 
     private mutating func beginSource() {
         backoff = firstBackoff
-        maxHeldBytes = 0
+        (maxHeldBytes, stalls) = (0, 0)
         unpacedFailure = nil
         let trustsChecksum = resume.isVerifiedAtEnd
         resume = firstResume

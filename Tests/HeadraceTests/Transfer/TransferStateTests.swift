@@ -156,6 +156,25 @@ struct TransferStateTests {
         #expect(state.failed(Self.missing, facts) == .requestLink(Self.missing.about(link.url)))
     }
 
+    @Test func `a source that stalls twice is left for an untried one, although it makes progress`() {
+        var state = Self.state(mirrors: [Self.mirror])
+        let facts = Facts(holdsBytes: true)
+        state.began(holding: 0)
+        state.progressed(to: 10_000)
+        let first = Self.standard(&state, Self.silent, facts)
+        state.began(holding: 10_000)
+        state.progressed(to: 20_000)
+        let second = Self.standard(&state, Self.silent, facts)
+        #expect(first == .retry(Self.silent.about(Self.origin), after: .zero))
+        #expect(second == .changeSource(Self.silent.about(Self.origin), next: Self.mirror))
+        // The last untried source has its retries, and then the first one is tried again.
+        state.began(holding: 20_000)
+        state.progressed(to: 30_000)
+        let third = Self.standard(&state, Self.silent, facts)
+        #expect(third == .retry(Self.silent.about(Self.mirror), after: .zero))
+        #expect(state.sources.hasNext)
+    }
+
     @Test func `bytes of another version are progress, although there are fewer than before`() {
         var state = Self.state { ($0.maxFailures, $0.maxTotalFailures) = (1, 10) }
         var reactions: [Reaction] = []
