@@ -26,12 +26,15 @@ struct RestoredQueue: Sendable {
     /// One sentence for each problem in the journal.
     private(set) var findings: [String]
 
-    /// Restores the queue from a journal; blocks to inspect files, and removes what finished downloads left behind.
+    /// Restores the queue from a journal; blocks to inspect files.
     ///
-    /// Interrupted downloads are paused if `pausing` is `true` or their requests must not be repeated; the others wait
-    /// to run again. A manager that starts no downloads sets `isStarting` to `false`; then the journal still records
-    /// those that wait as running. `partials` is the directory for partial files; `nil` if they are beside their
-    /// destinations.
+    /// A download was interrupted if the journal records it as running or as being renamed. If its file has the final
+    /// name, it is restored as finished, and its resume record is removed. Otherwise it is restored as paused if
+    /// `pausing` is `true` or its request must not be repeated, or else as waiting.
+    ///
+    /// If `isStarting` is `false`, because the manager starts no downloads, an interrupted download that waits keeps its
+    /// recorded state in the journal, so that the next manager still knows that it was interrupted. `partials` is the
+    /// directory for partial files; `nil` if they are beside their destinations.
     init(
         _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,

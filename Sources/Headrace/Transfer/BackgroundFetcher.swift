@@ -10,9 +10,10 @@ protocol BackgroundFetcher: Sendable {
     var reports: AsyncStream<BackgroundReport> { get }
     /// Finishes ``reports``, because the manager saves no further changes.
     func endReports()
-    /// Records that a download is in the queue; `state` is its new state.
+    /// Called when a download is added or restored, and after each of its changes; `state` is the new state, or `nil` if
+    /// it is unchanged.
     ///
-    /// Does nothing if `state` is terminal, or `nil` because the state has not changed.
+    /// Remembers the download if it is waiting, running or paused, and does nothing otherwise.
     func entered(_ record: DownloadRecord, _ state: DownloadState?)
     /// Records that a download is being cancelled or removed, or was removed.
     func left(_ record: DownloadRecord)

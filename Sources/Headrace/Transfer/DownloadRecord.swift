@@ -121,7 +121,8 @@ final class DownloadRecord: Sendable {
 
     /// Whether a new request for the same file has another URL, which this download should adopt.
     ///
-    /// Only a request with an ``DownloadRequest/identity`` or a signed URL can have one.
+    /// Always `false` for a request with neither an ``DownloadRequest/identity`` nor a signed URL: its URL identifies the
+    /// file, so there is no other URL to adopt.
     func isRelinked(by request: DownloadRequest) -> Bool {
         (request.identity != nil || request.key != request.url) && requested { $0.url.identity != request.url.identity }
     }

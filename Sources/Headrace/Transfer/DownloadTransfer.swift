@@ -22,7 +22,7 @@ struct DownloadTransfer: Sendable {
     var partial: PartialDownload
     var state: TransferState
     private var measured: TransferMeasurement
-    /// The number of bytes that earlier runs received.
+    /// The value of ``TransferState/fetchedBytes`` at the start of this run, for the measurement of this run.
     private let earlierBytes: Int64
     /// Publishes what limits the speed; `nil` until a body arrives, of a file of at least 1 MiB or of unknown size.
     var monitor: BottleneckMonitor?

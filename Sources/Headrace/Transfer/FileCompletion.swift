@@ -12,7 +12,8 @@ struct FileCompletion {
     /// Verifies the complete file, removes a requested content coding, and renames the file to its final name; returns
     /// `.again` if bytes must be downloaded again.
     ///
-    /// Throws `checksum` or `contentCoding` if the file is wrong and the current source is not used again.
+    /// Throws `checksum` or `contentCoding` if the file is wrong and the current source must be abandoned: the caller
+    /// tries another source, if there is one. Also throws the errors of reading, syncing and renaming the file.
     func complete(_ transfer: inout DownloadTransfer) async throws -> Step {
         guard try isIntact(&transfer) else { return .again }
         do {
@@ -92,8 +93,8 @@ struct FileCompletion {
         return try await finish(&transfer, isDecoded: isDecoded)
     }
 
-    /// Compares the received bytes with the expected `size`, if given, and with the checksum that the verification of
-    /// the transfer expects; returns the mismatch, or `nil` if there is none.
+    /// Compares the file as received with the expected `size`, if given, and with the checksum or piece hashes of
+    /// ``TransferState/verification``, if any; returns the mismatch, or `nil` if there is none.
     private func mismatch(ofReceived size: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
         // Most files have neither a size nor a checksum to compare with.
         guard size != nil || transfer.state.verification.isNeeded else { return nil }

@@ -1,6 +1,9 @@
 import HeadracePlatform
 
-/// The attributes of a complete file; a failure to set one does not fail the download.
+/// Sets the attributes of a complete file before its final rename: the modification time that the server sent, and the
+/// extended attributes with its origin and version.
+///
+/// An attribute that cannot be set is left out. Only a failed sync fails the download.
 struct FinalAttributes {
     let record: DownloadRecord
     let environment: TransferEnvironment

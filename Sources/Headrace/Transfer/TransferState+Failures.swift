@@ -2,12 +2,9 @@ import HeadracePlatform
 
 /// Decides what follows a failed attempt.
 ///
-///     failed ──▶ requestLink ── renewed ──▶ again
-///        │            └── not renewed ──┐
-///        └── decide ◀───────────────────┘
-///              └── decided ──▶ retry, changeSource or fail
-///
-/// Performs no I/O: the caller supplies the facts, requests the link and calls the retry policy's closure.
+/// Performs no I/O: the caller calls ``failed(_:_:)`` and performs the reaction that it returns. After `requestLink` it
+/// calls ``renewed(_:after:_:)``, and after `decide` ``decided(_:after:_:using:)``, each of which returns the next
+/// reaction. All other reactions are final.
 extension TransferState {
     /// The circumstances of a failed attempt.
     struct FailureFacts: Sendable {

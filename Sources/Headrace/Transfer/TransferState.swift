@@ -118,7 +118,10 @@ struct TransferState: Sendable {
     /// Records the number of received bytes at the start of an attempt.
     mutating func began(holding held: Int64) { attemptStart = held }
 
-    /// Counts the progress of the attempt, after which `held` bytes are received.
+    /// Records that an attempt has ended, successfully or not, with `held` bytes received in total.
+    ///
+    /// If it received any, the failures in a row and the requests for links are counted from zero again. Only bytes above
+    /// ``maxHeldBytes`` earn further retries.
     mutating func progressed(to held: Int64) {
         let earlierMax = max(maxHeldBytes, attemptStart)
         backoff.progressed(by: held - attemptStart, earning: max(0, held - earlierMax))

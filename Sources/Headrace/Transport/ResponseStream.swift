@@ -66,7 +66,11 @@ package final class ResponseStream: Sendable {
 
     // MARK: The producer's side
 
-    /// Delivers the head; a reader that is waiting for it is woken only by enough bytes, the end or ``flush(_:)``.
+    /// Stores the head without waking a reader that waits for it, so that the reader gets it together with bytes that
+    /// follow at once.
+    ///
+    /// The reader is woken when a quarter of the high watermark is buffered, at the end or failure of the body, or by
+    /// ``flush(_:)``.
     package func deliver(_ head: ResponseHead) {
         storage.withLock { storage in
             storage.head = head

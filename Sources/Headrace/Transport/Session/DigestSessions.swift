@@ -2,7 +2,8 @@
 ///
 /// Once an origin has sent a challenge, later requests reuse it with a higher count, and receive no 401 of their own.
 struct DigestSessions: Sendable {
-    /// A challenge with the values that distinguish the next request from the others.
+    /// The latest challenge of an origin, with the client nonce of all requests that use it and the count of the next
+    /// one.
     struct Session: Sendable, Hashable {
         let challenge: DigestChallenge
         /// The number of requests that have used the challenge, including the next one.
