@@ -54,7 +54,8 @@ public struct RetryPolicy: Sendable {
     /// for ``Decision/standard`` in all cases.
     ///
     /// The download still counts as running while the closure runs. The closure is not called for a stopped download,
-    /// for an unreachable host after ``maxUnreachableFailures``, or if the network is lost.
+    /// for an unreachable host after ``maxUnreachableFailures``, for a request that must not be repeated, or if the
+    /// network is lost.
     public var decide: (@Sendable (DownloadError, _ failures: Int) async -> Decision)?
 
     /// Creates a policy with the default values, which the closure can change.

@@ -145,11 +145,11 @@ struct BodyReceiver {
         if accepted.totalBytes.map({ $0 == held }) ?? (accepted.length == nil) {
             // A coded file marks its own end.
             let isVerified = transfer.state.verification.isNeeded || accepted.representation.isDecoded == true
-            guard accepted.endsWithStream, size == nil, !isVerified else {
-                return try await transfer.complete(path, accepted.framing)
+            // A request that must not be repeated cannot be sent again to find the end.
+            let isLast = transfer.state.hasSentSingle && accepted.endsWithStream
+            guard accepted.endsWithStream, size == nil, !isVerified, !isLast else {
+                return try await transfer.complete(path, isLast ? .unverified : accepted.framing)
             }
-            // Such a request cannot be sent again to find the end.
-            if transfer.state.hasSentSingle { return try await transfer.complete(path, .unverified) }
             transfer.state.resume.mustVerifyEnd(announcesRanges: response.head.acceptsRanges == true)
             return .again
         }

@@ -61,8 +61,9 @@ struct TransferState: Sendable {
     /// Reset when the source changes, or when received bytes are discarded for a reason that is not
     /// ``RestartReason/isUnverifiable``.
     private var maxHeldBytes: Int64 = 0
-    /// The number of times that the current source stalled.
+    /// The number of times that the current source stalled, since an attempt received ``minHealthyBytes``.
     private var stalls = 0
+    private static let minHealthyBytes: Int64 = 1 << 20
     /// The number of stalls after which a source is left for an untried one, although the received bytes may not match.
     private static let maxStalls = 2
     /// The number of bytes that were received before the current attempt, as far as they have not been discarded.
@@ -127,6 +128,7 @@ struct TransferState: Sendable {
         backoff.progressed(by: held - attemptStart, earning: max(0, held - earlierMax))
         maxHeldBytes = max(earlierMax, held)
         if held > attemptStart { renewals = 0 }
+        if held - attemptStart >= Self.minHealthyBytes { stalls = 0 }
     }
 
     /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts
@@ -136,7 +138,7 @@ struct TransferState: Sendable {
         holdingBytes: Bool,
         using random: inout some RandomNumberGenerator
     ) -> Duration? {
-        if error.code == .stalled { stalls += 1 }
+        if error.code == .stalled, !error.followsStall { stalls += 1 }
         let holdingBytes = retriesFirst(holdingBytes)
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         let isBeyondHostLimit = error.exceedsHostLimit && !sources.hasNext

@@ -175,6 +175,16 @@ struct TransferStateTests {
         #expect(state.sources.hasNext)
     }
 
+    @Test func `stalls with much progress between them do not count together`() {
+        var state = Self.state(mirrors: [Self.mirror])
+        for held in [2, 4, 6] {
+            state.began(holding: Int64(held - 2) << 20)
+            state.progressed(to: Int64(held) << 20)
+            let reaction = Self.standard(&state, Self.silent, Facts(holdsBytes: true))
+            #expect(reaction == .retry(Self.silent.about(Self.origin), after: .zero))
+        }
+    }
+
     @Test func `bytes of another version are progress, although there are fewer than before`() {
         var state = Self.state { ($0.maxFailures, $0.maxTotalFailures) = (1, 10) }
         var reactions: [Reaction] = []

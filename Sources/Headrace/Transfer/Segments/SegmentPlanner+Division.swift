@@ -106,7 +106,8 @@ extension SegmentPlanner {
     func wantedConnections(to host: Int, at now: Duration) -> Int {
         guard host > 0 else { return wantedConnections }
         let open = segments.count { sources[$0.source].host == host }
-        let lacksMain = advisedConnections > segments.count { !$0.isExtra } && !mayOpenMain(at: now)
+        let lacksMain =
+            sources[pool.main].isFailing || advisedConnections > segments.count { !$0.isExtra } && !mayOpenMain(at: now)
         let isUseful = sources.indices.contains { source in
             guard sources[source].host == host, !sources[source].isRetired else { return false }
             return lacksMain || source == pool.main || pool.deservesExtra(source, triesNew: advisedConnections > 1)

@@ -77,13 +77,14 @@ extension ConnectionEndReason {
 extension SegmentedFetch.State {
     /// Records a lost connection; returns `true` if the planner must handle the loss.
     ///
-    /// If the last open connection is lost after it has delivered enough bytes not to count as a failed connection,
-    /// fails the attempt and returns `false`: a retry waits, and may change the source.
+    /// If the last open connection is lost after it has delivered enough bytes not to count as a failed connection, and
+    /// its source is that of the first request, fails the attempt and returns `false`: a retry waits, and may change the
+    /// source.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error
         guard stops.isEmpty,
-            planner.segments.contains(where: { $0.id == id && !$0.wouldBeFailure })
+            planner.segments.contains(where: { $0.id == id && $0.source == 0 && !$0.wouldBeFailure })
         else {
             return true
         }

@@ -56,6 +56,9 @@ struct SourceStats: Sendable {
     /// Records that a connection to the source was closed because other sources are faster.
     mutating func suspend() { isSuspended = true }
 
+    /// Whether the latest connection to the source failed.
+    var isFailing: Bool { failures > 0 }
+
     /// Whether no further connection to the source may be opened.
     var isRetired: Bool { unusableResponses >= Self.maxUnusableResponses }
 
