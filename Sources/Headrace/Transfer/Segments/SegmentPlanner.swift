@@ -114,13 +114,7 @@ struct SegmentPlanner: Sendable {
     }
 
     /// Limits the total number of connections; `share` returns how many of the given maximum number are granted.
-    ///
-    /// Once the first response has arrived, requests no more than twice the useful number, which allows the controller
-    /// to double it; other downloads can use the rest.
-    mutating func limitConnections(_ share: (Int) -> Int) {
-        let most = sources[0].hasDelivered ? 2 * max(segments.count, advisedConnections) : .max
-        controller.limit { share(min($0, most)) }
-    }
+    mutating func limitConnections(_ share: (Int) -> Int) { controller.limit(share) }
 
     // MARK: Events
 

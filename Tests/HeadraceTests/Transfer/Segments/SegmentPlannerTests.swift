@@ -454,24 +454,6 @@ struct SegmentPlannerTests {
 
     // MARK: Limits and mirrors
 
-    @Test func `no more than twice the useful connections are requested of the shared budget`() {
-        var planner = SegmentPlanner(
-            totalBytes: 1 << 40,
-            held: ByteRangeSet(),
-            allowances: [16],
-            connections: ConcurrencyController(.automatic(max: 16))
-        )
-        var requested: [Int] = []
-        let share = { (wanted: Int) in
-            requested.append(wanted)
-            return wanted
-        }
-        planner.limitConnections(share)
-        _ = planner.headArrived(0..<1 << 40, latency: .zero, at: .zero)
-        planner.limitConnections(share)
-        #expect(requested == [16, 2])
-    }
-
     @Test func `a lower allowance stops the slowest connections, a higher one opens more`() {
         var planner = begun(1 << 30, 4, allowances: [4])
         feed(&planner, [0: 3, 1: 1, 2: 4, 3: 2], from: .zero, seconds: 1)
