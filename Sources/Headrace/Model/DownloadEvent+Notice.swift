@@ -27,8 +27,8 @@ extension DownloadEvent {
         case transformed
         /// The host sent `Retry-After` for another file, so this download waits for the given time as well.
         case waitingForHost(Duration)
-        /// ``RetryPolicy/maxRetriesPerHostAndMinute`` of other downloads were sent to the host, so this retry waits for the
-        /// given time as well.
+        /// The host has received its maximum number of retries (``RetryPolicy/maxRetriesPerHostAndMinute``), so this one
+        /// waits for the given time.
         case waitingForRetryLimit(Duration)
         /// The process has too many open files, so the download waits until another download finishes.
         case waitingForDescriptors(DownloadError)

@@ -59,8 +59,7 @@ struct QueueAdditions {
         )
         if addition.id == nil { reviveTwin(of: record, in: &queue) }
         if let twin = queue.partialFiles.active(at: record.partialPath) {
-            // The name of a partial file contains a hash of the URL, which two URLs may share.
-            guard twin.request.key.identity == addition.request.key.identity else {
+            guard twin.isOfSameFile(as: addition.request) else {
                 refusals.append(.sharedPartialFile(addition.request.url))
                 return twin
             }
@@ -81,7 +80,7 @@ struct QueueAdditions {
     private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
         guard let id = queue.partialFiles.failed(sharingFileOf: record), let twin = queue.records[id] else { return }
         let request = record.request
-        guard twin.request.key.identity == request.key.identity, twin.canContinue(with: request),
+        guard twin.isOfSameFile(as: request), twin.canContinue(with: request),
             (try? twin.expectations(joinedBy: request.expectations)) != nil
         else { return }
         revived.append(id)

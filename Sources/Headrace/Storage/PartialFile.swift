@@ -55,7 +55,6 @@ final class PartialFile: Sendable {
                         return PartialFile(path: path, identity: opened.identity, file: file, calls: shared)
                     }
                     try? shared.calls.close(file)
-                    continue
                 } catch {
                     try? shared.calls.close(file)
                     throw error

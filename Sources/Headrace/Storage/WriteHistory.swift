@@ -20,8 +20,8 @@ struct WriteHistory: Sendable {
 
     /// Whether the file may have lost bytes before its end.
     ///
-    /// A single write can only lose bytes at the end of the file, which the file's size reveals. `false` also for a file
-    /// with so many blocks of zeros that the check would take too long.
+    /// A single write can only lose bytes at the end of the file, which the file's size reveals. `false` also if there are
+    /// more than ``maxHoles`` ranges of possible holes, because the check would take too long.
     var mayHaveHoles: Bool { writeCount > 1 && !hasTooManyHoles }
 
     /// Records a write of `bytes` at an offset in the file.

@@ -148,6 +148,13 @@ final class DownloadRecord: Sendable {
         return SourceList.endedStatuses.contains(code)
     }
 
+    /// Whether a request with the same path of the partial file is for the same file.
+    ///
+    /// The name of a partial file contains only a hash of the URL or identity, which two of them may share.
+    func isOfSameFile(as request: DownloadRequest) -> Bool {
+        requested { $0.key.identity } == request.key.identity
+    }
+
     /// Whether this download obeys the address rule of a request for the same file: the request does not require a
     /// public address, or this download requires one too.
     func obeysAddressRule(of request: DownloadRequest) -> Bool {

@@ -125,20 +125,13 @@ struct RetryCoordinator: Sendable {
             case .changeSource(let error, let next):
                 publish(.sourceFailed(error, next: next.withoutCredentials))
                 return .again
-            case .retry(let error, let delay): return retry(after: error, delay, &state)
+            case .retry(let error, let delay):
+                publish(.retrying(error, attempt: state.count, after: delay))
+                state.lastFailure = error
+                return .retry(at: environment.clock.now() + delay)
             case .fail(let error): throw error
             }
         }
-    }
-
-    private func retry(
-        after error: DownloadError,
-        _ delay: Duration,
-        _ state: inout TransferState
-    ) -> DownloadTransfer.Step {
-        publish(.retrying(error, attempt: state.count, after: delay))
-        state.lastFailure = error
-        return .retry(at: environment.clock.now() + delay)
     }
 
     private func publish(_ event: DownloadEvent) { record.status.publish(event) }

@@ -131,8 +131,10 @@ struct TransferState: Sendable {
         if held - attemptStart >= Self.minHealthyBytes { stalls = 0 }
     }
 
-    /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts
-    /// nothing, if the source must be abandoned.
+    /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts no
+    /// failure, if the source must be abandoned.
+    ///
+    /// Stalls are counted in both cases.
     mutating func failed(
         _ error: DownloadError,
         holdingBytes: Bool,

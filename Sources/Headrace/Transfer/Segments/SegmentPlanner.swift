@@ -262,8 +262,9 @@ struct SegmentPlanner: Sendable {
         return isWorthIt && missing / Int64(segments.count + 1) >= minShare
     }
 
-    /// Returns the minimum number of missing bytes per connection, if a connection receives `rate` bytes per second; 0 if
-    /// that is unknown.
+    /// Returns the minimum number of missing bytes per connection if a connection receives `rate` bytes per second.
+    ///
+    /// A `rate` of 0 means that it is unknown.
     private static func minShare(at rate: Double) -> Int64 {
         guard rate > 0 else { return minShareBytes }
         return Int64(min(max(rate * (minShareTime / .seconds(1)), Double(minSlowShareBytes)), Double(minShareBytes)))
