@@ -4,7 +4,7 @@ import HeadracePlatform
 enum ChildWork: Sendable {
     case transfer(DownloadRun)
     case removals([FileRemoval])
-    /// Wait until this time of the clock, then start the downloads that are due.
+    /// Wait until this time of the clock, then start the downloads that are due, and retry a failed write.
     case alarm(Duration)
     /// Write the changes of the queue to the journal.
     case flush

@@ -7,7 +7,8 @@ struct JournalWriter: Sendable {
     /// Writes all changes so far to the journal.
     ///
     /// With `syncing`, also syncs the journal if the configuration requires it for these changes, or if `always` is
-    /// `true`; then they survive a power cut. After a failed write, the next one writes the whole queue instead.
+    /// `true`; then they survive a power cut. After a failed write, the next one writes the whole queue instead; an
+    /// alarm makes sure that there is one even without another change.
     func flush(
         _ manager: isolated DownloadManager,
         syncing: Bool = true,
@@ -34,14 +35,16 @@ struct JournalWriter: Sendable {
                 case .wholeListNeeded: next = manager.queue.takeAll(isOptional: false)
                 }
             } catch {
-                manager.queue.journal?.failed(write)
+                let now = manager.environment.clock.now()
+                let retryTime = manager.queue.journal?.failed(write, at: now)
+                if let retryTime { manager.performer.work.yield(.alarm(retryTime)) }
                 guard write.isOptional else { throw error }
                 return
             }
         }
     }
 
-    /// Like ``flush(_:syncing:always:)``, but publishes a failure instead of throwing it; the next flush tries again.
+    /// Like ``flush(_:syncing:always:)``, but publishes a failure instead of throwing it.
     func flushOrReport(_ manager: isolated DownloadManager, syncing: Bool = true) async {
         do throws(DownloadError) {
             try await flush(manager, syncing: syncing)

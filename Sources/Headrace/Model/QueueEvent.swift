@@ -22,8 +22,8 @@ public enum QueueEvent: Sendable, Equatable {
     case registryDamaged(String)
     /// The registry could not be written, or the commands of other processes could not be read.
     ///
-    /// The downloads continue. The write is retried with the next change or the next
-    /// ``DownloadManager/takeCommands()``.
+    /// The downloads continue. The write is retried with the next change, with the next
+    /// ``DownloadManager/takeCommands()``, and every 30 seconds until it succeeds.
     case registryFailed(DownloadError)
     /// No download is waiting or running any more: the last one has ended, or was paused or removed.
     ///

@@ -35,6 +35,9 @@ struct QueueJournal: Sendable {
         }
     }
 
+    /// The time after which a failed write is retried, even without another change.
+    private static let retryDelay = Duration.seconds(30)
+
     let bases: RegistryBaseDirectories
     /// Journal entries that cannot become downloads in this process; a rewrite of the journal preserves them.
     private let leftOut: [RegistryEntry]
@@ -44,6 +47,8 @@ struct QueueJournal: Sendable {
     private var isScheduled = false
     /// Whether a write has failed, so that the next one must write the whole queue instead of the changes.
     private(set) var isBehind = false
+    /// The time for which a call of ``retry(at:)`` is scheduled, after a failed write.
+    private var retryTime: Duration?
     /// The states of all downloads that are not `waiting`, as recorded but possibly not written yet.
     private var states: [DownloadID: RegistryEntry.State] = [:]
 
@@ -188,12 +193,24 @@ struct QueueJournal: Sendable {
     }
 
     /// Records that a write has failed, so that the next write includes its changes.
-    mutating func failed(_ write: Write) {
-        if write.isOptional {
+    /// - Returns: The time at which the caller must call ``retry(at:)``; `nil` if no call is needed, or if one is
+    ///   scheduled already.
+    mutating func failed(_ write: Write, at now: Duration) -> Duration? {
+        guard !write.isOptional else {
             changes = write.changes + changes
-        } else {
-            isBehind = true
+            return nil
         }
+        isBehind = true
+        guard retryTime == nil else { return nil }
+        retryTime = now + Self.retryDelay
+        return retryTime
+    }
+
+    /// Makes another write necessary if a failed one is due to be retried, and no write has succeeded since.
+    mutating func retry(at now: Duration) {
+        guard let time = retryTime, time <= now else { return }
+        retryTime = nil
+        if isBehind { mustSync = true }
     }
 }
 

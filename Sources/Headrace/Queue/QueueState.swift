@@ -57,9 +57,11 @@ struct QueueState: Sendable {
         return effects(of: actions)
     }
 
-    /// Starts the downloads whose start time has been reached, while slots are free.
+    /// Starts the downloads whose start time has been reached, while slots are free, and retries a failed write of the
+    /// journal if that is due.
     mutating func tick(at now: Duration) -> [QueueEffect] {
         alarms = alarms.filter { $0 > now }
+        journal?.retry(at: now)
         return effects(of: scheduler.tick(at: now))
     }
 
