@@ -137,9 +137,9 @@ struct RedirectChain: Sendable {
     /// Replaces the http URL, before it is requested, with the https URL of the same host; keeps all fields.
     mutating func upgrade(to target: URL) { url = target }
 
-    /// Sets the URL without its login; the login becomes an `Authorization` field unless there is one already.
+    /// Sets the URL without its login and dot segments; the login becomes an `Authorization` field unless there is one already.
     private mutating func enter(_ target: URL) {
-        url = target.withoutCredentials
+        url = target.withoutCredentials.withoutDotSegments
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }
         fields.append(Credential.login(user: login.user, password: login.password).field)
     }

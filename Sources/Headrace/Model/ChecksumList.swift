@@ -98,8 +98,8 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// Returns the indices of the entries with this name or else with the longest ending of this path; `nil` if there
-    /// are none.
+    /// Returns the indices of the entries for `name` or, if there are none, of those for the longest ending of it that
+    /// has any, such as `b/c` for `a/b/c`; `nil` if no ending has any.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components

@@ -10,7 +10,7 @@ struct RunningLimits: Sendable {
     /// The maximum number of running downloads per host that the user has set; `nil` for none.
     var perHost: Int?
 
-    /// The maximum number of running downloads; fewer than ``maximum`` if it is chosen automatically.
+    /// The maximum number of running downloads: ``maximum``, or fewer if the limit is chosen automatically.
     var total: Int { min(maximum, concurrency?.limit ?? .max) }
 
     /// Returns the maximum number of running downloads of a host.

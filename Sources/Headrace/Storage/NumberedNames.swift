@@ -1,5 +1,3 @@
-package import HeadracePlatform
-
 /// Generates alternative names for a finished file, such as `name (1).ext`, when its name is taken.
 struct NumberedNames {
     private static let maxNumber = 10_000
@@ -19,13 +17,5 @@ struct NumberedNames {
         guard mayRename, number < Self.maxNumber else { return nil }
         number += 1
         return names.directory + "/" + SafeFileName.numbered(names.name(of: path), number)
-    }
-}
-
-extension URL {
-    /// Returns the URL of a file in the same directory with a number in its name, such as `name (1).ext`.
-    package func numbered(_ number: Int) -> URL {
-        let name = SafeFileName.numbered(lastPathComponent, number)
-        return deletingLastPathComponent().appending(path: name, directoryHint: .notDirectory)
     }
 }

@@ -37,6 +37,9 @@ extension URL {
         return (path.isEmpty ? "/" : path) + (query(percentEncoded: true).map { "?\($0)" } ?? "")
     }
 
+    /// The URL without dot segments in its path, as it is requested (RFC 3986, section 5.2.4).
+    var withoutDotSegments: URL { path(percentEncoded: true).contains("/.") ? standardized : self }
+
     /// The user and the password in the URL, decoded; `nil` if it has neither, or only empty ones as in
     /// `http://@example.org/`.
     var login: (user: String, password: String)? {

@@ -28,7 +28,8 @@ struct GetOptions: Sendable {
     var writesJSON = false
     var hooks: Hooks
     var urls: [String]
-    /// The options for requests in the sections of the configuration file; later sections override earlier ones.
+    /// The sections of the configuration file, each with options for requests to one host or to all hosts; later ones
+    /// override earlier ones.
     var hosts: [HostOptions]
 
     enum Verbosity: Sendable, Equatable {

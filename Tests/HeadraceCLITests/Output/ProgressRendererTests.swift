@@ -152,37 +152,39 @@ struct ProgressRendererTests {
         #expect(renderer.liveProgress.running.first?.progress.totalBytes == 9)
     }
 
-    @Test(arguments: [
-        (Interruption(), "headrace: interrupted. Run the same command again to continue."),
-        (
-            .init(partialFiles: ["a"]),
-            "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue."
-        ),
-        (
-            .init(partialFiles: ["a", "b", "c", "d", "e"]),
-            "headrace: interrupted; the received bytes are saved in a, b, c and 2 more. Run the same command again to continue."
-        ),
-        (
-            .init(partialFiles: ["a"], isResumeDisabled: true),
-            "headrace: interrupted; the received bytes are saved in a. Run the same command without --no-resume to continue."
-        ),
-        (
-            .init(restarting: ["x"]),
-            "headrace: interrupted. Run the same command again to continue. x will start over, because its server sent no "
-                + "ETag or Last-Modified date."
-        ),
-        (
-            .init(partialFiles: ["a"], restarting: ["x", "y"], finished: .downloads),
-            "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue. x, y "
-                + "will start over, because their servers sent no ETag or Last-Modified date. To skip finished files, use "
-                + "--if-exists skip."
-        ),
-        (
-            .init(finished: .checks),
-            "headrace: interrupted. Run the same command again to continue. Finished files are not downloaded again "
-                + "if the server sent an ETag or Last-Modified date; to skip all of them, add --if-exists skip."
-        ),
-    ])
+    @Test(
+        arguments: [
+            (Interruption(), "headrace: interrupted. Run the same command again to continue."),
+            (
+                .init(partialFiles: ["a"]),
+                "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue."
+            ),
+            (
+                .init(partialFiles: ["a", "b", "c", "d", "e"]),
+                "headrace: interrupted; the received bytes are saved in a, b, c and 2 more. Run the same command again to continue."
+            ),
+            (
+                .init(partialFiles: ["a"], isResumeDisabled: true),
+                "headrace: interrupted; the received bytes are saved in a. Run the same command without --no-resume to continue."
+            ),
+            (
+                .init(restarting: ["x"]),
+                "headrace: interrupted. Run the same command again to continue. x will start over, because its server sent no "
+                    + "ETag or Last-Modified date."
+            ),
+            (
+                .init(partialFiles: ["a"], restarting: ["x", "y"], finished: .downloads),
+                "headrace: interrupted; the received bytes are saved in a. Run the same command again to continue. x, y "
+                    + "will start over, because their servers sent no ETag or Last-Modified date. To skip finished files, use "
+                    + "--if-exists skip."
+            ),
+            (
+                .init(finished: .checks),
+                "headrace: interrupted. Run the same command again to continue. Finished files are not downloaded again "
+                    + "if the server sent an ETag or Last-Modified date; to skip all of them, add --if-exists skip."
+            ),
+        ] as [(Interruption, String)]
+    )
     func `an interruption lists the partial files and what the same command will do`(
         _ interruption: Interruption,
         message: String

@@ -105,6 +105,16 @@ struct CredentialTests {
         #expect(chain.request(with: []).fields.first?.value == value)
     }
 
+    /// Regression: libcurl removes them, so that a response to a Digest challenge was for another path.
+    @Test func `dot segments are removed before a path is signed or compared with that of a cookie`() throws {
+        let first = try #require(URL(string: "http://a.example/b/../c%2F/./d/.e/..?f=/../g"))
+        let request = DownloadRequest(first, to: .directory(URL(filePath: "/")))
+        var chain = RedirectChain(request, at: first, DownloadConfiguration())
+        #expect(chain.url.target == "/c%2F/d/?f=/../g")
+        try chain.follow(try #require(URL(string: "http://b.example/../x/%2e%2e/y")))
+        #expect(chain.url.target == "/x/%2e%2e/y")
+    }
+
     @Test func `D06 D08 a secret field stays with its origin and is not sent again after a redirect back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(

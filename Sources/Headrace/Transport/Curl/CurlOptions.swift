@@ -53,6 +53,8 @@ struct CurlOptions {
     /// Returns the list of header fields. The caller must keep it alive, because libcurl does not copy it.
     func setRequest(_ configuration: DownloadConfiguration) throws(DownloadError) -> CurlHeaderList {
         try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
+        // Digest covers the path as it is sent; newer libcurls would also remove encoded dot segments.
+        set(HR_OPT_PATH_AS_IS, 1)
         try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, configuration.userAgent))
         try setTLS(configuration)
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
