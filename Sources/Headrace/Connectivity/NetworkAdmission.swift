@@ -9,7 +9,7 @@ struct NetworkRequirement: Sendable, Hashable {
 
 extension NetworkRequirement {
     init(_ request: borrowing DownloadRequest) {
-        self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.host() ?? ""))
+        self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.lowercasedHost))
     }
 
     /// Whether a host is this machine: a `localhost` name (RFC 6761, section 6.3) or a loopback address.

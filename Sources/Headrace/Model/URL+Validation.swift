@@ -3,6 +3,7 @@ import HeadracePlatform
 extension URL {
     /// Throws `invalidRequest` if this is not an `http` or `https` URL with a valid host and port.
     func validate() throws(DownloadError) {
+        guard plainAuthority == nil else { return }
         // If the URL is not valid, any part of it may be a password.
         var text: String { absoluteString.withoutCredentials.printable }
         let scheme = self.scheme?.lowercased()

@@ -1,9 +1,30 @@
 import HeadracePlatform
 
+extension UnsafeRawBufferPointer {
+    /// The position of the first byte with a value; `nil` if there is none.
+    func index(of byte: UInt8) -> Int? {
+        guard let start = baseAddress, let found = memchr(start, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(found) - start
+    }
+}
+
 extension String {
     /// Calls `body` with the contiguous UTF-8 bytes of the text; several times faster than iterating over `utf8`.
     func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
+    }
+
+    /// Whether the bytes of the text begin with those of `prefix`.
+    func begins(with prefix: StaticString) -> Bool {
+        withBytes { bytes in
+            guard let start = bytes.baseAddress, bytes.count >= prefix.utf8CodeUnitCount else { return false }
+            return memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
+        }
+    }
+
+    /// Whether both texts have the same bytes; equal strings may have different ones.
+    func hasBytes(of other: String) -> Bool {
+        withBytes { bytes in other.withBytes { $0.count == bytes.count && $0.elementsEqual(bytes) } }
     }
 
     /// Whether the text contains `character`, which must be ASCII.

@@ -32,7 +32,7 @@ extension URL {
     /// a file are equal; otherwise the unchanged URL.
     var withoutSignature: URL {
         let text = absoluteString
-        guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
+        guard text.has("?"), let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
         let query = text.utf8[text.utf8.index(after: mark)...].prefix { $0 != UInt8(ascii: "#") }
         let items = query.split(separator: UInt8(ascii: "&")).map { item in
             (name: String(decoding: item.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self).lowercased(), item)

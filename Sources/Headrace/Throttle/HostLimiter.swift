@@ -24,9 +24,9 @@ final class HostLimiter: Sendable {
         var multiplexed = RecentEntries<String, Bool>()
 
         /// Admits the waiting downloads of a host for which connections are free; returns the latches to open.
-        mutating func admitWaiting(on host: String, at now: Duration) -> [Latch] {
+        mutating func admitWaiting(on host: @autoclosure () -> String, at now: Duration) -> [Latch] {
             guard !waiting.isEmpty else { return [] }
-            return limits.admitWaiting(on: host, at: now).compactMap { waiting.removeValue(forKey: $0)?.latch }
+            return limits.admitWaiting(on: host(), at: now).compactMap { waiting.removeValue(forKey: $0)?.latch }
         }
 
         /// Records that a server lets requests share connections, and admits the waiting downloads that may share them;
@@ -192,5 +192,5 @@ final class HostLimiter: Sendable {
         admitWaiting(url, at: now)
     }
 
-    static func host(of url: URL) -> String { url.host()?.lowercased() ?? "" }
+    static func host(of url: URL) -> String { url.lowercasedHost }
 }
