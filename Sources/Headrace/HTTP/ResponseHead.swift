@@ -68,8 +68,11 @@ package struct ResponseHead: Sendable, Hashable {
         return values
     }
 
+    /// Returns whether a field may have one of the names with these keys; `false` only if none has.
+    func mayHaveField(_ names: [Int]) -> Bool { keys.contains { names.contains($0) } }
+
     /// Returns a hash of the length, first letter and last letter of a field name, ignoring case.
-    private static func key(of name: String) -> Int {
+    static func key(of name: String) -> Int {
         name.withBytes { bytes in
             guard let first = bytes.first, let last = bytes.last else { return 0 }
             return bytes.count << 16 | Int(first | 0x20) << 8 | Int(last | 0x20)

@@ -51,7 +51,7 @@ struct ResponseHeadParser: Sendable {
         var text = line
         if text.last == UInt8(ascii: "\n") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
         if text.last == UInt8(ascii: "\r") { text = UnsafeRawBufferPointer(rebasing: text.dropLast()) }
-        guard !text.contains(0), !text.contains(UInt8(ascii: "\r")) else {
+        guard text.index(of: 0) == nil, text.index(of: UInt8(ascii: "\r")) == nil else {
             return .invalid("The response header has a control character in a line.")
         }
         guard status != nil else { return startHead(text) }
@@ -106,7 +106,7 @@ struct ResponseHeadParser: Sendable {
             fields[last].value += " " + String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: line[...].trimmed))
             return .more
         }
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), let name = Self.name(line[..<colon]) else {
+        guard let colon = line.index(of: UInt8(ascii: ":")), let name = Self.name(line[..<colon]) else {
             return .invalid("The response header has a line that is not a field.")
         }
         guard fields.count < Self.maxFields else {

@@ -6,6 +6,10 @@ struct DigestFields: Sendable, Hashable {
     static let maxBytes = 4096
     private static let amazonFields = [Checksum.Algorithm.crc32, .crc32c, .crc64nvme, .sha1, .sha256]
         .map { (name: "x-amz-checksum-\($0)", algorithm: $0) }
+    /// The keys of all fields with checksums; most responses have none of them.
+    private static let keys =
+        (["repr-digest", "digest", "x-goog-hash", "x-checksum-sha256", "content-digest", "content-md5"]
+        + amazonFields.map(\.name)).map(ResponseHead.key)
 
     /// Checksums of the whole representation, even for a partial response; one per hash function, the strongest first.
     ///
@@ -22,6 +26,10 @@ struct DigestFields: Sendable, Hashable {
 
     /// Reads the checksum fields of a response; ignores values that are malformed, unknown or contradictory.
     init(of head: borrowing ResponseHead) {
+        guard head.linkedDigest != nil || head.mayHaveField(Self.keys) else {
+            (representation, content) = ([], [])
+            return
+        }
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }
