@@ -49,6 +49,8 @@ package struct URLList: Sendable, Equatable {
             entries.append(try Entry(json: text, at: place))
         } else if isIndented, let last = entries.indices.last, let option = Self.option(text) {
             try entries[last].apply(option.name, String(option.value))
+        } else if !text.has("\t") {
+            entries.append(Entry(url: text, list: place.list, line: place.line))
         } else {
             let urls = text.utf8.split(separator: UInt8(ascii: "\t")).map { String(Substring($0.trimmed)) }
             var entry = Entry(url: urls[0], list: place.list, line: place.line)

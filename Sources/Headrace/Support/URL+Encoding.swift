@@ -14,6 +14,8 @@ extension URL {
 extension String {
     /// The text of a URL with the characters encoded that its path, query and fragment must not contain.
     fileprivate var encodingURLCharacters: String {
+        let isPlain = withBytes { $0.allSatisfy { $0.isLetterOrDigit || "-._~/:".utf8.contains($0) } }
+        guard !isPlain else { return self }
         let bytes = Array(utf8)
         let start = bytes.authorityEnd
         let fragment = bytes[start...].firstIndex(of: UInt8(ascii: "#"))

@@ -68,6 +68,7 @@ enum Argument {
 
     /// Whether the text is a URL without its scheme: a name with a dot or a port, or `localhost`.
     static func beginsWithHost(_ text: String) -> Bool {
+        guard !text.hasPrefix("http://"), !text.hasPrefix("https://") else { return false }
         let authority = text.utf8.prefix { !"/?#".utf8.contains($0) }
         let host = authority.prefix { $0.isLetterOrDigit || "-.".utf8.contains($0) }
         guard host.first?.isLetterOrDigit == true else { return false }

@@ -59,6 +59,7 @@ struct HostOptions: Sendable {
 extension GetOptions {
     /// Applies the options of the configuration file to a request.
     func applyHosts(to request: inout DownloadRequest) {
+        guard !hosts.isEmpty else { return }
         var set = arguments.given
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
     }
