@@ -97,12 +97,17 @@ struct DestinationPaths: Sendable {
 
     /// Returns whether a path is directly in the destination directory.
     func contains(_ path: String) -> Bool {
-        let (folder, slash) = (partialPath.utf8.prefix(directoryLength), UInt8(ascii: "/"))
-        return path.utf8.starts(with: folder) && path.utf8.dropFirst(directoryLength).first == slash
-            && SafeFileName.isComponent(name(of: path))
+        let count = directoryLength
+        let isBelow = path.withBytes { path in
+            partialPath.withBytes {
+                path.count > count && path[count] == UInt8(ascii: "/") && path[..<count].elementsEqual($0[..<count])
+            }
+        }
+        return isBelow && SafeFileName.isComponent(name(of: path))
     }
 
     private static func withoutTrailingSlashes(_ path: String) -> String {
+        guard path.utf8.last == UInt8(ascii: "/") else { return path }
         let last = path.utf8.lastIndex { $0 != UInt8(ascii: "/") }
         return String(path[..<(last.map(path.utf8.index(after:)) ?? path.startIndex)])
     }

@@ -227,7 +227,7 @@ struct FileCompletion {
         _ transfer: inout DownloadTransfer
     ) -> URL {
         // Compared as bytes, since equal strings may name different files.
-        let reported = transfer.state.reportedFile.flatMap { $0.path.utf8.elementsEqual(finalPath.utf8) ? $0.url : nil }
+        let reported = transfer.state.reportedFile.flatMap { $0.path.hasBytes(of: finalPath) ? $0.url : nil }
         let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
         let now = transfer.environment.clock.now()
         let hasExpectedSize = transfer.record.requested { $0.expectedSize != nil }
