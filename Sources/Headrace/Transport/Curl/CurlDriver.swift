@@ -92,7 +92,10 @@ final class CurlDriver {
             remove(transfer)
         case .cancel(let id):
             guard let transfer = transfers[id] else { return }
-            if transfer.isSuspect(at: time.now) { suspect(transfer) }
+            // Over a shared connection, the server may be busy with other requests.
+            if transfer.isSuspect(at: time.now), others(on: transfer).allSatisfy({ $0.isSuspect(at: time.now) }) {
+                suspect(transfer)
+            }
             remove(transfer)
         case .suspect(let request): reuse.suspect(ConnectionReuse.Server(request), at: .now)
         case .dropIdleConnections: reuse.suspectAll(at: .now)
@@ -238,7 +241,7 @@ final class CurlDriver {
     private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
         if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
         if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
-        let hasNoStream = code == HR_E_OPERATION_TIMEDOUT && usesConnection(of: transfer)
+        let hasNoStream = code == HR_E_OPERATION_TIMEDOUT && !others(on: transfer).isEmpty
         guard let request = hasNoStream ? transfer.request : transfer.requestToRepeat(after: code) else {
             transfer.end(code)
             return remove(transfer)
@@ -251,11 +254,11 @@ final class CurlDriver {
         }
     }
 
-    /// Whether other transfers use the shared connection for which a transfer waits.
-    private func usesConnection(of waiting: CurlTransfer) -> Bool {
-        guard waiting.lane?.isShared == true else { return false }
-        return transfers.values.contains {
-            $0.lane === waiting.lane && $0.server == waiting.server && $0.silence(at: time.now) != nil
+    /// Returns the other transfers that use the shared connection of a transfer, or for which it waits.
+    private func others(on transfer: CurlTransfer) -> [CurlTransfer] {
+        guard let lane = transfer.lane, lane.isShared else { return [] }
+        return transfers.values.filter {
+            $0 !== transfer && $0.lane === lane && $0.server == transfer.server && $0.silence(at: time.now) != nil
         }
     }
 
