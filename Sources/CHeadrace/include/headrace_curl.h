@@ -144,6 +144,7 @@ typedef enum hr_code {
     HR_E_COULDNT_CONNECT = 7,
     HR_E_WEIRD_SERVER_REPLY = 8,
     HR_E_HTTP2 = 16,
+    HR_E_PARTIAL_FILE = 18,
     HR_E_WRITE_ERROR = 23,
     HR_E_OUT_OF_MEMORY = 27,
     HR_E_OPERATION_TIMEDOUT = 28,

@@ -22,7 +22,7 @@ struct CurlFailureTests {
     ) throws -> DownloadError {
         let failure = CurlFailure(
             code: code,
-            detail: detail,
+            text: detail,
             osError: osError,
             hasHead: hasHead,
             isResumable: isResumable,
@@ -43,6 +43,19 @@ struct CurlFailureTests {
     ])
     func `L21 an interrupted handshake is retried`(_ detail: String) throws {
         #expect(try error(HR_E_SSL_CONNECT_ERROR, detail).code == .connection)
+    }
+
+    /// Since 8.5, libcurl's message is that of nghttp2, even if it did not cause the failure.
+    @Test(arguments: [HR_E_RECV_ERROR, HR_E_HTTP2_STREAM, HR_E_PARTIAL_FILE])
+    func `S10 a field that libcurl rejected is in no message and decides nothing`(_ code: hr_code) throws {
+        let field = "frame type: 1, stream: 1, name: [set-cookie], value: [certificate required hunk \u{1}]"
+        let ignored = try error(code, "Ignoring received invalid HTTP header field: \(field)", hasHead: true)
+        #expect(ignored.code == .connectionLost)
+        #expect(!ignored.message.contains("cookie"))
+        let rejected = try error(code, "Invalid HTTP header field was received: \(field)")
+        #expect(rejected.code == .protocolViolation)
+        #expect(!rejected.message.contains("cookie"))
+        #expect(try error(HR_E_RECV_ERROR, "a\u{1B}b").message.hasSuffix("a\u{FFFD}b."))
     }
 
     @Test func `a resolver over HTTPS that finds no address is no lack of memory`() throws {

@@ -5,8 +5,8 @@ import HeadracePlatform
 /// The failure of a transfer as libcurl describes it, converted to a `DownloadError` by ``error(for:)``.
 struct CurlFailure {
     var code: hr_code
-    /// libcurl's error message.
-    var detail: String
+    /// libcurl's error message; empty if there is none.
+    var text: String
     /// The `errno` of a failed connection; 0 if there is none.
     var osError: Int32
     var hasHead: Bool
@@ -22,6 +22,15 @@ struct CurlFailure {
     var resolver: String?
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
+
+    /// libcurl's error message, or else its name for the code; contains nothing that a server sent.
+    private var detail: String {
+        let isForeign = text.isEmpty || text.hasPrefix("Ignoring received invalid HTTP header") || hasInvalidField
+        return isForeign ? String(cString: hr_easy_strerror(code)) : text.printable
+    }
+
+    /// Whether libcurl rejected a field over HTTP/2; since 8.5, its message then contains the field.
+    private var hasInvalidField: Bool { text.hasPrefix("Invalid HTTP header field was received") }
 
     func error(for request: TransportRequest) -> DownloadError {
         if let violation { return DownloadError(.protocolViolation, violation) }
@@ -195,6 +204,7 @@ struct CurlFailure {
 
     private var isProtocolViolation: Bool {
         switch code {
+        case _ where hasInvalidField: true
         case HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
         // libcurl reports an HTTP/0.9 response with these codes; the URL's scheme was checked before. On a reused
         // connection, the cause is excess data of the previous response.

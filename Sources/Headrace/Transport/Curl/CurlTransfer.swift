@@ -143,9 +143,11 @@ final class CurlTransfer {
     /// Whether no connection was made: the request was sent on one that had served another request, or not sent.
     private var isReused: Bool { CurlMetrics(handle: handle).newConnections == 0 }
 
-    /// Returns whether the transfer failed on a reused connection, and not because Headrace aborted it.
+    /// Returns whether the transfer failed because its reused connection was lost: not because Headrace aborted it, or
+    /// because the server reset a stream or closed the connection within a body.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
-        guard code == HR_E_OK ? finalHead == nil : code != HR_E_WRITE_ERROR else { return false }
+        let others = [HR_E_WRITE_ERROR, HR_E_PARTIAL_FILE, HR_E_HTTP2_STREAM]
+        guard code == HR_E_OK ? finalHead == nil : !others.contains(code) else { return false }
         return isReused && silentSince != nil
     }
 
@@ -206,7 +208,7 @@ final class CurlTransfer {
         _ = hr_easy_get_long(handle, HR_INFO_HTTP_CONNECTCODE, &connectStatus)
         let failure = CurlFailure(
             code: code,
-            detail: errorText.pointee == 0 ? String(cString: hr_easy_strerror(code)) : String(cString: errorText),
+            text: String(cString: errorText),
             osError: osError == 0 ? socketError : Int32(osError),
             hasHead: finalHead != nil,
             isResumable: finalHead?.isResumable ?? false,
