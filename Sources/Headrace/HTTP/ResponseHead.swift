@@ -4,9 +4,10 @@ package import HeadracePlatform
 package struct ResponseHead: Sendable, Hashable {
     /// The URL that was requested.
     package let url: URL
-    /// The status code, from 200 to 599, or 101; other 1xx responses are skipped.
+    /// The status code, from 200 to 999, or 101; other 1xx responses are skipped.
     ///
-    /// A 101 is unexpected, because the library never requests a protocol upgrade.
+    /// A 101 is unexpected, because the library never requests a protocol upgrade. No code above 599 is valid, but some
+    /// servers send one to reject a request (RFC 9110, section 15).
     package let status: Int
     /// The header fields in the order received.
     package var fields: [HeaderField] {

@@ -60,10 +60,10 @@ struct ResponseHeadParser: Sendable {
     }
 
     private mutating func startHead(_ line: UnsafeRawBufferPointer) -> Step {
-        // `HTTP/1.1 200 OK` or `HTTP/2 200`; libcurl passes no other form.
+        // `HTTP/1.1 200 OK` or `HTTP/2 200`; some servers send two blanks.
         let blank = UInt8(ascii: " ")
         let version = line.prefix { $0 != blank }
-        let code = line[version.endIndex...].dropFirst().prefix { $0 != blank }
+        let code = line[version.endIndex...].drop { $0 == blank }.prefix { $0 != blank }
         guard version.starts(with: "HTTP/".utf8), code.count == 3, code.allSatisfy(\.isDigit) else {
             return .invalid("The response does not begin with an HTTP status line.")
         }
@@ -74,9 +74,7 @@ struct ResponseHeadParser: Sendable {
             return .invalid("The response claims to be \(text) on a connection of HTTP/\(negotiatedVersion).")
         }
         let status = code.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-        guard (100...599).contains(status) else {
-            return .invalid("The response does not begin with an HTTP status line.")
-        }
+        guard status >= 100 else { return .invalid("The response does not begin with an HTTP status line.") }
         self.status = status
         fields.reserveCapacity(16)
         self.isMultiplexed = isMultiplexed
@@ -112,20 +110,34 @@ struct ResponseHeadParser: Sendable {
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
-        let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...].trimmed)
-        fields.append(HeaderField(name: name, value: String(utf8OrLatin1: value)))
+        let value = line[(colon + 1)...].trimmed
+        fields.append(HeaderField(name: name, value: Self.value(value, of: name)))
         return .more
+    }
+
+    /// Decodes the value of a field.
+    ///
+    /// A redirect leads to a URL with the bytes of the server, which need not be UTF-8.
+    private static func value(_ bytes: Slice<UnsafeRawBufferPointer>, of name: String) -> String {
+        guard bytes.contains(where: { $0 >= 0x80 }), name.lowercased() == "location" else {
+            return String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: bytes))
+        }
+        let encoded = bytes.flatMap { $0 < 0x80 ? [$0] : Array("%\($0.hexadecimal.uppercased())".utf8) }
+        return String(decoding: encoded, as: UTF8.self)
     }
 
     /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
-    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. But if the field determines
-    /// the body's length, a name with whitespace is invalid, since a proxy may have ignored that field.
+    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. A name with other characters
+    /// that are not allowed is kept; it is the name of no known field. But if the name would be that of a field that
+    /// determines the body's length, it is invalid, since a proxy may have ignored that field.
     private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
         var name = bytes
         while let last = name.last, last.isBlank { name.removeLast() }
-        guard !name.isEmpty, name.allSatisfy(HeaderField.isTokenCharacter) else { return nil }
+        guard !name.isEmpty else { return nil }
         let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: name))
-        return name.count == bytes.count || !framing.contains(text.lowercased()) ? text : nil
+        guard name.count != bytes.count || !name.allSatisfy(HeaderField.isTokenCharacter) else { return text }
+        let letters = String(text.lowercased().unicodeScalars.filter { ("a"..."z").contains($0) || $0 == "-" })
+        return framing.contains(letters) ? nil : text
     }
 }

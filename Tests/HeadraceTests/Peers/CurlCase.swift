@@ -292,7 +292,7 @@ extension CurlCase {
             1429,
             "status 999",
             [raw("HTTP/1.1 999 OK\r\nContent-Length: 6")],
-            .failure(.protocolViolation),
+            .failure(.httpStatus, status: 999),
             unlikeCurl: "it passes the body on; RFC 9110 has no such status, and none of it is a file"
         ),
         CurlCase(
