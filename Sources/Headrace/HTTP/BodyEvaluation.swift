@@ -33,7 +33,8 @@ struct BodyEvaluation {
         of total: Int64?,
         for requested: ByteRange
     ) throws(RestartReason) -> ResponseVerdict {
-        let part = RepresentationMetadata(of: head, totalBytes: total)
+        var part = RepresentationMetadata(of: head, totalBytes: total)
+        if head.values("content-encoding").isEmpty { part = rangeRequest.withImpliedCoding(part) }
         let proof = try rangeRequest.prove(part)
         let totalBytes = total ?? rangeRequest.known?.totalBytes
         if let totalBytes, range.upperBound > totalBytes {

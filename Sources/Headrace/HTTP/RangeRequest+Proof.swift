@@ -66,6 +66,18 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
+    /// Returns a part without a content coding with that of the received version, if it has the same strong entity tag
+    /// and total size: a part need not repeat the coding (RFC 9110, section 15.3.7).
+    func withImpliedCoding(_ part: RepresentationMetadata) -> RepresentationMetadata {
+        guard let known, part.contentCoding == nil, known.totalBytes != nil, part.totalBytes == known.totalBytes,
+            case .strong(let tag) = EntityValidator(of: known),
+            let other = part.entityTag.flatMap(EntityTag.init(parsing:)), tag.provesSameBytes(as: other)
+        else { return part }
+        var part = part
+        (part.contentCoding, part.isDecoded) = (known.contentCoding, known.isDecoded)
+        return part
+    }
+
     /// Whether the response to a request with `verifiesEnd` shows that the received bytes are the whole file: their
     /// number is the total size in the response, and no validator differs.
     func verifiesEnd(_ new: RepresentationMetadata) -> Bool {

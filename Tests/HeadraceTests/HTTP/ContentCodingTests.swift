@@ -75,7 +75,7 @@ struct ContentCodingTests {
         #expect(rest.ifRange?.headerValue == #""v1""#)
         #expect(verdict("gzip", part: true, for: rest).body?.proof == .entityTag)
         let table: [(coding: String, fields: [String: String], reason: RestartReason)] = [
-            ("br", [:], .changedContentCoding), ("", [:], .changedContentCoding),
+            ("br", [:], .changedContentCoding), ("identity", [:], .changedContentCoding),
             ("gzip", ["ETag": #""v2""#], .changedEntityTag), ("gzip", ["ETag": #"W/"v1""#], .validatorBecameWeak),
         ]
         for (coding, fields, reason) in table {

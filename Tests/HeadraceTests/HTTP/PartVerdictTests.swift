@@ -205,6 +205,17 @@ struct PartVerdictTests {
         #expect(try evaluate(unsized, for: HeadFixture.rest(of: unknown)) == .restart(.validatorMissing))
     }
 
+    @Test func `a 206 may omit the coding if its tag and its length are those of the coded file`() throws {
+        var known = HeadFixture.tagged
+        (known.contentCoding, known.isDecoded) = ("gzip", true)
+        let request = try HeadFixture.rest(of: known)
+        #expect(try evaluate([:], for: request).body?.representation == known)
+        let longer = ["Content-Range": "bytes 400-999/2000"]
+        #expect(try evaluate(longer, for: request) == .restart(.changedContentCoding))
+        #expect(try evaluate(["ETag": #""v2""#], for: request) == .restart(.changedContentCoding))
+        #expect(try evaluate(["ETag": #"W/"v1""#], for: request) == .restart(.changedContentCoding))
+    }
+
     @Test(arguments: [#""v2""#, #"W/"v1""#, ""])
     func `V10 a checksum tolerates another tag, but not another length`(_ tag: String) throws {
         let verdict = try evaluate(["ETag": tag], for: HeadFixture.rest(deferredVerification: .checksum))
