@@ -4,13 +4,13 @@ import HeadracePlatform
 ///
 /// All times are in seconds since 1970.
 struct HSTSPolicies: Sendable, Hashable {
-    /// The maximum number of hosts; beyond it, the one whose policy ends first is dropped.
+    /// The maximum number of hosts without a larger file; beyond it, the one whose policy ends first is dropped.
     static let maxCount = 3000
     /// The maximum length of a host name in bytes (RFC 1035, section 2.3.4).
     private static let maxHostBytes = 253
     /// The last second of the year 9999, in seconds since 1970; a policy that ends later is stored as unlimited.
     private static let lastEnd: Int64 = 253_402_300_799
-    /// The maximum size of a file in bytes, which suffices for ``maxCount`` hosts.
+    /// The maximum size of a file in bytes, which suffices for about 30,000 hosts.
     static let maxFileBytes = 1 << 20
 
     /// The policy of one host.
@@ -22,6 +22,8 @@ struct HSTSPolicies: Sendable, Hashable {
 
     /// The policies by host, in lower case and without a dot at the end.
     private var policies: [String: Policy] = [:]
+    /// The maximum number of hosts: ``maxCount``, or those of the file if it has more.
+    private var capacity = HSTSPolicies.maxCount
     /// The hosts whose policies responses have set or removed since the last time that they were saved.
     private(set) var changed: Set<String> = []
 
@@ -35,11 +37,7 @@ struct HSTSPolicies: Sendable, Hashable {
     /// Applies the unsaved changes of `other` to these policies, then drops expired ones.
     mutating func adoptChanges(of other: HSTSPolicies, at now: Int64) {
         for host in other.changed {
-            if let policy = other.policies[host] {
-                insert(policy, of: host, at: now)
-            } else {
-                policies[host] = nil
-            }
+            policies[host] = other.policies[host]
         }
         policies = policies.filter { $0.value.end > now }
     }
@@ -87,11 +85,10 @@ struct HSTSPolicies: Sendable, Hashable {
 
     private mutating func insert(_ policy: Policy, of host: String, at now: Int64) {
         policies[host] = policy
-        guard policies.count > Self.maxCount else { return }
+        guard policies.count > capacity else { return }
         policies = policies.filter { $0.value.end > now }
-        guard policies.count > Self.maxCount, let first = policies.min(by: { $0.value.end < $1.value.end }) else {
-            return
-        }
+        let others = policies.lazy.filter { $0.key != host }
+        guard policies.count > capacity, let first = others.min(by: { $0.value.end < $1.value.end }) else { return }
         policies[first.key] = nil
         // Not recorded as a change, since saving it would remove the host from the file as well.
         changed.remove(first.key)
@@ -161,8 +158,9 @@ extension HSTSPolicies {
                     "Line \(number) of the file is not a host: expected a name, and the time \"YYYYMMDD HH:MM:SS\" or \"unlimited\"."
                 )
             }
-            insert(Policy(includesSubdomains: parts[0].hasPrefix("."), end: end), of: host, at: .min)
+            policies[host] = Policy(includesSubdomains: parts[0].hasPrefix("."), end: end)
         }
+        capacity = max(capacity, policies.count)
     }
 
     private static func end(_ text: Substring) -> Int64? {

@@ -79,8 +79,20 @@ struct HSTSPoliciesTests {
         // The file may still have the dropped one.
         var saved = try HSTSPolicies(parsing: "h0.example \"unlimited\"\n".utf8)
         saved.adoptChanges(of: policies, at: 0)
-        #expect(saved.count == HSTSPolicies.maxCount)
+        #expect(saved.count == HSTSPolicies.maxCount + 1)
         #expect(saved.upgraded(try url("http://h0.example/"), at: 0) != nil)
+    }
+
+    @Test func `all hosts of a larger file are obeyed, and remain in it`() throws {
+        let lines = (0..<HSTSPolicies.maxCount + 500).map { "h\($0).example \"unlimited\"\n" }
+        var policies = try HSTSPolicies(parsing: lines.joined().utf8)
+        policies.store("max-age=10", from: try url("https://new.example/"), at: 0)
+        for name in ["h0", "h\(lines.count - 1)", "new"] {
+            #expect(policies.upgraded(try url("http://\(name).example/"), at: 0) != nil)
+        }
+        var saved = try HSTSPolicies(parsing: lines.joined().utf8)
+        saved.adoptChanges(of: policies, at: 0)
+        #expect(saved.count == lines.count + 1)
     }
 
     @Test func `only changes since the last save remain to be saved`() throws {
