@@ -7,9 +7,19 @@ extension URL {
     /// Creates the URL of a file from a path on the command line, relative to `folder` or else to the current
     /// directory.
     ///
-    /// A leading `~` is taken literally: expanding it is the shell's job, and a file name may start with it.
+    /// A leading `~` is taken literally: expanding it is the shell's job, and a file name may start with it. `..` stays in
+    /// the path, because the component before it may be a symbolic link, whose target has another parent directory.
     init(givenPath path: String, _ hint: DirectoryHint, from folder: URL? = nil) {
-        let isTilde = path.utf8.first == UInt8(ascii: "~")
-        self = URL(filePath: isTilde ? "./\(path)" : path, directoryHint: hint, relativeTo: folder).absoluteURL
+        let slash = UInt8(ascii: "/")
+        guard path.utf8.first != slash else {
+            self.init(filePath: path, directoryHint: hint)
+            return
+        }
+        var bytes = Array((folder ?? .currentDirectory()).plainPath.utf8)
+        for component in path.utf8.split(separator: slash) where !component.elementsEqual(".".utf8) {
+            if bytes.last != slash { bytes.append(slash) }
+            bytes += component
+        }
+        self.init(filePath: String(decoding: bytes, as: UTF8.self), directoryHint: hint)
     }
 }

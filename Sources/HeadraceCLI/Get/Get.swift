@@ -19,7 +19,8 @@ private func get(_ requests: [DownloadRequest], _ options: GetOptions) async thr
     guard !options.arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
     let (first, finished) = try await download(requests, options)
     var statuses = [first]
-    let documents = options.arguments.has(.followMetalink) ? finished.filter(Metalink.isDocument) : []
+    let follows = options.arguments.has(.followMetalink) && !options.copiesToOutput
+    let documents = follows ? finished.filter(Metalink.isDocument) : []
     if !documents.isEmpty {
         options = options.following(documents)
         let requests = try options.requests(files: try options.readMetalinks())

@@ -116,7 +116,6 @@ struct GetOptions: Sendable {
             refetchPolicy = .always
         }
         mismatchPolicy = try arguments.choice(.onMismatch) ?? .keep
-        if isTemporary { mismatchPolicy = .delete }
         networkPolicy = try arguments.choice(.network) ?? .any
         if arguments.has(.ifChanged) {
             guard arguments.value(.ifExists) ?? "overwrite" == "overwrite" else {
@@ -185,7 +184,8 @@ extension GetOptions {
             (isMany && !checksums.isEmpty, "checksum: it applies to", "; use --checksum-file instead"),
         ]
         if let (_, problem, advice) = problems.first(where: \.0) {
-            throw UsageError("--\(problem) one file, but \(count) were given\(advice)")
+            let given = count == 1 ? "a Metalink document was" : "\(count) were"
+            throw UsageError("--\(problem) one file, but \(given) given\(advice)")
         }
         let folder = URL(givenPath: directory, .isDirectory)
         let requests = try all.map { entry in
@@ -241,6 +241,7 @@ extension GetOptions {
         request.decodesContent = arguments.has(.compressed)
         if request.method != "GET" { request.isRepeatable = arguments.given.contains(.retries) }
         applyHosts(to: &request)
+        if isTemporary { request.mismatchPolicy = .delete }
         do {
             // Checked before anything is created on disk.
             try request.validate()
@@ -281,8 +282,11 @@ extension GetOptions {
     }
 
     private static func isInside(_ name: String) -> Bool {
-        !name.isEmpty && !name.hasPrefix("/") && !name.hasSuffix("/") && !name.utf8.contains(0)
-            && !name.split(separator: "/").contains("..")
+        // As bytes, because a slash and a combining mark after it are one character.
+        let slash = UInt8(ascii: "/")
+        let components = name.utf8.split(separator: slash, omittingEmptySubsequences: false)
+        return components.first?.isEmpty == false && components.last?.isEmpty == false && !name.utf8.contains(0)
+            && !components.contains { $0.elementsEqual("..".utf8) }
     }
 }
 

@@ -22,6 +22,40 @@ struct PathTests {
         }
     }
 
+    /// Regression: `..` was removed with the component before it, and an unrelated file was replaced.
+    @Test func `the parent of a symbolic link is that of its target`() async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                let (link, sub) = (folder.appending(path: "link"), folder.appending(path: "other/sub"))
+                try FileManager.default.createDirectory(at: sub, withIntermediateDirectories: true)
+                try FileManager.default.createSymbolicLink(at: link, withDestinationURL: sub)
+                let url = server.url("/x").absoluteString
+                for options in [["-o", "link/.././a"], ["-d", "link/..", "-o", "b"], ["-d", "./link/.."]] {
+                    var process = try ToolProcess(["get", "-q"] + options + [url], in: folder)
+                    let result = try await process.result()
+                    #expect(result.status == 0, "\(result.errors)")
+                }
+                for name in ["a", "b", "x"] {
+                    #expect(Self.body.difference(fromFileAt: folder.appending(path: "other/\(name)")) == nil)
+                }
+                let names = try FileManager.default.contentsOfDirectory(atPath: folder.path(percentEncoded: false))
+                #expect(names.filter { !$0.hasPrefix(".") }.sorted() == ["link", "other"])
+            }
+        }
+    }
+
+    @Test(arguments: [#"../\u0301x"#, #"/\u200dx"#, "../x", "a/../../x", "/x", "x/", ""])
+    func `a name in a list does not lead out of the directory`(_ name: String) async throws {
+        try await withFaultServer(.ok(Self.body)) { server in
+            try await withTemporaryDirectory { folder in
+                let line = #"{"url":"\#(server.url("/x").absoluteString)","output":"\#(name)"}"#
+                let result = try await ToolProcess.run("get", "-d", "d", "-i", "-", in: folder, input: line + "\n")
+                #expect(result.status == 2 && result.errors.contains("is not the name of a file in the directory"))
+                #expect(server.requests.isEmpty)
+            }
+        }
+    }
+
     @Test(arguments: ["~", "~nobody", "~/a"])
     func `a file whose name starts with a tilde is verified`(_ name: String) async throws {
         try await withTemporaryDirectory { folder in
