@@ -69,6 +69,8 @@ struct RedirectChain: Sendable {
     let policy: RedirectPolicy
     private(set) var url: URL
     private(set) var count = 0
+    /// Whether a redirect has led to another origin, even if a later one led back.
+    private(set) var hasLeftOrigin = false
     private(set) var fields: [HeaderField]
     /// The method of the next request; redirects may change it to GET.
     private(set) var method: String
@@ -129,7 +131,10 @@ struct RedirectChain: Sendable {
                 statusCode: status
             )
         }
-        if Origin(target) != Origin(url) { fields.removeAll(where: \.isBoundToOrigin) }
+        if Origin(target) != Origin(url) {
+            fields.removeAll(where: \.isBoundToOrigin)
+            hasLeftOrigin = true
+        }
         enter(target)
         count += 1
     }

@@ -84,6 +84,8 @@ public struct CredentialRequest: Sendable, Hashable {
     public let realm: String?
     /// The credential that was sent and rejected, if any.
     public let refused: Credential?
+    /// Whether a server of another origin has chosen ``url``, by a redirect.
+    public let isRedirected: Bool
 
     /// Creates a request, for example to test a closure for ``DownloadConfiguration/credentials``.
     /// - Parameters:
@@ -91,10 +93,18 @@ public struct CredentialRequest: Sendable, Hashable {
     ///   - schemes: The schemes that the server offers.
     ///   - realm: The realm of the first challenge.
     ///   - refused: The credential that was rejected.
-    public init(url: URL, schemes: [AuthenticationScheme], realm: String? = nil, refused: Credential? = nil) {
+    ///   - isRedirected: Whether a server of another origin has chosen the URL.
+    public init(
+        url: URL,
+        schemes: [AuthenticationScheme],
+        realm: String? = nil,
+        refused: Credential? = nil,
+        isRedirected: Bool = false
+    ) {
         self.url = url.withoutCredentials
         self.schemes = schemes
         self.realm = realm
         self.refused = refused
+        self.isRedirected = isRedirected
     }
 }

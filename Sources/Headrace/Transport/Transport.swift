@@ -37,6 +37,8 @@ package struct TransportRequest: Sendable {
     package var body: [UInt8]?
     /// Whether the request may be sent again if its connection is lost.
     package var mayRepeat = true
+    /// Whether a redirect from another origin led to the URL.
+    package var isRedirected = false
     /// The maximum time for establishing a connection.
     package var connectTimeout: Duration
     /// The maximum time without received data while the reader is ready for it.
@@ -138,6 +140,7 @@ extension RedirectChain {
         )
         request.method = method
         request.mayRepeat = mayRepeat
+        request.isRedirected = hasLeftOrigin
         return request
     }
 }

@@ -20,11 +20,19 @@ struct HostOptions: Sendable {
             throw arguments.located(error)
         }
         host = section.host
-        headers = options.headers
+        // A later field replaces earlier ones of the same name.
+        let fields = options.headers
+        headers = fields.enumerated().filter { index, field in
+            !fields[(index + 1)...].contains { $0.name.lowercased() == field.name.lowercased() }
+        }.map(\.element)
         login = arguments.value(.user).map(GetOptions.parts).map { .login(user: $0[0], password: $0[1]) }
         let words = headers["Authorization"]?.split(separator: " ", maxSplits: 1).map(String.init) ?? []
         token = words.count == 2 && words[0].lowercased() == "bearer" ? .bearer(token: words[1]) : nil
-        if let field = login?.field { headers.append(field) }
+        guard let field = login?.field else { return }
+        guard headers["Authorization"] == nil else {
+            throw arguments.located(UsageError(.user, "header Authorization: ... was given too"))
+        }
+        headers.append(field)
     }
 
     /// Whether the options apply to the URL: it is of the host or a subdomain, or the options apply to all hosts.
@@ -74,13 +82,14 @@ extension GetOptions {
     /// Supplies the logins and tokens of the configuration file to downloads of a queue, which does not store them;
     /// `nil` if there are none.
     ///
-    /// A queued URL may redirect to any host, so only the host of the heading itself receives its login.
+    /// Only the host of the heading itself receives its login, and only for URLs of the queue: another server may
+    /// redirect to any host, also over http.
     var hostCredentials: (@Sendable (CredentialRequest) async throws -> Credential?)? {
         let hosts = hosts.filter { $0.login != nil || $0.token != nil }
         guard !hosts.isEmpty else { return nil }
         return { request in
             let host = hosts.last { $0.host == request.url.host()?.lowercased() }
-            guard request.refused == nil, let host else { return nil }
+            guard request.refused == nil, !request.isRedirected, let host else { return nil }
             return request.schemes == [.bearer] ? host.token : host.login ?? host.token
         }
     }

@@ -71,7 +71,7 @@ struct SessionTransport: Transport {
                         next = login
                     } else if let store {
                         if let login { refused.insert(login) }
-                        next = try await response(head, challenges, sent: login, refused, store)
+                        next = try await response(head, to: request, challenges, sent: login, refused, store)
                     }
                     // Whoever intercepts connections could otherwise obtain the password by offering Basic.
                     if next?.isLogin == true, digest == nil, requiresDigest || digests.isKnown(head.url) { next = nil }
@@ -123,6 +123,7 @@ struct SessionTransport: Transport {
     /// throws `httpStatus` if the provider fails.
     private func response(
         _ head: ResponseHead,
+        to sentRequest: TransportRequest,
         _ challenges: [Challenge],
         sent: Credential?,
         _ refused: Set<Credential>,
@@ -135,7 +136,8 @@ struct SessionTransport: Transport {
             url: head.url,
             schemes: known.map(\.0),
             realm: known.first?.1,
-            refused: sent
+            refused: sent,
+            isRedirected: sentRequest.isRedirected
         )
         do {
             return try await store.credential(for: request, refused: refused)
