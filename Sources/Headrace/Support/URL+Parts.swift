@@ -57,7 +57,9 @@ extension URL {
                 }
             }
             let port = bytes[host.endIndex...].prefix { $0 != UInt8(ascii: "/") }
-            guard !host.isEmpty, port.count <= 5 else { return nil }
+            // Foundation writes the ASCII form of an international name, which the caller may not have written.
+            let mayBeInternational = zip(host, host.dropFirst()).contains { $0 == $1 && $0 == UInt8(ascii: "-") }
+            guard !host.isEmpty, !mayBeInternational, port.count <= 5 else { return nil }
             let name = String(decoding: host, as: UTF8.self)
             guard let colon = port.first else { return (name, nil) }
             let digits = port.dropFirst()
