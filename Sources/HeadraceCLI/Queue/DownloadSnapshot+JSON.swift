@@ -16,7 +16,7 @@ extension DownloadSnapshot {
         let item = DisplayedDownload(id: id.description, request: request)
         var object: JSONObject = [
             "place": position.map { $0 + 1 }, "number": number, "id": item.id, "state": state.kind.rawValue,
-            "url": item.url, "name": item.name, "title": request.title, "group": request.group,
+            "url": item.url, "name": name, "title": request.title, "group": request.group,
             "priority": priority.rawValue, "begin": request.earliestBegin?.formatted(.iso8601),
             "bytesReceived": progress.bytesReceived, "totalBytes": progress.totalBytes,
         ]

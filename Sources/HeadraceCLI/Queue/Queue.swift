@@ -159,25 +159,30 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     try registry.makeParent()
     guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
     // For downloads that have already ended, the earlier run has run the commands.
-    for download in try await registry.downloads() { options.hooks.skip(download.id, download.state) }
+    if !options.hooks.isEmpty {
+        for download in try await registry.downloads() { options.hooks.skip(download.id, download.state) }
+    }
     let signals = Signals.requests()
-    let end = ContinuousClock.now + timeout
+    let start = ContinuousClock.now
     while true {
         do {
             return try await withDownloadManager(options.configuration) { manager in
                 try await Run(manager, options, signals).finish()
             }
         } catch let error as DownloadError where error.code == .busy {
-            guard .now < end else { throw DownloadError.alreadyRunning(registry, by: try await registry.processID) }
+            if .now >= start + timeout {
+                let holder = try await registry.processID
+                if holder != nil || .now >= start + lastTimeout { throw DownloadError.alreadyRunning(registry, by: holder) }
+            }
             try await Task.sleep(for: .milliseconds(50))
         }
     }
 }
 
-/// The time for which `queue run` retries if the queue is locked.
-///
-/// Other commands lock it for some milliseconds only, so after this time, another `queue run` must have locked it.
+/// The time for which `queue run` retries if another `queue run` has locked the queue, which may be ending.
 private let timeout: Duration = .seconds(2)
+/// The time for which `queue run` retries if another command has locked the queue, for example to add many URLs.
+private let lastTimeout: Duration = .seconds(60)
 
 /// Carries out a command on the download that the first operand names; throws, with `usage`, if there is no operand.
 private func changeOne(

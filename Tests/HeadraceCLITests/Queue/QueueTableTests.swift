@@ -136,5 +136,6 @@ struct QueueTableTests {
             $0.destination = .directory(URL(filePath: "/d/"))
         }
         #expect(finished.json.hasSuffix(#","directory":"/d/","file":"/d/b"}"#))
+        #expect(finished.json.contains(#","name":"b","#))
     }
 }
