@@ -11,7 +11,7 @@ enum Argument {
     static func count(_ text: String, of option: Option) throws -> Int {
         let minimum = [.retries, .maxRedirects].contains(option) ? 0 : 1
         guard text.isDigits, let count = Int(text) else {
-            throw UsageError(option, "\"\(text)\" is not a number")
+            throw UsageError(option, "\"\(text.withoutCredentials)\" is not a number")
         }
         guard count >= minimum else {
             throw UsageError(option, "\(text) is too small; the minimum is \(minimum)")

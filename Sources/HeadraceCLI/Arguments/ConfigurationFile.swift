@@ -107,13 +107,14 @@ struct ConfigurationFile: Sendable, Equatable {
 extension ConfigurationFile {
     /// Reads the file that `--config` names, which must exist, or else `config` in the user's configuration folder.
     ///
-    /// Returns `nil` with `--no-config`, or if the user has no such file.
+    /// Returns `nil` with `--no-config`, or if the user has no such file that this process can read.
     init?(_ arguments: ParsedArguments, environment: [String: String]) throws {
         guard !arguments.has(.noConfig) else { return nil }
         let folder = RegistryLocation.folder("XDG_CONFIG_HOME", ".config", environment: environment)
         let given = arguments.value(.config)
         guard let path = given ?? folder?.appending(path: "config").plainPath else { return nil }
-        guard given != nil || !Files.isMissing(path) else { return nil }
+        // The home directory of a service, or of the user who changed to another one, may not be readable.
+        guard given != nil || Files.isReadable(path) else { return nil }
         let bytes = try Option.config.reading(path) { try Files.read(path) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw UsageError("\(path): the file is not UTF-8 text")

@@ -70,6 +70,6 @@ extension Verb {
         summary: "print the manual page",
         options: .entries(of: [.help]),
         notes: ["headrace man > ~/.local/share/man/man1/headrace.1"],
-        run: { _ in Console.output.write(Manual.page()) ? .success : .disk }
+        run: { _ in Console.output.write(Manual.page()) }
     )
 }

@@ -96,7 +96,7 @@ extension Verb {
                 throw UsageError("completions: expected one of \(shells)")
             }
             let line = Array(arguments.operands.dropFirst())
-            guard !line.isEmpty else { return Console.output.write(shell.script) ? .success : .disk }
+            guard !line.isEmpty else { return Console.output.write(shell.script) }
             return Console.output.print(Completions.candidates(for: line).map { $0.line(for: shell) })
         }
     )

@@ -26,7 +26,7 @@ func verify(_ arguments: ParsedArguments) async throws -> ExitCode {
     guard !expected.isEmpty else {
         throw DownloadError(.fileSystem, "None of the listed files exists.")
     }
-    guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") else { return .disk }
+    guard !options.writesJSON || Console.output.write(JSONLines.head + "\n") == .success else { return .disk }
     let malformed = list?.malformedLineCount ?? 0
     if options.verbosity != .quiet {
         if malformed > 0 {
@@ -122,7 +122,7 @@ private struct VerifiedFile: Sendable {
 
     private func succeed(_ event: String, _ members: JSONObject, _ what: String) -> ExitCode? {
         if writesJSON { return write(event, members) ? .success : nil }
-        return isQuiet || Console.output.write("\(file.printable): OK, \(what)\n") ? .success : nil
+        return isQuiet || Console.output.write("\(file.printable): OK, \(what)\n") == .success ? .success : nil
     }
 
     private func fail(_ message: String, _ code: DownloadError.Code) -> ExitCode? {
@@ -132,7 +132,7 @@ private struct VerifiedFile: Sendable {
 
     @discardableResult
     private func write(_ event: String, _ members: JSONObject) -> Bool {
-        Console.output.write((["event": event, "file": file] + members).text + "\n")
+        Console.output.write((["event": event, "file": file] + members).text + "\n") == .success
     }
 }
 

@@ -11,7 +11,8 @@ actor ProgressPrinter {
     private var renderer: ProgressRenderer
     private var area = StatusArea()
     private var permanent: [String] = []
-    private var canWriteOutput = true
+    /// `success` as long as standard output can be written.
+    private var outputStatus = ExitCode.success
     private var warnings: Set<String> = []
     private var hasFailedHook = false
     private var followed: [Download.ID: Download] = [:]
@@ -29,12 +30,13 @@ actor ProgressPrinter {
             switch (options.writesJSON, options.verbosity) {
             case (true, _): .json
             case (_, .quiet): .quiet
-            default: Console.error.canRedraw ? .live : .plain
+            // The progress area would erase lines of the file on the same terminal.
+            default: Console.error.canRedraw && !(options.copiesToOutput && Console.output.isTerminal) ? .live : .plain
             }
         isQuiet = style == .quiet
         let queueWords = options.arguments.queueWords
         renderer = ProgressRenderer(style: style, verbosity: options.verbosity, queueWords: queueWords)
-        if style == .json, options.writesJSONHead { canWriteOutput = Console.output.write(JSONLines.head + "\n") }
+        if style == .json, options.writesJSONHead { outputStatus = Console.output.write(JSONLines.head + "\n") }
     }
 
     /// Returns the interval of progress updates, or of failure reports in a quiet run.
@@ -131,7 +133,7 @@ actor ProgressPrinter {
             print(renderer.summary(elapsed: .now - start))
         }
         drawArea(LiveProgress(running: [], totals: renderer.totals))
-        guard canWriteOutput else { return .disk }
+        guard outputStatus == .success else { return outputStatus }
         return interruption?.status ?? ExitCode(of: [renderer.totals.status, hasFailedHook ? .other : .success])
     }
 
@@ -173,7 +175,7 @@ actor ProgressPrinter {
     }
 
     private func write(_ text: String) {
-        if canWriteOutput { canWriteOutput = Console.output.write(text + "\n") }
+        if outputStatus == .success { outputStatus = Console.output.write(text + "\n") }
     }
 
     private func drawArea(_ liveProgress: LiveProgress) {

@@ -10,15 +10,17 @@ struct Console: Sendable {
 
     let descriptor: Int32
 
-    /// Writes the text, and returns `false` if not all of it could be written.
+    /// Writes the text, and returns the exit status: `disk` if not all of it could be written, or that of `SIGPIPE` if the
+    /// stream is a pipe without a reader.
     ///
-    /// The first failed write to standard output is reported, unless standard output is a pipe without a reader.
+    /// The first failed write to standard output is reported, unless standard output is such a pipe.
     @discardableResult
-    func write(_ text: String) -> Bool {
+    func write(_ text: String) -> ExitCode {
         var text = text
-        guard let error = text.withUTF8({ write(UnsafeRawBufferPointer($0)) }) else { return true }
-        if descriptor == STDOUT_FILENO, error.errno != EPIPE { Self.reportOutputFailed(error) }
-        return false
+        guard let error = text.withUTF8({ write(UnsafeRawBufferPointer($0)) }) else { return .success }
+        guard error.errno != EPIPE else { return .signal(SIGPIPE) }
+        if descriptor == STDOUT_FILENO { Self.reportOutputFailed(error) }
+        return .disk
     }
 
     /// Writes all bytes, or returns the error of the call that failed; blocks.
@@ -42,10 +44,8 @@ struct Console: Sendable {
     /// Writes a message for the user, as a line that starts with the name of the tool.
     func note(_ message: String) { write("headrace: \(message)".printable + "\n") }
 
-    /// Writes the final lines of a command, and returns the exit status: `disk` if the write failed.
-    func print(_ lines: [String]) -> ExitCode {
-        write(lines.map { $0 + "\n" }.joined()) ? .success : .disk
-    }
+    /// Writes the final lines of a command, and returns the exit status as ``write(_:)`` does.
+    func print(_ lines: [String]) -> ExitCode { write(lines.map { $0 + "\n" }.joined()) }
 
     func print(_ line: String) -> ExitCode { print([line]) }
 
@@ -66,9 +66,11 @@ struct Console: Sendable {
 }
 
 extension Console {
+    var isTerminal: Bool { isatty(descriptor) == 1 }
+
     /// Whether lines can be redrawn in place.
     var canRedraw: Bool {
-        guard isatty(descriptor) == 1, let terminal = getenv("TERM") else { return false }
+        guard isTerminal, let terminal = getenv("TERM") else { return false }
         return strcmp(terminal, "dumb") != 0 && strcmp(terminal, "") != 0
     }
 

@@ -18,6 +18,8 @@ enum Files {
     /// Returns whether the permissions let users besides the owner read the file; `false` if that cannot be determined.
     static func isReadableByOthers(_ path: String) -> Bool { (status(path)?.mode ?? 0) & 0o044 != 0 }
 
+    static func isReadable(_ path: String) -> Bool { (try? GivenFile.checkReadable(path)) != nil }
+
     /// Returns whether the path does not exist; `false` if that cannot be determined.
     static func isMissing(_ path: String) -> Bool { (try? GivenFile.status(of: path) == nil) ?? false }
 }

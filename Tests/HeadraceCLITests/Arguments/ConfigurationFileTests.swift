@@ -69,6 +69,7 @@ struct ConfigurationFileTests {
         #expect(try await supply(CredentialRequest(url: own, schemes: [])) == token)
         #expect(try await supply(CredentialRequest(url: own, schemes: [.bearer], refused: token)) == nil)
         #expect(try await supply(CredentialRequest(url: sub, schemes: [.bearer])) == nil)
+        #expect(try await supply(CredentialRequest(url: own, schemes: [.bearer], isRedirected: true)) == nil)
         let secrets = [own, sub, makeURL("http://h/a")].map { url in
             options.hosts.flatMap { $0.unsuppliedSecrets(for: url) }
         }
@@ -89,6 +90,29 @@ struct ConfigurationFileTests {
         #expect(given.conflictPolicy == .overwrite)
         #expect(given.headers.filter { $0.name.lowercased() == "x-own" }.map(\.value) == ["2"])
         #expect(given.headers.contains { $0.name == "Authorization" })
+    }
+
+    @Test func `a field replaces earlier ones of its name in the same section`() throws {
+        let text = "[h]\nheader X-A: 1\nheader X-B: 2\nheader x-a: 3\n"
+        let request = try #require(try options(["http://h/a"], text).requests().first)
+        #expect(request.headers.map { "\($0.name): \($0.value)" } == ["X-B: 2", "x-a: 3"])
+    }
+
+    @Test func `a wrong file that standard output gets is deleted, whatever the configuration file says`() throws {
+        let request = try #require(try options(["-o", "-", "http://h/a"], "on-mismatch keep").requests().first)
+        #expect(request.mismatchPolicy == .delete)
+    }
+
+    /// As for a service without a home directory.
+    @Test(arguments: ["/dev/null", "/nonexistent"])
+    func `the user's configuration file is skipped if its directory cannot be read`(_ home: String) async throws {
+        try await withFaultServer(.ok("hello")) { server in
+            try await withTemporaryDirectory { folder in
+                let words = ["get", "-q", server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: ["XDG_CONFIG_HOME=\(home)"])
+                #expect(try await process.result().status == 0)
+            }
+        }
     }
 
     @Test func `the servers that a document chooses get no method, body or secret of the document's server`() throws {
@@ -130,6 +154,7 @@ struct ConfigurationFileTests {
         ("[[h:80]]", "f: line 1: \"[[h:80]]\" is not a host in brackets, without port; subdomains are included"),
         ("[*.h]", "f: line 1: \"[*.h]\" is not a host in brackets, without port; subdomains are included"),
         ("\n\nretries = 3", "f: line 3: retries: \"= 3\" is not a number"),
+        ("[a]\nuser b:c\nheader authorization: d", "f: line 2: user: header Authorization: ... was given too"),
         ("[a]\nif-exists no", "f: line 2: if-exists: \"no\" is not one of rename, overwrite, skip, fail"),
     ])
     func `a wrong line of a configuration file is named`(_ text: String, message: String) {

@@ -134,6 +134,35 @@ struct StandardOutputTests {
         }
     }
 
+    @Test func `JSON lines for a closed pipe end with the status of SIGPIPE`() async throws {
+        try await withFaultServer(.file(Resource(size: 1000))) { server in
+            try await withFolders { folder, variable in
+                let path = folder.path(percentEncoded: false)
+                let pipe = "cd '\(path)'; mkfifo .pipe; : < .pipe & exec > .pipe; wait"
+                let words = ["get", "--json", server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: [variable], after: pipe)
+                let end = try await process.result(readsOutput: false)
+                #expect(end.status == 141 && end.errors == "", "\(end.errors)")
+                #expect(try names(in: folder) == ["a"])
+            }
+        }
+    }
+
+    /// The document has no other sources, so that following it would need none of this server.
+    @Test func `a configuration file does not make standard output get the files of a Metalink document`() async throws {
+        let url = "http://127.0.0.1:1/x"
+        let document = #"<metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x"><url>\#(url)</url></file></metalink>"#
+        try await withFaultServer(.ok(.bytes(Array(document.utf8)))) { server in
+            try await withFolders { folder, variable in
+                try Data("follow-metalink\n".utf8).write(to: folder.appending(path: "config"))
+                let words = ["get", "--config", "config", "-q", "-o", "-", server.url("/a.meta4").absoluteString]
+                var process = try ToolProcess(words, in: folder, environment: [variable])
+                let end = try await process.result()
+                #expect(end.status == 0 && end.output == document, "\(end.errors)")
+            }
+        }
+    }
+
     @Test func `a signal ends the tool while it waits for a list from a pipe`() async throws {
         try await withFolders { folder, variable in
             let pipe = folder.appending(path: ".pipe").path(percentEncoded: false)

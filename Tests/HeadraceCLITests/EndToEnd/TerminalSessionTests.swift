@@ -11,6 +11,22 @@ struct TerminalSessionTests {
     private static let columns = 84
     private let recording = ProcessInfo.processInfo.environment["HEADRACE_RECORDING"]
 
+    @Test func `a file that is written to the terminal is not overwritten by progress lines`() async throws {
+        let text = (0..<12).map { "line \($0)\n" }.joined()
+        // Takes longer than three frames.
+        try await withFaultServer(.ok(.bytes(Array(text.utf8))).limited(bytesPerSecond: 250)) { server in
+            try await withTemporaryDirectory { folder in
+                let terminal = try PseudoTerminal(columns: UInt16(Self.columns), rows: 24)
+                let words = ["get", "-o", "-", server.url("/a").absoluteString]
+                var process = try ToolProcess(words, in: folder, terminal: terminal, after: "exec >&2")
+                let result = try await process.result()
+                #expect(result.status == 0)
+                #expect(!result.errors.contains("\u{1B}["))
+                for line in text.split(separator: "\n") { #expect(result.errors.contains(line)) }
+            }
+        }
+    }
+
     @Test func `running downloads are redrawn in place, and the lines of finished ones stay above`() async throws {
         let unit: Int64 = recording == nil ? 40_000 : 1 << 20
         let sizes: [(name: String, size: Int64, rate: Int64)] = [
