@@ -240,6 +240,9 @@ extension DownloadManager {
         try await commandServer.serve(self, untilIdle: untilIdle)
     }
 
+    /// The number of times that a download failed, was cancelled or was queued again.
+    package var turnCount: Int { performer.turnCount }
+
     /// The number of downloads for which ``serveCommands(untilIdle:)`` waits although they are paused.
     package var pausedWhileServing: Int { performer.pausedWhileServing.count }
 }

@@ -12,6 +12,8 @@ struct EffectPerformer: Sendable {
     ///
     /// Until this is empty, serving until idle does not end, because another process may resume them.
     var pausedWhileServing: Set<DownloadID> = []
+    /// The number of times that a download failed, was cancelled or was queued again.
+    private(set) var turnCount = 0
     /// The latches of the tasks that wait for a download to stop, by its identity.
     private var stops: [DownloadID: [Latch]] = [:]
     /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
@@ -86,6 +88,7 @@ struct EffectPerformer: Sendable {
             pausedWhileServing.remove(record.id)
         }
         record.enter(change.state, change.event)
+        if [.failed, .cancelled, .waiting].contains(change.state?.kind) { turnCount += 1 }
         environment.background?.entered(record, change.state)
         switch change.state {
         case .paused, .failed, .cancelled: environment.claims.release(record)

@@ -214,9 +214,13 @@ struct Run {
 
     private func draw() async -> End? {
         let interval = await printer.interval()
+        var turnCount: Int?
         while !Task.isCancelled {
             if printer.isQuiet {
-                await printer.reportFailures(among: manager.downloads)
+                // The queue may have many thousands of downloads.
+                let count = await manager.turnCount
+                if count != turnCount { await printer.reportFailures(among: manager.downloads) }
+                turnCount = count
             } else {
                 await printer.draw()
             }
