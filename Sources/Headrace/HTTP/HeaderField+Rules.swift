@@ -78,9 +78,10 @@ extension HeaderField {
     }
 
     /// Whether the byte is allowed in a token (RFC 9110, section 5.6.2).
-    static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        // The hyphen is tested separately, since most names contain one.
-        byte.isLetterOrDigit || byte == UInt8(ascii: "-") || "!#$%&'*+.^_`|~".utf8.contains(byte)
+    static func isTokenCharacter(_ byte: UInt8) -> Bool { tokenCharacters[Int(byte)] }
+
+    private static let tokenCharacters = (0...UInt8.max).map {
+        $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0)
     }
 }
 

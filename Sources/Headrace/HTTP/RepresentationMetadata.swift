@@ -71,8 +71,8 @@ extension RepresentationMetadata {
     ///
     /// If the field occurs with different values, they are joined, so that no parser accepts the result.
     private static func field(_ name: String, of head: ResponseHead) -> String? {
+        if let value = head.onlyValue(name) { return value }
         let values = head.values(name)
-        guard values.count > 1 else { return values.first }
         return values.allSatisfy { $0 == values.first } ? values.first : values.joined(separator: ", ")
     }
 
@@ -129,9 +129,8 @@ extension ResponseHead {
     ///
     /// The field is only a hint: a server may still ignore `Range`.
     var acceptsRanges: Bool? {
-        let values = values("accept-ranges")
         // By far the most frequent value.
-        if values == ["bytes"] { return true }
+        if onlyValue("accept-ranges") == "bytes" { return true }
         let units = members("accept-ranges")
         if units.contains("bytes") { return true }
         return units.contains("none") ? false : nil

@@ -48,7 +48,7 @@ package struct ResponseHead: Sendable, Hashable {
         self.fields = fields
         self.isMultiplexed = isMultiplexed
         sharesConnection = isMultiplexed
-        keys = fields.map { Self.key(of: $0.name) }
+        keys = fields.indices.map { Self.key(of: fields[$0].name) }
     }
 
     /// Creates the head that stands for the missing response to a request that could not share a connection.
@@ -67,6 +67,17 @@ package struct ResponseHead: Sendable, Hashable {
             values.append(fields[index].value)
         }
         return values
+    }
+
+    /// Returns the value of the only field with a name; `nil` if there are none or several.
+    func onlyValue(_ name: String) -> String? {
+        let key = Self.key(of: name)
+        var only: Int?
+        for index in keys.indices where keys[index] == key && fields[index].name.lowercased() == name {
+            guard only == nil else { return nil }
+            only = index
+        }
+        return only.map { fields[$0].value }
     }
 
     /// Returns whether a field may have one of the names with these keys; `false` only if none has.

@@ -8,6 +8,14 @@ extension UnsafeRawBufferPointer {
     }
 }
 
+extension UnsafeBufferPointer<UInt8> {
+    /// Whether the bytes begin with those of `prefix`.
+    func begins(with prefix: StaticString) -> Bool {
+        guard let start = baseAddress, count >= prefix.utf8CodeUnitCount else { return false }
+        return memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
+    }
+}
+
 extension String {
     /// Calls `body` with the contiguous UTF-8 bytes of the text; several times faster than iterating over `utf8`.
     func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
@@ -15,12 +23,7 @@ extension String {
     }
 
     /// Whether the bytes of the text begin with those of `prefix`.
-    func begins(with prefix: StaticString) -> Bool {
-        withBytes { bytes in
-            guard let start = bytes.baseAddress, bytes.count >= prefix.utf8CodeUnitCount else { return false }
-            return memcmp(start, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
-        }
-    }
+    func begins(with prefix: StaticString) -> Bool { withBytes { $0.begins(with: prefix) } }
 
     /// Whether both texts have the same bytes; equal strings may have different ones.
     func hasBytes(of other: String) -> Bool {

@@ -33,40 +33,45 @@ extension URL {
 
     /// The host and port, such as `example.org:443`.
     var server: String {
-        guard let plain = plainAuthority else { return "\(host() ?? ""):\(effectivePort)" }
-        return plain.host + (plain.port ?? (isHTTPS ? ":443" : ":80"))
+        guard let range = plainAuthority else { return "\(host() ?? ""):\(effectivePort)" }
+        let server = text(in: range.lowerBound..<range.end)
+        return range.hostEnd < range.end ? server : server + (isHTTPS ? ":443" : ":80")
     }
 
     /// The host in lower case; empty if there is none.
-    var lowercasedHost: String { plainAuthority?.host ?? host()?.lowercased() ?? "" }
+    var lowercasedHost: String {
+        plainAuthority.map { text(in: $0.lowerBound..<$0.hostEnd) } ?? host()?.lowercased() ?? ""
+    }
 
-    /// The host, and the port with the colon before it, of an http or https URL with a common form; `nil` for other
-    /// URLs.
+    /// The bytes of the text with the host, and with the port after it, of an http or https URL with a common form; `nil`
+    /// for other URLs.
     ///
     /// In this form, the host is a name in lower case or an IPv4 address, there is no user, and the port is missing or
     /// has one to four digits. Foundation reads these parts several times slower.
-    var plainAuthority: (host: String, port: String?)? {
-        let text = absoluteString
-        let start = text.begins(with: "https://") ? 8 : text.begins(with: "http://") ? 7 : nil
-        guard let start else { return nil }
-        return text.withBytes { bytes in
-            let host = bytes[start...].prefix {
-                switch $0 {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "-")
+    var plainAuthority: (lowerBound: Int, hostEnd: Int, end: Int)? {
+        absoluteString.withBytes { bytes in
+            let start = bytes.begins(with: "https://") ? 8 : bytes.begins(with: "http://") ? 7 : bytes.count
+            var hostEnd = start
+            while hostEnd < bytes.count, bytes[hostEnd].isPlainInHost {
+                // Foundation writes the ASCII form of an international name, which the caller may not have written.
+                if bytes[hostEnd] == UInt8(ascii: "-"), bytes[hostEnd - 1] == UInt8(ascii: "-") { return nil }
+                hostEnd += 1
+            }
+            guard hostEnd > start else { return nil }
+            var end = hostEnd
+            if end < bytes.count, bytes[end] == UInt8(ascii: ":") {
+                end += 1
+                while end < bytes.count, bytes[end].isDigit { end += 1 }
+                guard (hostEnd + 2...hostEnd + 5).contains(end), bytes[hostEnd + 1] != UInt8(ascii: "0") else {
+                    return nil
                 }
             }
-            let port = bytes[host.endIndex...].prefix { $0 != UInt8(ascii: "/") }
-            // Foundation writes the ASCII form of an international name, which the caller may not have written.
-            let mayBeInternational = zip(host, host.dropFirst()).contains { $0 == $1 && $0 == UInt8(ascii: "-") }
-            guard !host.isEmpty, !mayBeInternational, port.count <= 5 else { return nil }
-            let name = String(decoding: host, as: UTF8.self)
-            guard let colon = port.first else { return (name, nil) }
-            let digits = port.dropFirst()
-            guard colon == UInt8(ascii: ":"), digits.allSatisfy(\.isDigit), digits.first ?? 0 > UInt8(ascii: "0")
-            else { return nil }
-            return (name, String(decoding: port, as: UTF8.self))
+            return end == bytes.count || bytes[end] == UInt8(ascii: "/") ? (start, hostEnd, end) : nil
         }
+    }
+
+    private func text(in range: Range<Int>) -> String {
+        absoluteString.withBytes { String(decoding: $0[range], as: UTF8.self) }
     }
 
     /// The path, at least a slash, and the query, as in a request line (RFC 9112, section 3.2.1).
@@ -107,6 +112,14 @@ extension URL {
         let path = filePath
         guard !path.isEmpty else { return "has no path in UTF-8" }
         return path.utf8.contains(0) ? "has a path with a zero byte" : nil
+    }
+}
+
+extension UInt8 {
+    /// Whether the byte is a lower-case letter, a digit, a dot or a hyphen.
+    fileprivate var isPlainInHost: Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) || isDigit || self == UInt8(ascii: ".")
+            || self == UInt8(ascii: "-")
     }
 }
 
