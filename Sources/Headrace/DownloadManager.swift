@@ -162,7 +162,7 @@ public actor DownloadManager {
     ///   error from writing the registry, active downloads keep what they have adopted from the requests.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
-        for request in requests { try request.validate() }
+        for index in requests.indices { try requests[index].validate() }
         try queue.journal?.check(requests)
         let records = try await add(requests.map { QueueAddition(request: $0) }, skippingInvalid: false)
         return records.map { Download(manager: self, record: $0) }

@@ -127,6 +127,9 @@ extension [QueueAddition] {
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {
+        guard contains(where: { !$0.request.expectations.isEmpty || $0.request.requiresPublicAddress }) else {
+            return (self, [])
+        }
         var known: [String: FileExpectations] = [:]
         // The files of additions that may connect to any address.
         var unrestricted: Set<String> = []

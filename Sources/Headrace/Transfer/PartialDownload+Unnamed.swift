@@ -10,8 +10,11 @@ extension PartialDownload {
             file = PartialFile.createUnnamed(path, in: names.directory, calls: environment.sharedFiles)
         }
         let created = if let file { file } else { try opened().file }
-        try created.requireSpace(for: size ?? 0)
-        if !created.isUnnamed { beginNamed() }
+        // A file without a name is written at once, and the write fails if there is no space.
+        if !created.isUnnamed {
+            try created.requireSpace(for: size ?? 0)
+            beginNamed()
+        }
         return created
     }
 

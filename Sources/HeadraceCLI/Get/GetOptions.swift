@@ -188,13 +188,14 @@ extension GetOptions {
             throw UsageError("--\(problem) one file, but \(given) given\(advice)")
         }
         let folder = URL(givenPath: directory, .isDirectory)
+        let (output, isDowngradeAllowed) = (output, configuration.allowsInsecureRedirects)
         let requests = try all.map { entry in
             let url = try Argument.url(entry.url, at: entry.origin)
             var request = DownloadRequest(url, to: try destination(of: entry, in: folder))
             request.mirrors = try mirrors + entry.mirrors.map { try Argument.url($0, at: entry.origin) }
             request.headers = entry.headers
             // A URL without a scheme is tried as https first, then as http if that is allowed.
-            if configuration.allowsInsecureRedirects, Argument.beginsWithHost(entry.url) {
+            if isDowngradeAllowed, Argument.beginsWithHost(entry.url) {
                 request.mirrors += URL(encoding: "http://\(entry.url)").map { [$0] } ?? []
             }
             request.checksums =
@@ -223,8 +224,10 @@ extension GetOptions {
     /// Returns the request with the options that apply to all files; throws if it is invalid.
     ///
     /// The error message starts with `origin`.
-    func completed(_ request: DownloadRequest, at origin: @autoclosure () -> String = "") throws -> DownloadRequest {
-        var request = request
+    func completed(
+        _ request: consuming DownloadRequest,
+        at origin: @autoclosure () -> String = ""
+    ) throws -> DownloadRequest {
         request.conflictPolicy = conflictPolicy
         request.headers = headers + request.headers
         request.refetchPolicy = refetchPolicy
