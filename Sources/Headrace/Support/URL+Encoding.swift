@@ -14,8 +14,7 @@ extension URL {
 extension String {
     /// The text of a URL with the characters encoded that its path, query and fragment must not contain.
     fileprivate var encodingURLCharacters: String {
-        let isPlain = withBytes { $0.allSatisfy { $0.isLetterOrDigit || "-._~/:".utf8.contains($0) } }
-        guard !isPlain else { return self }
+        guard !withBytes({ $0.allSatisfy(\.isPlainInURL) }) else { return self }
         let bytes = Array(utf8)
         let start = bytes.authorityEnd
         let fragment = bytes[start...].firstIndex(of: UInt8(ascii: "#"))
@@ -30,6 +29,18 @@ extension String {
             if isAllowed { encoded.append(byte) } else { encoded += "%\(byte.hexadecimal.uppercased())".utf8 }
         }
         return String(decoding: encoded, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    /// Whether the byte means itself in each part of a URL, or separates the common parts.
+    fileprivate var isPlainInURL: Bool {
+        switch self {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/"),
+            UInt8(ascii: ":"):
+            true
+        default: isLetterOrDigit
+        }
     }
 }
 

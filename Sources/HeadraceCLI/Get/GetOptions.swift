@@ -276,7 +276,7 @@ extension GetOptions {
     /// directory.
     private func destination(of entry: URLList.Entry, in folder: URL) throws -> DownloadRequest.Destination {
         let folder = entry.directory.map { URL(givenPath: $0, .isDirectory, from: folder) } ?? folder
-        guard let output = entry.output ?? output else { return .directory(folder) }
+        guard let output = entry.output != nil ? entry.output : output else { return .directory(folder) }
         // A list may come from elsewhere; unlike that of an option, its name must not lead out of the directory.
         guard entry.output == nil || Self.isInside(output) else {
             throw UsageError("\(entry.origin)\"\(output.printable)\" is not the name of a file in the directory")

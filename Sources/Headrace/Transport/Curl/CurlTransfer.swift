@@ -23,6 +23,8 @@ final class CurlTransfer {
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
+    /// Whether the final head has arrived.
+    private(set) var hasHead = false
     /// Whether the body is complete and trailers are being received.
     private var isReceivingTrailers = false
     /// The protocol violation that Headrace, not libcurl, detected in the response; `nil` if there is none.
@@ -288,9 +290,11 @@ final class CurlTransfer {
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
-        if head.extendsStallTimeout { lastActivity = time.now }
+        if head.isAtStatusLine {
+            if head.extendsStallTimeout { lastActivity = time.now }
+            head.negotiatedVersion = negotiatedVersion
+        }
         isReceivingTrailers = head.isComplete
-        if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
         switch head.consume(line) {
         case .more: break
         case .head(var head):
@@ -302,7 +306,7 @@ final class CurlTransfer {
                 if !head.isMultiplexed { forbidReuse() }
             }
             head.sharesConnection = head.isMultiplexed && lane?.isShared == true
-            finalHead = head
+            (finalHead, hasHead) = (head, true)
             lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
