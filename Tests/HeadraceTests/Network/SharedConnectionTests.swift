@@ -163,6 +163,16 @@ struct SharedConnectionTests {
         #expect(outcome.requests.count { $0.target == "/small3" } <= 18)
     }
 
+    /// Regression: idle connections were then not used again, and none were shared for two minutes.
+    @Test func `a reset stream costs the other requests no connections`() async throws {
+        let outcome = try await Self.run(120) { request in
+            request.target == "/small3" ? [.reset(.internalError)] : nil
+        }
+        #expect(outcome.failures.count == 1 && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
+        // The shared ones, and those on which the request that is reset is repeated.
+        #expect(outcome.connections <= 20, "\(outcome.connections) connections")
+    }
+
     @Test func `large files move to connections of their own`() async throws {
         let outcome = try await Self.run(40, large: 3)
         #expect(outcome.failures.isEmpty && outcome.wrongFiles.isEmpty, "\(outcome.failures)")
