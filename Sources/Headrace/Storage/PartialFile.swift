@@ -195,7 +195,7 @@ final class PartialFile: Sendable {
 
     /// Throws `diskFull` if the file system reports too little space for `count` more bytes.
     func requireSpace(for count: Int64) throws(DownloadError) {
-        try shared.calls.requireSpace(for: count, at: path, file)
+        try shared.requireSpace(for: count, at: path, file)
     }
 
     /// Writes all bytes at an offset.

@@ -20,6 +20,10 @@ extension SharedFileSystem {
         try calls.writeAll(file, bytes, offset)
     }
 
+    func requireSpace(for count: Int64, at path: String, _ file: Int32) throws(DownloadError) {
+        try calls.requireSpace(for: count, at: path, file)
+    }
+
     func setModeWherePossible(_ file: Int32, _ mode: UInt32) throws(SystemError) {
         try calls.setModeWherePossible(file, mode)
     }

@@ -10,11 +10,8 @@ extension PartialDownload {
             file = PartialFile.createUnnamed(path, in: names.directory, calls: environment.sharedFiles)
         }
         let created = if let file { file } else { try opened().file }
-        // A file without a name is written at once, and the write fails if there is no space.
-        if !created.isUnnamed {
-            try created.requireSpace(for: size ?? 0)
-            beginNamed()
-        }
+        try created.requireSpace(for: size ?? 0)
+        if !created.isUnnamed { beginNamed() }
         return created
     }
 

@@ -74,6 +74,7 @@ extension CurlTransfer {
             reset()
             return nil
         }
+        _ = hr_easy_set_pointer(handle, HR_OPT_PRIVATE, nil)
         _ = hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, nil)
         return settings
     }
