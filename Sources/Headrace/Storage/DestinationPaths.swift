@@ -63,7 +63,7 @@ struct DestinationPaths: Sendable {
     }
 
     /// The directory of the destination.
-    var directory: String { String(decoding: partialPath.utf8.prefix(directoryLength), as: UTF8.self) }
+    var directory: String { partialPath.withBytes { String(decoding: $0.prefix(directoryLength), as: UTF8.self) } }
 
     /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
@@ -72,7 +72,9 @@ struct DestinationPaths: Sendable {
     ///
     /// If the caller chose no name, the file may get another one, because the server may propose a name or redirect.
     var plannedPath: String {
-        guard suffixLength == 0 else { return String(decoding: partialPath.utf8.dropLast(suffixLength), as: UTF8.self) }
+        guard suffixLength == 0 else {
+            return partialPath.withBytes { String(decoding: $0.dropLast(suffixLength), as: UTF8.self) }
+        }
         return knownPath ?? directory + "/" + SafeFileName.forDownload(finalURL: requestURL, requestURL: requestURL)
     }
 
@@ -92,7 +94,7 @@ struct DestinationPaths: Sendable {
     /// Returns the last component of a path in the destination directory.
     func name(of path: String) -> String {
         // Uses bytes, since a name that begins with a combining mark forms one character with the slash before it.
-        String(decoding: path.utf8.dropFirst(directoryLength + 1), as: UTF8.self)
+        path.withBytes { String(decoding: $0.dropFirst(directoryLength + 1), as: UTF8.self) }
     }
 
     /// Returns whether a path is directly in the destination directory.

@@ -60,7 +60,7 @@ final class HostLimiter: Sendable {
     }
 
     /// Records that the server of a URL has responded; called only if the retry policy sets `maxUnreachableFailures`.
-    func responded(_ url: URL) { change(url) { $0.hasResponded = true } }
+    func responded(_ url: URL) { if !hasResponded(url) { change(url) { $0.hasResponded = true } } }
 
     /// Whether the server of a URL has responded to any download.
     func hasResponded(_ url: URL) -> Bool { servers.withLock { $0[url.server]?.hasResponded ?? false } }
@@ -69,10 +69,11 @@ final class HostLimiter: Sendable {
     func record(_ experience: HostExperience, of url: URL) { change(url) { $0.experience = experience } }
 
     private func change(_ url: URL, _ verb: (inout Server) -> Void) {
+        let key = url.server
         servers.withLock { servers in
-            var server = servers[url.server] ?? Server()
+            var server = servers[key] ?? Server()
             verb(&server)
-            servers[url.server] = server
+            servers[key] = server
         }
     }
 

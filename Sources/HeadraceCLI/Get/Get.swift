@@ -29,7 +29,8 @@ private func get(_ requests: [DownloadRequest], _ options: GetOptions) async thr
     return options.status(after: ExitCode(of: statuses))
 }
 
-/// Runs downloads to completion, and returns the exit status and the paths of the finished files.
+/// Runs downloads to completion, and returns the exit status and, with `--follow-metalink`, the paths of the finished
+/// files.
 func download(
     _ requests: [DownloadRequest],
     _ options: GetOptions
@@ -47,6 +48,7 @@ func download(
             try await manager.download(Array(requests[start..<min(start + 64, requests.count)]))
         }
         let status = try await run.finish()
+        guard options.arguments.has(.followMetalink) else { return (status, []) }
         return (status, await manager.downloads.compactMap { $0.fileURL?.plainPath })
     }
 }

@@ -198,9 +198,9 @@ extension GetOptions {
             if isDowngradeAllowed, Argument.beginsWithHost(entry.url) {
                 request.mirrors += URL(encoding: "http://\(entry.url)").map { [$0] } ?? []
             }
-            request.checksums =
-                try entry.checksums
-                + checksums(forFileNamed: listedNames(of: url, entry.output ?? output), in: list)
+            // The closure of an autoclosure would be a copy of all options.
+            let names = list == nil ? [] : listedNames(of: url, entry.output ?? output)
+            request.checksums = try entry.checksums + checksums(forFileNamed: names, in: list)
             return try completed(request, at: entry.origin)
         }
         return try requests + files.map { try request(for: $0, list) }
