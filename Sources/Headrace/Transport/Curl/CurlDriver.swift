@@ -37,7 +37,7 @@ final class CurlDriver {
     private let keepsUnfinishedLookups = hr_curl_load() < 0x080900
     /// The transfers whose sockets could not be watched, with the errors.
     private var unwatched: [(CurlTransfer, SystemError)] = []
-    private var idleHandles: [(handle: hr_easy, settings: CurlSettings?)] = []
+    private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered data since readers were last woken.
     private var delivered: [CurlTransfer] = []
     /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader
@@ -72,7 +72,7 @@ final class CurlDriver {
             transfer.stream.fail(.shutDown())
             remove(transfer)
         }
-        for (handle, _) in idleHandles { hr_easy_cleanup(handle) }
+        for handle in idleHandles { hr_easy_cleanup(handle) }
         idleHandles = []
         for lane in sharedLanes { lane.close() }
         ownLane.close()
@@ -177,8 +177,7 @@ final class CurlDriver {
             request.mayShareConnection && !request.needsOwnConnection && request.url.isHTTPS && request.proxy == nil
             && allowsSharing && configuration.connectionPolicy.httpVersion.offersHTTP2(for: request)
         if mayShare, rule != .any { return requireOwnConnection(request, stream) }
-        let idle = idleHandles.popLast()
-        guard let handle = idle?.handle ?? hr_easy_init() else {
+        guard let handle = idleHandles.popLast() ?? hr_easy_init() else {
             return stream.fail(DownloadError(.transportUnavailable, "libcurl could not create a transfer."))
         }
         var request = request
@@ -191,7 +190,7 @@ final class CurlDriver {
         transfers[id] = transfer
         do throws(DownloadError) {
             let lane = mayShare ? sharedLane(for: server) : ownLane
-            try transfer.configure(configuration, rule, isShared: lane.isShared, keeping: idle?.settings)
+            try transfer.configure(configuration, rule, isShared: lane.isShared)
             guard lane.add(transfer) else {
                 throw DownloadError(.transportUnavailable, "libcurl could not start a transfer.")
             }
@@ -242,14 +241,14 @@ final class CurlDriver {
     private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
         if code == HR_E_OK, transfer.hasHead {
             transfer.end(code)
-            return remove(transfer, after: code)
+            return remove(transfer)
         }
         if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
         if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
         let hasNoStream = code == HR_E_OPERATION_TIMEDOUT && !others(on: transfer).isEmpty
         guard let request = hasNoStream ? transfer.request : transfer.requestToRepeat(after: code) else {
             transfer.end(code)
-            return remove(transfer, after: code)
+            return remove(transfer)
         }
         remove(transfer)
         if transfer.lane?.isShared == true {
@@ -275,15 +274,17 @@ final class CurlDriver {
         reuse.suspect(transfer.server, at: .now)
     }
 
-    /// Removes a transfer; `code` is libcurl's result, and `nil` if the transfer did not end.
-    private func remove(_ transfer: CurlTransfer, after code: hr_code? = nil) {
+    private func remove(_ transfer: CurlTransfer) {
         isRemoving = true
         defer { isRemoving = false }
         transfer.reportMetrics()
         transfer.lane?.remove(transfer)
         // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
-            idleHandles.append((transfer.handle, transfer.release(after: code)))
+            hr_easy_reset(transfer.handle)
+            // In libcurl 8.17 to 8.19, a name lookup that was abandoned ends when its handle is freed.
+            _ = hr_easy_set_long(transfer.handle, HR_OPT_QUICK_EXIT, 1)
+            idleHandles.append(transfer.handle)
         } else {
             hr_easy_cleanup(transfer.handle)
         }

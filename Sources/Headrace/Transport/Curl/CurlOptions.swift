@@ -48,14 +48,11 @@ struct CurlOptions {
         if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, addressSeconds) }
     }
 
-    func setURL() throws(DownloadError) {
-        try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
-    }
-
-    /// Sets the method, the body, the header fields, the proxy and TLS.
+    /// Sets the URL, the method, the body, the header fields, the proxy and TLS.
     ///
     /// Returns the list of header fields. The caller must keep it alive, because libcurl does not copy it.
     func setRequest(_ configuration: DownloadConfiguration) throws(DownloadError) -> CurlHeaderList {
+        try require(hr_easy_set_string(handle, HR_OPT_URL, request.url.absoluteString))
         // Digest covers the path as it is sent; newer libcurls would also remove encoded dot segments.
         set(HR_OPT_PATH_AS_IS, 1)
         try require(hr_easy_set_string(handle, HR_OPT_USERAGENT, configuration.userAgent))

@@ -17,9 +17,6 @@ struct CurlRoute {
     private let addresses: CurlHeaderList?
     private let substitutes: CurlHeaderList?
 
-    /// Whether the connection is determined by lists of the policy.
-    var hasLists: Bool { addresses != nil || substitutes != nil }
-
     /// The newest version of HTTP to offer, as a constant of libcurl.
     var version: Int { offersHTTP3 ? HR_HTTP_VERSION_3 : offersHTTP2 ? HR_HTTP_VERSION_2TLS : HR_HTTP_VERSION_1_1 }
 

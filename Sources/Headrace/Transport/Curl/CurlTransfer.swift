@@ -5,7 +5,7 @@ import HeadracePlatform
 /// A transfer on the network thread: a libcurl easy handle, its callbacks, and the stream that receives their bytes.
 final class CurlTransfer {
     /// The minimum size of libcurl's receive buffer in bytes; also libcurl's default.
-    static let minBufferBytes = 16 << 10
+    private static let minBufferBytes = 16 << 10
 
     let id: CurlDriver.TransferID
     let handle: hr_easy
@@ -47,11 +47,9 @@ final class CurlTransfer {
     private var longestPause = Duration.zero
     private var isDelivered = false
     var hasReportedMetrics = false
-    var route: CurlRoute?
-    var headers: CurlHeaderList?
-    /// The settings that the handle may keep for its next transfer; `nil` if there are none.
-    var settings: CurlSettings?
-    var addressRule: AddressRule?
+    private var route: CurlRoute?
+    private var headers: CurlHeaderList?
+    private var addressRule: AddressRule?
     /// The last address that the rule refused; `nil` if it refused none.
     private var refusedAddress: String?
     private var hasTriedAddress = false
@@ -84,8 +82,33 @@ final class CurlTransfer {
         errorText.deallocate()
     }
 
+    /// Sets all options of the handle; throws if libcurl rejects an option that the request depends on.
+    ///
+    /// `isShared` is `true` if the transfer will be added to a shared lane.
+    func configure(
+        _ configuration: DownloadConfiguration,
+        _ reuse: ConnectionReuse.Rule,
+        isShared: Bool
+    ) throws(DownloadError) {
+        let options = CurlOptions(handle: handle, request: request)
+        try setCallbacks(options)
+        addressRule = AddressRule(configuration, request)
+        let route = try CurlRoute(configuration.connectionPolicy, options)
+        self.route = route
+        headers = try options.setRequest(configuration)
+        // The remaining options are not essential: libcurl may have been built without them. Without
+        // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
+        options.set(HR_OPT_HTTP_VERSION, route.version)
+        let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
+        options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
+        options.setCommon()
+        try options.set(reuse, usesDNSOverHTTPS: configuration.connectionPolicy.dnsOverHTTPS != nil)
+        // The transfers of a shared lane wait until its only connection has negotiated HTTP/2.
+        if isShared { options.set(HR_OPT_PIPEWAIT, 1) }
+    }
+
     /// Makes libcurl call this transfer, and write its error messages to `errorText`.
-    func setCallbacks(_ options: CurlOptions) throws(DownloadError) {
+    private func setCallbacks(_ options: CurlOptions) throws(DownloadError) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try options.require(hr_easy_set_pointer(handle, HR_OPT_PRIVATE, context))
         try options.require(hr_easy_set_pointer(handle, HR_OPT_ERRORBUFFER, errorText))
@@ -244,7 +267,6 @@ final class CurlTransfer {
 
     /// Makes libcurl close the connection when the transfer is removed.
     func forbidReuse() {
-        settings = nil
         _ = hr_easy_set_long(handle, HR_OPT_FORBID_REUSE, 1)
     }
 
