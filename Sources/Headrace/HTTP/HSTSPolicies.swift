@@ -174,12 +174,19 @@ extension HSTSPolicies {
         return end.map { $0 > lastEnd ? .max : $0 }
     }
 
-    /// The contents of a file, with the hosts in alphabetical order.
+    /// The contents of a file, with the hosts in alphabetical order; without those whose policies end first if it would be
+    /// larger than ``maxFileBytes``.
     var encoded: String {
-        let lines = policies.sorted { $0.key < $1.key }.map { host, policy in
-            "\(policy.includesSubdomains ? "." : "")\(host) \"\(Self.text(ofEnd: policy.end))\"\n"
+        let head = "# Hosts that are requested over https alone (HSTS), in the format of curl.\n"
+        var room = Self.maxFileBytes - head.utf8.count
+        var lines: [(host: String, line: String)] = []
+        for (host, policy) in policies.sorted(by: { $0.value.end > $1.value.end }) {
+            let line = "\(policy.includesSubdomains ? "." : "")\(host) \"\(Self.text(ofEnd: policy.end))\"\n"
+            room -= line.utf8.count
+            guard room >= 0 else { break }
+            lines.append((host, line))
         }
-        return "# Hosts that are requested over https alone (HSTS), in the format of curl.\n" + lines.joined()
+        return head + lines.sorted { $0.host < $1.host }.map(\.line).joined()
     }
 
     private static func text(ofEnd end: Int64) -> String {

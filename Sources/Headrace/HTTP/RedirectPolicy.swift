@@ -69,8 +69,9 @@ struct RedirectChain: Sendable {
     let policy: RedirectPolicy
     private(set) var url: URL
     private(set) var count = 0
-    /// Whether a redirect has led to another origin, even if a later one led back.
-    private(set) var hasLeftOrigin = false
+    /// Whether another server has chosen the URL, by a redirect or as a mirror, even if a later redirect led back; a
+    /// redirect to https on the same host does not count.
+    private(set) var isChosenElsewhere = false
     private(set) var fields: [HeaderField]
     /// The method of the next request; redirects may change it to GET.
     private(set) var method: String
@@ -109,6 +110,7 @@ struct RedirectChain: Sendable {
         fields = request.headers
         if source != request.url, Origin(source) != Origin(request.url) {
             fields.removeAll { isAdvertised || $0.isBoundToOrigin }
+            isChosenElsewhere = isAdvertised
         }
         enter(source)
     }
@@ -133,7 +135,7 @@ struct RedirectChain: Sendable {
         }
         if Origin(target) != Origin(url) {
             fields.removeAll(where: \.isBoundToOrigin)
-            hasLeftOrigin = true
+            if !target.isHTTPS || target.lowercasedHost != url.lowercasedHost { isChosenElsewhere = true }
         }
         enter(target)
         count += 1

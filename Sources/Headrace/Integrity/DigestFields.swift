@@ -26,7 +26,9 @@ struct DigestFields: Sendable, Hashable {
 
     /// Reads the checksum fields of a response; ignores values that are malformed, unknown or contradictory.
     init(of head: borrowing ResponseHead) {
-        guard head.linkedDigest != nil || head.mayHaveField(Self.keys) else {
+        // Not on the right of `||`, which cannot capture a borrowed value on Apple platforms.
+        let mayHaveField = head.mayHaveField(Self.keys)
+        guard head.linkedDigest != nil || mayHaveField else {
             (representation, content) = ([], [])
             return
         }

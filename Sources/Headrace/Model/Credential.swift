@@ -84,7 +84,9 @@ public struct CredentialRequest: Sendable, Hashable {
     public let realm: String?
     /// The credential that was sent and rejected, if any.
     public let refused: Credential?
-    /// Whether a server of another origin has chosen ``url``, by a redirect.
+    /// Whether a server of another origin has chosen ``url``, by a redirect or as a mirror.
+    ///
+    /// This is `false` for a redirect to https on the same host.
     public let isRedirected: Bool
 
     /// Creates a request, for example to test a closure for ``DownloadConfiguration/credentials``.

@@ -11,7 +11,7 @@ struct AnyClock: Sendable {
     /// Wraps a clock; its current time becomes zero.
     init(_ clock: some Clock<Duration>) {
         let start = clock.now
-        if let start = start as? ContinuousClock.Instant {
+        if clock is ContinuousClock, let start = start as? ContinuousClock.Instant {
             // Without generic code, for the clock that is read a dozen times for each file.
             now = { start.duration(to: .now) }
         } else {

@@ -37,7 +37,7 @@ package struct TransportRequest: Sendable {
     package var body: [UInt8]?
     /// Whether the request may be sent again if its connection is lost.
     package var mayRepeat = true
-    /// Whether a redirect from another origin led to the URL.
+    /// Whether another server has chosen the URL; see ``CredentialRequest/isRedirected``.
     package var isRedirected = false
     /// The maximum time for establishing a connection.
     package var connectTimeout: Duration
@@ -140,7 +140,7 @@ extension RedirectChain {
         )
         request.method = method
         request.mayRepeat = mayRepeat
-        request.isRedirected = hasLeftOrigin
+        request.isRedirected = isChosenElsewhere
         return request
     }
 }

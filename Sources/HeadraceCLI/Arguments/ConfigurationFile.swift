@@ -114,7 +114,10 @@ extension ConfigurationFile {
         let given = arguments.value(.config)
         guard let path = given ?? folder?.appending(path: "config").plainPath else { return nil }
         // The home directory of a service, or of the user who changed to another one, may not be readable.
-        guard given != nil || Files.isReadable(path) else { return nil }
+        guard given != nil || Files.isReadable(path) else {
+            if Files.exists(path), !arguments.has(.quiet) { Console.error.note("\(path): the file cannot be read") }
+            return nil
+        }
         let bytes = try Option.config.reading(path) { try Files.read(path) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw UsageError("\(path): the file is not UTF-8 text")

@@ -20,6 +20,7 @@ extension URL {
             if bytes.last != slash { bytes.append(slash) }
             bytes += component
         }
-        self.init(filePath: String(decoding: bytes, as: UTF8.self), directoryHint: hint)
+        let isDirectory = path == "." || path.utf8.suffix(2).elementsEqual("/.".utf8) || path.utf8.last == slash
+        self.init(filePath: String(decoding: bytes, as: UTF8.self), directoryHint: isDirectory ? .isDirectory : hint)
     }
 }

@@ -289,7 +289,8 @@ extension GetOptions {
         let slash = UInt8(ascii: "/")
         let components = name.utf8.split(separator: slash, omittingEmptySubsequences: false)
         return components.first?.isEmpty == false && components.last?.isEmpty == false && !name.utf8.contains(0)
-            && !components.contains { $0.elementsEqual("..".utf8) }
+            && !components.contains { $0.elementsEqual("..".utf8) } && !name.utf8.suffix(2).elementsEqual("/.".utf8)
+            && name != "."
     }
 }
 

@@ -172,7 +172,9 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
         } catch let error as DownloadError where error.code == .busy {
             if .now >= start + timeout {
                 let holder = try await registry.processID
-                if holder != nil || .now >= start + lastTimeout { throw DownloadError.alreadyRunning(registry, by: holder) }
+                if holder != nil || .now >= start + lastTimeout {
+                    throw DownloadError.alreadyRunning(registry, by: holder)
+                }
             }
             try await Task.sleep(for: .milliseconds(50))
         }

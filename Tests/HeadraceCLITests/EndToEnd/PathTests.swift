@@ -44,7 +44,7 @@ struct PathTests {
         }
     }
 
-    @Test(arguments: [#"../\u0301x"#, #"/\u200dx"#, "../x", "a/../../x", "/x", "x/", ""])
+    @Test(arguments: [#"../\u0301x"#, #"/\u200dx"#, "../x", "a/../../x", "/x", "x/", "", ".", "x/."])
     func `a name in a list does not lead out of the directory`(_ name: String) async throws {
         try await withFaultServer(.ok(Self.body)) { server in
             try await withTemporaryDirectory { folder in

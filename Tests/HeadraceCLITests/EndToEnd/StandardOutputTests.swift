@@ -149,9 +149,10 @@ struct StandardOutputTests {
     }
 
     /// The document has no other sources, so that following it would need none of this server.
-    @Test func `a configuration file does not make standard output get the files of a Metalink document`() async throws {
-        let url = "http://127.0.0.1:1/x"
-        let document = #"<metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x"><url>\#(url)</url></file></metalink>"#
+    @Test func `standard output gets a Metalink document and not its files`() async throws {
+        let document = """
+            <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x"><url>http://127.0.0.1:1/x</url></file></metalink>
+            """
         try await withFaultServer(.ok(.bytes(Array(document.utf8)))) { server in
             try await withFolders { folder, variable in
                 try Data("follow-metalink\n".utf8).write(to: folder.appending(path: "config"))

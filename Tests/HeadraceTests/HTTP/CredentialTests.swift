@@ -115,6 +115,23 @@ struct CredentialTests {
         #expect(chain.url.target == "/x/%2e%2e/y")
     }
 
+    @Test func `a URL that another server has chosen is marked for the credential provider`() throws {
+        let texts = ["http://a.example/", "https://a.example/", "https://b.example/", "http://a.example/x"]
+        let urls = try texts.map { try #require(URL(string: $0)) }
+        let request = DownloadRequest(urls[0], to: .directory(URL(filePath: "/")))
+        var chain = RedirectChain(request, at: urls[0], DownloadConfiguration())
+        var isRedirected: [Bool] = []
+        for url in urls.dropFirst() {
+            try chain.follow(url)
+            isRedirected.append(chain.request(with: []).isRedirected)
+        }
+        #expect(isRedirected == [false, true, true])
+        for isAdvertised in [false, true] {
+            let chain = RedirectChain(request, at: urls[2], isAdvertised: isAdvertised, DownloadConfiguration())
+            #expect(chain.request(with: []).isRedirected == isAdvertised)
+        }
+    }
+
     @Test func `D06 D08 a secret field stays with its origin and is not sent again after a redirect back`() throws {
         let first = try #require(URL(string: "https://a.example/x"))
         let request = DownloadRequest(

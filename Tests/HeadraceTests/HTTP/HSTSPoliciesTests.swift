@@ -95,6 +95,24 @@ struct HSTSPoliciesTests {
         #expect(saved.count == lines.count + 1)
     }
 
+    @Test func `a file is never written larger than one that is read`() throws {
+        let end = "\"20380119 03:14:08\"\n"
+        let name = String(repeating: "a", count: 200)
+        let lines = (0..<HSTSPolicies.maxFileBytes / 230).map { "\(name)\($0).example \(end)" }
+        var policies = try HSTSPolicies(parsing: lines.joined().utf8)
+        for number in 0..<300 {
+            let url = try url("https://new\(number).\(name.prefix(60)).example/")
+            policies.store("max-age=99999999999", from: url, at: 0)
+        }
+        var saved = try HSTSPolicies(parsing: lines.joined().utf8)
+        saved.adoptChanges(of: policies, at: 0)
+        let text = saved.encoded
+        #expect((HSTSPolicies.maxFileBytes - 300...HSTSPolicies.maxFileBytes).contains(text.utf8.count))
+        let read = try HSTSPolicies(parsing: text.utf8)
+        #expect(read.count < saved.count)
+        #expect(read.upgraded(try url("http://new299.\(name.prefix(60)).example/"), at: 0) != nil)
+    }
+
     @Test func `only changes since the last save remain to be saved`() throws {
         var policies = try policies("max-age=10")
         let earlier = policies

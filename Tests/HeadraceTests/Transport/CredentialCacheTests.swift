@@ -100,4 +100,27 @@ struct CredentialCacheTests {
         if let url { dump(CredentialRequest(url: url, schemes: [.basic], refused: credential), to: &shown) }
         #expect(!shown.contains("QWxh") && !shown.contains("sesame"))
     }
+
+    @Test func `a request does not share the refusal of one that another server has chosen`() async throws {
+        let (hasStarted, mayEnd) = (Latch(), Latch())
+        let provider: CredentialStore.Provider = { request in
+            guard request.isRedirected else { return .bearer(token: "t") }
+            hasStarted.open()
+            await mayEnd.wait(evenIfCancelled: true)
+            return nil
+        }
+        let store = try #require(CredentialStore(provider, nil))
+        let url = try #require(URL(string: "https://a.example/"))
+        async let chosen = store.credential(
+            for: CredentialRequest(url: url, schemes: [.bearer], isRedirected: true),
+            refused: []
+        )
+        await hasStarted.wait(evenIfCancelled: true)
+        async let own = store.credential(for: CredentialRequest(url: url, schemes: [.bearer]), refused: [])
+        // Most likely, the second request waits for the first one by then.
+        for _ in 0..<1000 { await Task.yield() }
+        mayEnd.open()
+        #expect(try await chosen == nil)
+        #expect(try await own == .bearer(token: "t"))
+    }
 }

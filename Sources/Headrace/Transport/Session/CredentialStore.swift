@@ -9,13 +9,15 @@ final class CredentialStore: Sendable {
         case next(CredentialCache.Next)
         /// The provider's result, which another task has requested for the same origin.
         case response(Result<Credential?, any Error>)
-        /// No result, because the task that called the provider, or this waiting task, was cancelled; the lookup is
-        /// repeated.
+        /// No result for this request, because the provider was called for another kind of request, or the task that called
+        /// it or this waiting task was cancelled; the lookup is repeated.
         case interrupted
     }
 
     private struct Waiter {
         var origin: Origin
+        /// The provider may give a URL that another server has chosen no credential.
+        var isRedirected: Bool
         var continuation: CheckedContinuation<LookupResult, Never>
     }
 
@@ -55,7 +57,7 @@ final class CredentialStore: Sendable {
         let own = takesPassword ? own(for: request.url, isRequested: true) : nil
         while true {
             try Task.checkCancellation()
-            switch await find(for: origin, refused, own) {
+            switch await find(for: origin, request, refused, own) {
             case .next(.use(let credential)): return credential
             case .next(.request): return try await requestCredential(request, for: origin, refused)
             case .response(let result): return try result.get(unless: refused)
@@ -75,7 +77,12 @@ final class CredentialStore: Sendable {
     }
 
     /// Looks up a credential in the cache; if a provider request for the origin is in progress, waits for its result.
-    private func find(for origin: Origin, _ refused: Set<Credential>, _ own: Credential?) async -> LookupResult {
+    private func find(
+        for origin: Origin,
+        _ request: CredentialRequest,
+        _ refused: Set<Credential>,
+        _ own: Credential?
+    ) async -> LookupResult {
         let id = state.withLock { state in
             state.lastWaiter += 1
             return state.lastWaiter
@@ -86,7 +93,11 @@ final class CredentialStore: Sendable {
                     let next = state.cache.challenged(origin, refused: refused, candidate: own)
                     guard next == .wait else { return .next(next) }
                     guard !Task.isCancelled else { return .interrupted }
-                    state.waiters[id] = Waiter(origin: origin, continuation: continuation)
+                    state.waiters[id] = Waiter(
+                        origin: origin,
+                        isRedirected: request.isRedirected,
+                        continuation: continuation
+                    )
                     return nil
                 }
                 if let lookup { continuation.resume(returning: lookup) }
@@ -119,7 +130,10 @@ final class CredentialStore: Sendable {
             for id in waiters.keys { state.waiters[id] = nil }
             return Array(waiters.values)
         }
-        for waiter in waiters { waiter.continuation.resume(returning: lookup) }
+        for waiter in waiters {
+            let isSame = waiter.isRedirected == request.isRedirected
+            waiter.continuation.resume(returning: isSame ? lookup : .interrupted)
+        }
         return try result.get(unless: refused)
     }
 }
