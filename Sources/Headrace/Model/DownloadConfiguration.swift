@@ -42,8 +42,10 @@ public struct DownloadConfiguration: Sendable {
     /// Partial files in any other directory are not found: keep this setting while downloads are unfinished. A registry
     /// saves the setting, so that ``DownloadRegistry`` finds the files too.
     public var partialsDirectory: URL?
-    /// Whether downloads that were running when the last manager's process ended are restored as paused; otherwise they
-    /// wait to run again.
+    /// Whether downloads that were running when the last manager's process ended are restored as paused.
+    ///
+    /// If `false`, they wait to run again, except those whose request must not be repeated (see
+    /// ``DownloadRequest/isRepeatable``), which are always restored as paused.
     public var restoresPaused = false
     /// Whether finished downloads stay in the queue; otherwise they are removed as soon as they finish.
     ///

@@ -33,7 +33,8 @@ public struct RetryPolicy: Sendable {
     /// refuses the connection; `nil` for ``maxFailures``.
     ///
     /// With a low number, a download with a mistyped host name or a closed port fails soon. If the host has responded
-    /// to any download of the manager, or if an earlier run received bytes from it, ``maxFailures`` applies instead.
+    /// to any download of the manager, or if the download has bytes from any of its sources, ``maxFailures`` applies
+    /// instead.
     public var maxUnreachableFailures: Int?
     /// The maximum number of failures in total that are retried.
     ///

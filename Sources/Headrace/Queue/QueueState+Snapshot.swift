@@ -37,8 +37,9 @@ extension QueueState {
         return QueueJournal.Member(record: record, label: label, priority: scheduler.priority(of: id) ?? 0)
     }
 
-    /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order; only
-    /// those of all downloads have positions.
+    /// Returns snapshots of the downloads of a group, or of all downloads if `group` is `nil`, in queue order.
+    ///
+    /// Sets ``DownloadSnapshot/position`` only if `group` is `nil`.
     func snapshots(group: String? = nil, at now: Duration) -> [DownloadSnapshot] {
         let ids = (try? ids(group.map { .group($0) } ?? .all)) ?? []
         return ids.enumerated().compactMap { index, id in

@@ -108,7 +108,9 @@ struct Scheduler: Sendable {
         return startNext()
     }
 
-    /// Applies the host of a download's new URL, if it has one; its transfer to the old host, if any, has ended.
+    /// Replaces a download's host with that of its new URL, if a new one is pending.
+    ///
+    /// Must not be called during a transfer from the old host.
     private mutating func changeHost(of id: ID) {
         guard let entry = entries[id], let host = entry.nextHost else { return }
         entries[id]?.host = host

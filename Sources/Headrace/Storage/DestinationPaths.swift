@@ -116,7 +116,8 @@ struct DestinationPaths: Sendable {
 }
 
 extension DownloadSnapshot {
-    /// The name of the finished file; before that, the one that follows from the request, which a response may change.
+    /// The name of the finished file; until the download has finished, the name according to the request, which may
+    /// differ because a response can propose another one.
     public var name: String {
         if let file = state.fileURL { return file.lastPathComponent }
         let names = DestinationPaths(request)

@@ -7,10 +7,6 @@ import CHeadrace
 // The calls that differ between Linux and Apple platforms, under one name each.
 
 #if canImport(Darwin)
-func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
-    renamex_np(path, newPath, UInt32(RENAME_EXCL))
-}
-
 /// Fails: only Linux has files without names.
 func openUnnamed(in directory: String) -> Int32 {
     errno = ENOTSUP
@@ -77,10 +73,6 @@ func volumeComparison(of directory: String) -> NameComparison {
     pathconf(directory, _PC_CASE_SENSITIVE) == 1 ? .normalForms : .ignoringCase
 }
 #else
-func renameWithoutReplacing(_ path: String, _ newPath: String) -> Int32 {
-    path.withCString { path in newPath.withCString { hr_rename_exclusive(path, $0) } }
-}
-
 func openUnnamed(in directory: String) -> Int32 { directory.withCString { hr_create_unnamed($0) } }
 
 func linkUnnamed(_ file: Int32, _ path: String) -> Int32 { path.withCString { hr_link(file, $0) } }

@@ -20,9 +20,10 @@ enum ReservedFileNames {
     /// The suffix of the copy that is made if a complete file is on another volume and cannot be renamed.
     static let copySuffix = ".copy"
 
-    /// The names of the files in a registry's directory.
+    /// The names of the files in a registry's directory, including the temporary ones.
     static let ofRegistry = [
-        registry, registry + newSuffix, registry + unreadSuffix, registryLock, registryVersions, registryPartials,
+        registry, registry + newSuffix, registry + unreadSuffix, registryLock, registryVersions,
+        registryVersions + newSuffix, registryPartials, registryPartials + newSuffix,
     ]
 
     /// The suffixes that are added to the name of a partial file.

@@ -81,7 +81,12 @@ extension URL {
     }
 
     /// The URL without dot segments in its path, as it is requested (RFC 3986, section 5.2.4).
-    var withoutDotSegments: URL { path(percentEncoded: true).contains("/.") ? standardized : self }
+    var withoutDotSegments: URL {
+        let mayHaveSome = absoluteString.withBytes { bytes in
+            bytes.indices.dropFirst().contains { bytes[$0] == UInt8(ascii: ".") && bytes[$0 - 1] == UInt8(ascii: "/") }
+        }
+        return mayHaveSome ? standardized : self
+    }
 
     /// The user and the password in the URL, decoded; `nil` if it has neither, or only empty ones as in
     /// `http://@example.org/`.

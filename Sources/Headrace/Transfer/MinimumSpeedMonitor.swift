@@ -4,7 +4,7 @@
 struct MinimumSpeedMonitor: Sendable {
     private let bytesPerSecond: Int64
     private let timeout: Duration
-    private var meter = SpeedMeter(start: .zero)
+    private var meter = SmoothedSpeed(start: .zero)
     private var waited = Duration.zero
     /// The total waiting time at the moment when the speed last reached the minimum.
     private var lastFast = Duration.zero

@@ -135,8 +135,10 @@ struct PartialRecovery {
 
     // MARK: A decoded or copied file
 
-    /// Removes the partial file if the file decoded or copied from it already has its final name, and returns that
-    /// path; otherwise removes what is left of such a file, and returns `nil`.
+    /// Returns the final path if a file that was decoded or copied from the partial file already has its final name, and
+    /// then removes the partial file.
+    ///
+    /// Otherwise returns `nil`, and removes the unfinished decoded or copied file, if there is one.
     private func outputFile(of file: PartialFile, _ partial: inout PartialDownload) throws(DownloadError) -> String? {
         guard case .record(let record) = contents, record.decoded != nil, let path = try finishedFile(partial) else {
             partial.removeOutputs()

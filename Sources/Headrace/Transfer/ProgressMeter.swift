@@ -7,12 +7,12 @@ struct ProgressMeter: Sendable {
 
     private(set) var bytesReceived: Int64
     var totalBytes: Int64?
-    private var speed: SpeedMeter
+    private var speed: SmoothedSpeed
     private var lastReport: Duration?
 
     init(start: Duration, bytesReceived: Int64 = 0) {
         self.bytesReceived = bytesReceived
-        speed = SpeedMeter(start: start)
+        speed = SmoothedSpeed(start: start)
     }
 
     /// Counts received bytes; returns the progress if it is time to publish it, else `nil`.

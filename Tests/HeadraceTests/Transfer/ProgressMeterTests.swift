@@ -13,7 +13,7 @@ struct ProgressMeterTests {
     }
 
     @Test func `a steady speed is reported accurately`() {
-        var meter = SpeedMeter(start: .zero)
+        var meter = SmoothedSpeed(start: .zero)
         for tenth in 1...600 {
             meter.add(100_000, at: .milliseconds(tenth * 100))
             let speed = meter.bytesPerSecond(at: .milliseconds(tenth * 100))
@@ -22,7 +22,7 @@ struct ProgressMeterTests {
     }
 
     @Test func `the speed of a stalled transfer falls to zero`() {
-        var meter = SpeedMeter(start: .zero)
+        var meter = SmoothedSpeed(start: .zero)
         for second in 1...10 { meter.add(1_000_000, at: .seconds(second)) }
         let speed = meter.bytesPerSecond(at: .seconds(30))
         #expect(speed < 2_000)

@@ -35,8 +35,10 @@ struct ConcurrencyController: Sendable {
     private(set) var maximum: Int
     /// The round-trip time: the time from sending a packet to receiving its acknowledgment.
     private(set) var roundTrip = Duration.zero
-    /// The effect of the latest change of the number of connections; `nil` if none was measured yet, or if it was
-    /// unclear.
+    /// The effect of the latest measured change of the number of connections; `nil` if none was measured yet, or if it
+    /// was unclear.
+    ///
+    /// If one halving kept the speed and the next one reduced it, this is the effect of the first.
     private(set) var scaling: Scaling?
     /// The number of connections that the download has settled on, and their speed; `nil` until it has settled, and
     /// always if the number is fixed.

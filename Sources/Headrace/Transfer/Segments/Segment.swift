@@ -35,7 +35,7 @@ struct Segment: Sendable {
     let earlierRate: Double?
     private(set) var firstByte: Duration?
     private(set) var lastByte: Duration?
-    private var meter: SpeedMeter
+    private var meter: SmoothedSpeed
     /// Whether bytes have arrived after the first ones, so that the speed can be measured.
     private(set) var isMeasured = false
 
@@ -57,7 +57,7 @@ struct Segment: Sendable {
         self.earlierRate = earlierRate
         end = range.upperBound
         position = range.lowerBound
-        meter = SpeedMeter(start: opened)
+        meter = SmoothedSpeed(start: opened)
     }
 
     /// The range that the connection still has to deliver; empty if the position is past the planned end.
@@ -79,7 +79,7 @@ struct Segment: Sendable {
         }
         // The first bytes were already in transit and say nothing about the speed.
         firstByte = now
-        meter = SpeedMeter(start: now)
+        meter = SmoothedSpeed(start: now)
         return now - opened
     }
 

@@ -15,9 +15,6 @@ struct SegmentPart: Comparable {
     static let minPieceBytes: Int64 = 16 << 10
     /// The time in seconds by which another connection must at least shorten the download; otherwise it is not opened.
     static let minGain = 0.02
-    /// The minimum speed advantage for hedging: a part's own connection would take at least this many times as long as
-    /// a new connection to finish the part.
-    private static let hedgeFactor = 2.0
 
     let range: Range<Int64>
     /// The index of the segment whose connection fetches the range now; `nil` if the range is unassigned.
@@ -67,16 +64,6 @@ struct SegmentPart: Comparable {
 
     func isWorthDividing(for newcomer: Worker) -> Bool {
         isDivisible && hedge == nil && timeLeft(workers) - timeLeft(workers + [newcomer]) >= Self.minGain
-    }
-
-    /// Whether hedging is worthwhile: a new connection also fetches this part, and the first copy of each byte is used.
-    ///
-    /// This is the case if the part is too small to divide, and the new connection would finish it much sooner than the
-    /// part's own connection.
-    func isWorthHedging(by newcomer: Worker) -> Bool {
-        guard !isDivisible, hedge == nil, holder != nil, workers.count == 1 else { return false }
-        let (alone, other) = (timeLeft(workers), timeLeft([newcomer]))
-        return alone - other >= Self.minGain && alone >= other * Self.hedgeFactor
     }
 
     /// Orders parts by remaining time, then by length; the remaining time of a part without workers is infinite.

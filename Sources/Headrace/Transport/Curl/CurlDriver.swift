@@ -38,7 +38,7 @@ final class CurlDriver {
     /// The transfers whose sockets could not be watched, with the errors.
     private var unwatched: [(CurlTransfer, SystemError)] = []
     private var idleHandles: [hr_easy] = []
-    /// The transfers that have delivered data since readers were last woken.
+    /// The transfers that have delivered a head or bytes since the last call of ``flush()``.
     private var delivered: [CurlTransfer] = []
     /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader
     /// once and not for each of them.

@@ -3,7 +3,7 @@ import HeadracePlatform
 /// The average speed over the last seconds, in bytes per second, computed from byte counts and their times.
 ///
 /// The weight of older bytes halves every ``halfLife``, so that the speed of a stalled transfer falls towards zero.
-struct SpeedMeter: Sendable {
+struct SmoothedSpeed: Sendable {
     /// The age at which a byte counts only half.
     static let halfLife = Duration.seconds(2)
 
