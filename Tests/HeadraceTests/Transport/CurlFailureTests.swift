@@ -22,6 +22,7 @@ struct CurlFailureTests {
     ) throws -> DownloadError {
         let failure = CurlFailure(
             code: code,
+            name: "failed",
             text: detail,
             osError: osError,
             hasHead: hasHead,

@@ -5,6 +5,8 @@ import HeadracePlatform
 /// The failure of a transfer as libcurl describes it, converted to a `DownloadError` by ``error(for:)``.
 struct CurlFailure {
     var code: hr_code
+    /// libcurl's name for the code.
+    var name: String
     /// libcurl's error message; empty if there is none.
     var text: String
     /// The `errno` of a failed connection; 0 if there is none.
@@ -23,10 +25,10 @@ struct CurlFailure {
     /// The protocol violation that Headrace, not libcurl, detected; `nil` if there is none.
     var violation: String?
 
-    /// libcurl's error message, or else its name for the code; contains nothing that a server sent.
+    /// libcurl's error message, or else the name of the code; contains nothing that a server sent.
     private var detail: String {
         let isForeign = text.isEmpty || text.hasPrefix("Ignoring received invalid HTTP header") || hasInvalidField
-        return isForeign ? String(cString: hr_easy_strerror(code)) : text.printable
+        return isForeign ? name : text.printable
     }
 
     /// Whether libcurl rejected a field over HTTP/2; since 8.5, its message then contains the field.

@@ -210,6 +210,7 @@ final class CurlTransfer {
         _ = hr_easy_get_long(handle, HR_INFO_HTTP_CONNECTCODE, &connectStatus)
         let failure = CurlFailure(
             code: code,
+            name: String(cString: hr_easy_strerror(code)),
             text: String(cString: errorText),
             osError: osError == 0 ? socketError : Int32(osError),
             hasHead: finalHead != nil,
