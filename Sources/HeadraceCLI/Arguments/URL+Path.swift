@@ -16,11 +16,14 @@ extension URL {
             return
         }
         var bytes = Array((folder ?? .currentDirectory()).plainPath.utf8)
-        for component in path.utf8.split(separator: slash) where !component.elementsEqual(".".utf8) {
+        let components = path.utf8.split(separator: slash, omittingEmptySubsequences: false)
+        let names = components.filter { !$0.isEmpty && !$0.elementsEqual(".".utf8) }
+        for name in names {
             if bytes.last != slash { bytes.append(slash) }
-            bytes += component
+            bytes += name
         }
-        let isDirectory = path == "." || path.utf8.suffix(2).elementsEqual("/.".utf8) || path.utf8.last == slash
+        // Such a path ends with a slash or a dot, so that it can only be a directory.
+        let isDirectory = !path.isEmpty && names.last?.endIndex != path.utf8.endIndex
         self.init(filePath: String(decoding: bytes, as: UTF8.self), directoryHint: isDirectory ? .isDirectory : hint)
     }
 }

@@ -19,8 +19,7 @@ private func get(_ requests: [DownloadRequest], _ options: GetOptions) async thr
     guard !options.arguments.has(.dryRun) else { return options.status(after: try await dryRun(requests, options)) }
     let (first, finished) = try await download(requests, options)
     var statuses = [first]
-    let follows = options.arguments.has(.followMetalink) && !options.copiesToOutput
-    let documents = follows ? finished.filter(Metalink.isDocument) : []
+    let documents = options.followsMetalinks ? finished.filter(Metalink.isDocument) : []
     if !documents.isEmpty {
         options = options.following(documents)
         let requests = try options.requests(files: try options.readMetalinks())
@@ -48,7 +47,7 @@ func download(
             try await manager.download(Array(requests[start..<min(start + 64, requests.count)]))
         }
         let status = try await run.finish()
-        guard options.arguments.has(.followMetalink) else { return (status, []) }
+        guard options.followsMetalinks else { return (status, []) }
         return (status, await manager.downloads.compactMap { $0.fileURL?.plainPath })
     }
 }
@@ -61,6 +60,9 @@ extension Metalink {
 }
 
 extension GetOptions {
+    /// Whether to download the files that downloaded Metalink documents describe; standard output gets the first file alone.
+    fileprivate var followsMetalinks: Bool { arguments.has(.followMetalink) && !copiesToOutput }
+
     /// The way in which the same command, run again, treats a finished file; `nil` if it skips the file.
     var rerun: Interruption.Rerun? {
         guard conflictPolicy != .skip else { return nil }

@@ -288,9 +288,9 @@ extension GetOptions {
         // As bytes, because a slash and a combining mark after it are one character.
         let slash = UInt8(ascii: "/")
         let components = name.utf8.split(separator: slash, omittingEmptySubsequences: false)
-        return components.first?.isEmpty == false && components.last?.isEmpty == false && !name.utf8.contains(0)
-            && !components.contains { $0.elementsEqual("..".utf8) } && !name.utf8.suffix(2).elementsEqual("/.".utf8)
-            && name != "."
+        guard let first = components.first, let last = components.last else { return false }
+        return !first.isEmpty && !last.isEmpty && !last.elementsEqual(".".utf8) && !name.utf8.contains(0)
+            && !components.contains { $0.elementsEqual("..".utf8) }
     }
 }
 

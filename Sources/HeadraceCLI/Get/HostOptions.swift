@@ -21,10 +21,11 @@ struct HostOptions: Sendable {
         }
         host = section.host
         // A later field replaces earlier ones of the same name.
-        let fields = options.headers
-        headers = fields.enumerated().filter { index, field in
-            !fields[(index + 1)...].contains { $0.name.lowercased() == field.name.lowercased() }
-        }.map(\.element)
+        headers = []
+        for field in options.headers {
+            headers[field.name] = nil
+            headers.append(field)
+        }
         login = arguments.value(.user).map(GetOptions.parts).map { .login(user: $0[0], password: $0[1]) }
         let words = headers["Authorization"]?.split(separator: " ", maxSplits: 1).map(String.init) ?? []
         token = words.count == 2 && words[0].lowercased() == "bearer" ? .bearer(token: words[1]) : nil

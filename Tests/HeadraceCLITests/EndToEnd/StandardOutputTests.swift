@@ -148,7 +148,6 @@ struct StandardOutputTests {
         }
     }
 
-    /// The document has no other sources, so that following it would need none of this server.
     @Test func `standard output gets a Metalink document and not its files`() async throws {
         let document = """
             <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="x"><url>http://127.0.0.1:1/x</url></file></metalink>

@@ -103,10 +103,7 @@ struct QueueJournalTests {
         let events = manager.events
         isFull.withLock { $0 = true }
         await download.pause()
-        for await event in events {
-            guard case .registryFailed = event else { continue }
-            break
-        }
+        for await event in events { if case .registryFailed = event { break } }
         isFull.withLock { $0 = false }
         try await clock.sleeperArmed(for: .seconds(30))
         clock.advance(by: .seconds(30))

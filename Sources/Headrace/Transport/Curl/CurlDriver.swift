@@ -239,10 +239,6 @@ final class CurlDriver {
     /// Finishes a transfer with libcurl's result, or has its request sent again: at once or, if it shared a connection,
     /// by the reader.
     private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
-        if code == HR_E_OK, transfer.hasHead {
-            transfer.end(code)
-            return remove(transfer)
-        }
         if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
         if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
         let hasNoStream = code == HR_E_OPERATION_TIMEDOUT && !others(on: transfer).isEmpty

@@ -23,8 +23,6 @@ final class CurlTransfer {
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
-    /// Whether the final head has arrived.
-    private(set) var hasHead = false
     /// Whether the body is complete and trailers are being received.
     private var isReceivingTrailers = false
     /// The protocol violation that Headrace, not libcurl, detected in the response; `nil` if there is none.
@@ -225,8 +223,7 @@ final class CurlTransfer {
         // After a long pause, the server may have run into its own timeout, so this failure does not count as one. It
         // does if the download cannot be resumed: otherwise, the download could start over forever.
         let pause = max(longestPause, pauseStart.map { time.now - $0 } ?? .zero)
-        error.followsPause =
-            error.code == .connectionLost && failure.isResumable && pause >= request.stallTimeout
+        error.followsPause = error.code == .connectionLost && failure.isResumable && pause >= request.stallTimeout
         stream.fail(error)
     }
 
@@ -313,10 +310,8 @@ final class CurlTransfer {
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
-        if head.isAtStatusLine {
-            if head.extendsStallTimeout { lastActivity = time.now }
-            head.negotiatedVersion = negotiatedVersion
-        }
+        if head.extendsStallTimeout { lastActivity = time.now }
+        if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
         isReceivingTrailers = head.isComplete
         switch head.consume(line) {
         case .more: break
@@ -329,7 +324,7 @@ final class CurlTransfer {
                 if !head.isMultiplexed { forbidReuse() }
             }
             head.sharesConnection = head.isMultiplexed && lane?.isShared == true
-            (finalHead, hasHead) = (head, true)
+            finalHead = head
             lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
