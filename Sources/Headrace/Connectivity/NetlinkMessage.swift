@@ -113,6 +113,8 @@ extension NetlinkMessage.Link {
 }
 
 extension NetlinkMessage.Address {
+    /// Returns `nil` for a temporary IPv6 address (RFC 8981) and a secondary IPv4 address, which may expire while the
+    /// network stays: each accompanies another address of its network.
     fileprivate init?(_ body: NetlinkBytes) {
         guard let flags = body.integer(UInt8.self, at: 2), let index = body.integer(Int32.self, at: 4) else {
             return nil
@@ -122,10 +124,12 @@ extension NetlinkMessage.Address {
         guard let bytes = attributes[2] ?? attributes[1], let address = IPAddress(bytes: bytes.bytes) else {
             return nil
         }
+        // IFA_FLAGS is the wider form of the header's flags.
+        let allFlags = attributes[8]?.integer(UInt32.self, at: 0) ?? UInt32(flags)
+        guard allFlags & 0x1 == 0 else { return nil }  // IFA_F_TEMPORARY, IFA_F_SECONDARY
         self.index = index
         self.address = address
-        // IFA_FLAGS is the wider form of the header's flags; 0x48 is IFA_F_DADFAILED | IFA_F_TENTATIVE.
-        isUsable = (attributes[8]?.integer(UInt32.self, at: 0) ?? UInt32(flags)) & 0x48 == 0
+        isUsable = allFlags & 0x48 == 0  // IFA_F_DADFAILED | IFA_F_TENTATIVE
     }
 }
 

@@ -17,6 +17,8 @@ struct MetalinkReader {
 
     private var xml: XMLReader
     private var names: Set<String> = []
+    /// The number in the placeholder that was used last.
+    private var lastPlaceholder = 0
     private var pieceCount = 0
     /// The first problem of the current file.
     private var problem: String?
@@ -71,6 +73,7 @@ struct MetalinkReader {
             file.pieces = PieceHashes(length: pieces.length, pieces.algorithm, digests: pieces.digests, fileSize: size)
             if file.pieces == nil { reject("the number of its pieces does not match its size") }
         }
+        if let algorithm = file.checksums.contradiction { reject("its \(algorithm) checksums contradict each other") }
         var known: Set<URL> = []
         let ordered = sources.enumerated().sorted {
             ($0.element.priority, $0.offset) < ($1.element.priority, $1.offset)
@@ -106,9 +109,9 @@ struct MetalinkReader {
 
     /// Reserves and returns a unique placeholder for the name of a file.
     private mutating func placeholderName() -> String {
-        var number = names.count + 1
-        while !names.insert("unnamed (\(number))").inserted { number += 1 }
-        return "unnamed (\(number))"
+        lastPlaceholder = max(lastPlaceholder, names.count)
+        repeat { lastPlaceholder += 1 } while !names.insert("unnamed (\(lastPlaceholder))").inserted
+        return "unnamed (\(lastPlaceholder))"
     }
 
     private mutating func readPieces(

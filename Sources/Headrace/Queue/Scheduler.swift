@@ -47,11 +47,7 @@ struct Scheduler: Sendable {
                 isSaved: isSaved
             )
             if let time = item.notBefore { waiting.startTimes[item.id] = time }
-            if order.append(item.id, label: item.label) {
-                relabelled(at: now)
-            } else {
-                enqueue(item.id, at: now)
-            }
+            if order.append(item.id, label: item.label) { relabelled(at: now) } else { enqueue(item.id, at: now) }
         }
         return startNext()
     }
@@ -78,11 +74,7 @@ struct Scheduler: Sendable {
     /// Changes the position of a download in the queue; a running download continues.
     mutating func move(_ id: ID, to position: QueuePosition, at now: Duration) {
         guard entries[id] != nil else { return }
-        if order.insert(id, at: position) {
-            relabelled(at: now)
-        } else {
-            enqueue(id, at: now)
-        }
+        if order.insert(id, at: position) { relabelled(at: now) } else { enqueue(id, at: now) }
     }
 
     /// Inserts all waiting downloads again, because their labels in ``order`` have changed.
@@ -183,7 +175,7 @@ struct Scheduler: Sendable {
         let isHostFull = active.count { entries[$0]?.host == entry.host } >= limit(of: entry.host)
         guard isHostFull || active.count >= limits.total || descriptors.isFull else { return [] }
         // If the host is at its limit, only a slot of the same host helps.
-        let victims = active.reversed().filter { id in
+        let victims = active.filter(mayRequeue).reversed().filter { id in
             guard let other = entries[id], !isHostFull || other.host == entry.host else { return false }
             return other.priority < entry.priority
         }
@@ -219,7 +211,10 @@ struct Scheduler: Sendable {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in
             guard let need = entries[id]?.need else { return false }
-            return gate.blocker(for: need) != nil || needsConnections && !need.isLoopback
+            let blocker = gate.blocker(for: need)
+            // Another request must not replace a connection that may have survived.
+            guard need.mayRepeat else { return ![nil, .offline].contains(blocker) }
+            return blocker != nil || needsConnections && !need.isLoopback
         }
         let actions = stopped.flatMap { stop($0, .requeue, because: .networkChanged) }
         waiting.networkChanged { [entries, gate] id, blocker in
@@ -332,8 +327,11 @@ struct Scheduler: Sendable {
     }
 
     private mutating func demote(from candidates: [ID], to limit: Int) -> [Action] {
-        candidates.dropFirst(limit).reversed().flatMap { stop($0, .requeue) }
+        candidates.dropFirst(limit).filter(mayRequeue).reversed().flatMap { stop($0, .requeue) }
     }
+
+    /// Whether the request of a running download may be sent again.
+    private func mayRequeue(_ id: ID) -> Bool { entries[id]?.need.mayRepeat ?? false }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         waiting.remove(id)

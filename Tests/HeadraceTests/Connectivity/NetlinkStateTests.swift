@@ -30,6 +30,14 @@ struct NetlinkStateTests {
         #expect(NetlinkMessage.all(in: message.encoded) == [message])
     }
 
+    @Test(arguments: ["192.0.2.2", "2001:db8::2"])
+    func `a secondary or temporary address is ignored`(_ text: String) {
+        var bytes = NetlinkMessage.address(Fixture.address(2, text)).encoded
+        #expect(NetlinkMessage.all(in: bytes).count == 1)
+        bytes[18] |= 1
+        #expect(NetlinkMessage.all(in: bytes).isEmpty)
+    }
+
     @Test func `a truncated message is ignored, wherever it is cut`() {
         let first = Fixture.link(2, "eth0")
         let second = NetlinkMessage.address(Fixture.address(2, "192.0.2.2"))

@@ -127,6 +127,23 @@ struct CookieTests {
         #expect(store.field(for: try place("https://h.example/"), at: Self.now)?.hasPrefix("a=b; c11=x; ") == true)
     }
 
+    @Test func `cookies of the user are neither evicted nor counted`() throws {
+        let scope = try place("http://h.example/")
+        var store = CookieStore()
+        let count = CookieStore.maxCount + 10
+        for cookie in try CookieFile.cookies(
+            parsing: (0..<count).map { "h.example\tFALSE\t/\tFALSE\t0\tu\($0)\tx\n" }.joined().utf8
+        ) {
+            store.insert(cookie, at: Self.now)
+        }
+        store.store(["u0=y", "s=x"], from: scope, at: Self.now)
+        #expect(store.count == count + 1)
+        #expect(store.field(for: scope, at: Self.now)?.hasPrefix("u0=y; u1=x; ") == true)
+        #expect(store.field(for: scope, at: Self.now)?.hasSuffix("; s=x") == true)
+        store.store((0..<190).map { "c\($0)=x" }, from: scope, at: Self.now)
+        #expect(store.count == count + CookieStore.maxPerDomain)
+    }
+
     @Test func `the number and the size of cookies are limited`() throws {
         var store = CookieStore()
         for host in 0..<17 {

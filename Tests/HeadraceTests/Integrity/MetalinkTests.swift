@@ -55,6 +55,14 @@ struct MetalinkTests {
         #expect(file.request(to: URL(filePath: "/d")) == nil)
     }
 
+    @Test func `a file with contradicting checksums is rejected, and the others are not`() throws {
+        let hashes = [Self.sha256, String(repeating: "0", count: 64)].map { "<hash type='sha-256'>\($0)</hash>" }
+        let files = try parse(
+            "<file name='a'>\(hashes.joined())<url>http://h/</url></file><file name='b'><url>http://h/</url></file>"
+        ).files
+        #expect(files.map(\.problem) == ["its sha256 checksums contradict each other", nil])
+    }
+
     @Test(arguments: [("a\\..\\b", "b"), ("x/.bashrc", "bashrc"), ("CON", "_CON"), ("a&#x202e;b", "ab"), ("-rf", "rf")])
     func `S01 a name is made safe`(_ name: String, _ safe: String) throws {
         #expect(try parse("<file name='\(name)'/>").files.map(\.name) == [safe])

@@ -78,6 +78,23 @@ struct QueueNetworkTests {
         expect(queue.ended(a, .retry(at: .zero), at: .zero), [.enter(a, .waiting), .start(a)])
     }
 
+    @Test func `a request that must not be repeated is stopped only if the network is not allowed`() {
+        let need = NetworkRequirement(policy: .notExpensive, mayRepeat: false)
+        var (queue, _) = queue(on: up, [item(a, need)])
+        expect(queue.setPath(NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.3"])), [])
+        expect(queue.setPath(down), [])
+        expect(queue.setPath(up), [])
+        expect(queue.setPath(mobile), [.stop(a, .networkChanged)])
+    }
+
+    @Test func `neither a lower limit nor a more urgent download stops a request that must not be repeated`() {
+        var (queue, _) = queue(limit: 2, on: up, [item(a), item(b, NetworkRequirement(mayRepeat: false)), item(c)])
+        queue.setPriority(1, of: c, at: .zero)
+        expect(queue.preempt(for: c), [.stop(a, .demoted)])
+        expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .waiting), .start(c)])
+        expect(queue.setLimit(1), [.stop(c, .demoted)])
+    }
+
     @Test func `a network policy blocks only its own download, and the reason follows the network`() {
         let need = NetworkRequirement(policy: .notExpensive)
         var (queue, _) = queue(limit: 1, on: down, [item(a, need), item(b)])

@@ -154,7 +154,7 @@ struct LimitTests {
             for await progress in download.progress where progress.bytesReceived == 60_000 { break }
             clock.advance(by: .seconds(60))
             let error = await #expect(throws: DownloadError.self) { try await download.value }
-            #expect(error?.message.contains("its server sends no validator") == true)
+            #expect(error?.message.contains("sends no validator") == true)
             await manager.shutdown()
         }
     }

@@ -1,9 +1,9 @@
 /// Stores cookies by domain; performs no I/O and reads no clock.
 struct CookieStore: Sendable {
-    /// The maximum number of cookies per domain, as in browsers; each further cookie from a server evicts one: the
+    /// The maximum number of cookies that servers set per domain, as in browsers; each further one evicts one: the
     /// oldest insecure cookie or, if all are secure, the oldest.
     static let maxPerDomain = 180
-    /// The maximum number of all cookies; each further cookie from a server evicts one, in the same order.
+    /// The maximum number of all cookies that servers set; each further one evicts one, in the same order.
     static let maxCount = 3000
 
     /// The properties that identify a cookie within its domain.
@@ -21,6 +21,8 @@ struct CookieStore: Sendable {
         var cookie: Cookie
         /// The position of the cookie in the order of creation.
         var number: UInt64
+        /// Whether a server set the cookie; the user's cookies are never evicted, even if servers replace their values.
+        var isEvictable: Bool
 
         /// Returns whether this cookie is evicted before `other`: insecure cookies first, then the oldest.
         ///
@@ -32,18 +34,27 @@ struct CookieStore: Sendable {
 
     private var domains: [String: [Key: Entry]] = [:]
     private(set) var count = 0
+    private var evictableCount = 0
     private var lastNumber: UInt64 = 0
 
     /// Stores a cookie, replacing an earlier one with the same domain, path and name; if the new cookie has expired,
     /// only removes the earlier one.
     ///
-    /// The limits are not checked here: they apply only to the cookies of servers, in ``store(_:from:at:)``.
-    mutating func insert(_ cookie: Cookie, at now: Int64) {
+    /// The limits apply only to the cookies of servers, which ``store(_:from:at:)`` stores.
+    mutating func insert(_ cookie: Cookie, at now: Int64) { insert(cookie, isEvictable: false, at: now) }
+
+    private mutating func insert(_ cookie: Cookie, isEvictable: Bool, at now: Int64) {
         let known = remove(Key(cookie), of: cookie.domain)
         guard !cookie.isExpired(at: now) else { return }
         if known == nil { lastNumber += 1 }
-        domains[cookie.domain, default: [:]][Key(cookie)] = Entry(cookie: cookie, number: known?.number ?? lastNumber)
+        let entry = Entry(
+            cookie: cookie,
+            number: known?.number ?? lastNumber,
+            isEvictable: isEvictable && known?.isEvictable != false
+        )
+        domains[cookie.domain, default: [:]][Key(cookie)] = entry
         count += 1
+        if entry.isEvictable { evictableCount += 1 }
     }
 
     /// Removes all expired cookies, then stores the valid cookies in `fields`, the values of a response's `Set-Cookie`
@@ -54,7 +65,7 @@ struct CookieStore: Sendable {
             guard let cookie = Cookie(parsing: field, from: scope, at: now) else { continue }
             // A response over http must not override a secure cookie.
             guard scope.isSecure || !hidesAnother(cookie) else { continue }
-            insert(cookie, at: now)
+            insert(cookie, isEvictable: true, at: now)
             dropExcess(of: cookie.domain)
         }
     }
@@ -83,17 +94,19 @@ struct CookieStore: Sendable {
     }
 
     private mutating func dropExcess(of domain: String) {
-        if let own = domains[domain], own.count > Self.maxPerDomain, let first = Self.firstToEvict(of: own) {
+        if let own = domains[domain], own.values.count(where: \.isEvictable) > Self.maxPerDomain,
+            let first = Self.firstToEvict(of: own)
+        {
             remove(first.key, of: domain)
         }
-        guard count > Self.maxCount else { return }
+        guard evictableCount > Self.maxCount else { return }
         let first = domains.compactMap { domain, entries in Self.firstToEvict(of: entries).map { (domain, $0) } }
             .min { $0.1.value.isEvicted(before: $1.1.value) }
         if let first { remove(first.1.key, of: first.0) }
     }
 
     private static func firstToEvict(of entries: [Key: Entry]) -> (key: Key, value: Entry)? {
-        entries.min { $0.value.isEvicted(before: $1.value) }
+        entries.filter(\.value.isEvictable).min { $0.value.isEvicted(before: $1.value) }
     }
 
     @discardableResult
@@ -101,6 +114,7 @@ struct CookieStore: Sendable {
         guard let entry = domains[domain]?.removeValue(forKey: key) else { return nil }
         if domains[domain]?.isEmpty == true { domains[domain] = nil }
         count -= 1
+        if entry.isEvictable { evictableCount -= 1 }
         return entry
     }
 }
