@@ -20,7 +20,8 @@ struct SourceList: Sendable, Equatable {
     private(set) var isOrigin = true
     /// Whether ``current`` is the request's own URL, which each run tries first, or a new link to the same host.
     var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
-    private let origin: URL
+    /// The request's own URL.
+    let origin: URL
     /// The present link to the file on the origin: the request's own URL, or the latest new link.
     private var link: DownloadRequest.Link
     /// The time at which ``current`` expires, if known.
@@ -70,6 +71,8 @@ struct SourceList: Sendable, Equatable {
         guard let status = error.statusCode else {
             return !holdingBytes && [.connection, .nameResolution, .stalled].contains(error.code)
         }
+        // Waiting is pointless if another host has the file.
+        if status == 429, error.retryAfter != nil { return untried.contains { $0.host() != current.host() } }
         return [403, 404, 410].contains(status) || status >= 500
     }
 

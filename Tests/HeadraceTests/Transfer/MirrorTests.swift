@@ -180,6 +180,20 @@ struct MirrorTests {
         }
     }
 
+    @Test func `after a 429 with Retry-After, a mirror on another host is used at once`() async throws {
+        let busy = Response.status(429, headers: ["Retry-After": "3600"])
+        try await withFaultServer(.file(file)) { other in
+            let mirror = other.url("/b").absoluteString.replacing("127.0.0.1", with: "localhost")
+            let elsewhere = try #require(URL(string: mirror))
+            let outcome = try await ResumeFixture.run(withMirrors: ["/a": busy, "/c": .file(file)]) {
+                $0.mirrors = [$0.url.deletingLastPathComponent().appending(path: "c"), elsewhere]
+            }
+            #expect(outcome.isExact)
+            #expect(outcome.requests.map(\.path) == ["/a"])
+            #expect(other.requests.map(\.path) == ["/b"])
+        }
+    }
+
     @Test func `D06 a secret field is sent only to the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)
