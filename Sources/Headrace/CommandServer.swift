@@ -61,6 +61,7 @@ struct CommandServer: Sendable {
         for refusal in contents.refusals { observers.publish(finding: refusal.description) }
         guard let bases = manager.queue.journal?.bases else { return }
         var (conflicts, isBehind) = (CommandConflicts(manager.performer.commands.records, bases: bases), false)
+        var failure: DownloadError?
         for item in contents.items where !manager.performer.commands.isApplied(item) {
             guard !Task.isCancelled else {
                 // The next poll takes the remaining commands.
@@ -72,15 +73,24 @@ struct CommandServer: Sendable {
                 isBehind = true
                 continue
             }
-            conflicts.insert(try await carryOut(item, in: registry, for: manager))
+            do throws(DownloadError) {
+                conflicts.insert(try await carryOut(item, in: registry, for: manager))
+            } catch  where error.code != .shutDown && !error.isRegistryLost {
+                // Such as a full disk, which a later command may relieve.
+                failure = failure ?? error
+                conflicts.insert(item.command, in: manager.queue)
+                isBehind = true
+            }
         }
         manager.performer.commands.isBehind = isBehind
         // Commands that complete from now on may not be included in this write.
         let carriedOut = contents.items.filter(manager.performer.commands.isCarriedOut)
         // The flush also waits for a write that is under way, since that write may fail.
         let isBehindOnDisk = manager.queue.journal?.isBehind == true || manager.performer.commands.hasUnsyncedRemovals
-        guard !carriedOut.isEmpty || manager.isFlushing || isBehindOnDisk else { return }
-        try await remove(carriedOut, from: registry, for: manager)
+        if !carriedOut.isEmpty || manager.isFlushing || isBehindOnDisk {
+            try await remove(carriedOut, from: registry, for: manager)
+        }
+        if let failure { throw failure }
     }
 
     /// Applies one command and waits up to ``timeout`` for its end; quarantines a command that can never succeed.
@@ -198,7 +208,12 @@ struct CommandServer: Sendable {
             }
             _ = try await manager.add(additions, skippingInvalid: skippingInvalid)
         case .pause(let ids): return try manager.stop(selection(ids), .pause, skippingUnknown: true)
-        case .resume(let ids): for id in ids { await manager[DownloadID(rawValue: id)]?.resume() }
+        case .resume(let ids):
+            let downloads = ids.compactMap { manager[DownloadID(rawValue: $0)] }
+            let finished = downloads.filter(\.state.isFinished)
+            // In one step, so that those with the highest priority start first.
+            manager.apply { [clock] in $0.start(downloads.filter { !$0.state.isFinished }.map(\.id), at: clock.now()) }
+            for download in finished { await download.resume() }
         case .retry(let ids):
             try manager.apply { [clock] queue throws(DownloadError) in
                 try queue.requeue(selection(ids), only: .failed, skippingUnknown: true, at: clock.now())

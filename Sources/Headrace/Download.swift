@@ -118,10 +118,10 @@ extension Download {
     /// for its ``DownloadRequest/earliestBegin``, that wait ends. Does nothing if the download is running, or if
     /// another download of the same file has been added since.
     public func resume() async {
-        if case .finished = state {
+        if state.isFinished {
             if await !fileExists { await restart() }
         } else {
-            await manager.apply { $0.start(id, at: manager.clock.now()) }
+            await manager.apply { $0.start([id], at: manager.clock.now()) }
         }
     }
 

@@ -213,14 +213,16 @@ extension DownloadManager {
 
 /// Other processes that use the registry; see ``DownloadRegistry``.
 extension DownloadManager {
-    /// Carries out the commands that other processes have left in the registry's directory since the last poll.
+    /// Carries out the commands of other processes that wait in the registry's directory.
     ///
-    /// The manager also does this when it starts, except for commands that wait more than a second for a download to
-    /// stop. Returns once all commands are done, or when the task is cancelled. A command is deleted once its effects
-    /// survive a power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a
-    /// registry.
+    /// Returns once all of them are done, or when the task is cancelled. A command is deleted once its effects survive a
+    /// power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a registry.
+    ///
+    /// The manager does the same when it starts, but gives a command that must wait for a download to stop at most a
+    /// second; after that, the command is left for the next call.
     /// - Throws: Any error from reading the directory or writing the registry, such as `fileSystem` after the directory
-    ///   was deleted, moved or replaced, and `shutDown` after ``shutdown()``. The commands remain then.
+    ///   was deleted, moved or replaced, and `shutDown` after ``shutdown()``. Commands that were not carried
+    ///   out stay in the directory.
     public func takeCommands() async throws(DownloadError) { try await commandServer.takeCommands(for: self) }
 
     /// Carries out the commands of other processes as they arrive, until the manager is shut down or the task is

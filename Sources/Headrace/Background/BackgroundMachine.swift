@@ -226,7 +226,7 @@ struct BackgroundMachine: Sendable {
         return save(data, of: id, at: now) + endPause(id, at: now)
     }
 
-    /// Records that a task has completed; ignores the result if the task is stale, or if its file is not needed.
+    /// Records that the system has ended a task, possibly with an error; ignores a result that is not needed any more.
     mutating func completed(_ task: BackgroundTask, _ status: Status, _ end: End, at now: Int64) -> [Effect] {
         if handlers.isEmpty { hasReportedEarly = false }
         let id = task.download

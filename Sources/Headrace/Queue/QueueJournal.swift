@@ -124,7 +124,8 @@ struct QueueJournal: Sendable {
     /// Recorded changes, or the whole queue, to be written to the journal's file.
     struct Write: Sendable {
         fileprivate enum Content: Sendable {
-            case changes(syncing: Bool, always: Bool)
+            /// `live` is the number of downloads in the queue.
+            case changes(syncing: Bool, always: Bool, live: Int)
             case all([Member], [DownloadID: RegistryEntry.State], leftOut: [RegistryEntry])
         }
 
@@ -139,11 +140,11 @@ struct QueueJournal: Sendable {
         /// - Returns: Whether the whole queue should, or must, be written next.
         func perform(on file: RegistryFile) throws(DownloadError) -> RegistryStore.Outcome {
             switch content {
-            case .changes(let syncing, let always):
+            case .changes(let syncing, let always, let live):
                 let changes = changes.lazy.flatMap { [bases] recorded in
                     (0..<recorded.count).lazy.map { recorded.change(at: $0, bases: bases) }
                 }
-                return try file.append(changes, syncing: syncing, always: always)
+                return try file.append(changes, syncing: syncing, always: always, live: live)
             case .all(let members, let states, let leftOut):
                 try file.replace(
                     with: (0..<members.count + leftOut.count).lazy.map { [bases] index in
@@ -163,8 +164,9 @@ struct QueueJournal: Sendable {
     ///     survive a power cut; without a sync, changes survive only the end of the process.
     ///   - always: With `syncing`, whether to sync even if the configuration and the changes do not require it.
     ///   - members: All downloads of the queue, needed after a failed write.
+    ///   - count: The number of downloads in the queue.
     /// - Returns: The write to perform; `nil` if there is none.
-    mutating func takeChanges(syncing: Bool, always: Bool, members: [Member]) -> Write? {
+    mutating func takeChanges(syncing: Bool, always: Bool, members: [Member], count: Int) -> Write? {
         let syncs = syncing && (mustSync || always)
         isScheduled = false
         if syncing { mustSync = false }
@@ -172,7 +174,7 @@ struct QueueJournal: Sendable {
         guard !changes.isEmpty || syncs else { return nil }
         defer { changes = [] }
         return Write(
-            content: .changes(syncing: syncs, always: always),
+            content: .changes(syncing: syncs, always: always, live: count + leftOut.count),
             changes: changes,
             bases: bases,
             isOptional: false
@@ -218,7 +220,6 @@ extension RegistryEntry {
     init(_ member: QueueJournal.Member, _ state: State, bases: RegistryBaseDirectories) {
         var request = member.record.withoutSecrets ?? RegistryRequest(member.record.request, bases: bases)
         request.priority = member.priority
-        if state.needsNoPieces { request.expectations.pieces = nil }
         self.init(
             id: member.record.id.rawValue,
             request,
@@ -231,6 +232,7 @@ extension RegistryEntry {
         let times = member.record.status.times
         started = times.started
         ended = state.isEnded ? times.ended : nil
+        dropUnneededPieces()
     }
 }
 

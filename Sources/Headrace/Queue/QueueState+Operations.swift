@@ -170,9 +170,9 @@ extension QueueState {
         }
     }
 
-    /// Requeues a download and removes its start time, so that it may start at once.
-    mutating func start(_ id: DownloadID, at now: Duration) -> [QueueEffect] {
-        requeue([id]) { state, id in
+    /// Requeues downloads and removes their start times, so that they may start at once.
+    mutating func start(_ ids: [DownloadID], at now: Duration) -> [QueueEffect] {
+        requeue(ids) { state, id in
             state.removeStartTime(of: id)
             return state.scheduler.resume(id, at: now)
         }

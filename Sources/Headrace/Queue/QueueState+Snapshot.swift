@@ -15,8 +15,8 @@ extension QueueState {
 
     /// Takes the changes that are not on the disk yet; see ``QueueJournal/takeChanges(syncing:always:members:)``.
     mutating func takeChanges(syncing: Bool, always: Bool = false) -> QueueJournal.Write? {
-        let members = journal?.isBehind == true ? members : []
-        return journal?.takeChanges(syncing: syncing, always: always, members: members)
+        let (members, count) = (journal?.isBehind == true ? members : [], records.count)
+        return journal?.takeChanges(syncing: syncing, always: always, members: members, count: count)
     }
 
     /// Takes the whole queue to write it; see ``QueueJournal/takeAll(_:isOptional:)``.

@@ -105,12 +105,21 @@ struct QueueState: Sendable {
         _ measurement: TransferMeasurement?,
         at now: Duration
     ) -> [QueueEffect] {
+        if isOutdated(outcome, of: id) { return effects(of: scheduler.ended(id, .retry(at: now), at: now)) }
         if case .retry(let attempts, _) = outcome { self.attempts[id] = attempts }
-        if case .failed(let error) = outcome, error.code == .credentialsMissing, records[id]?.lacksSecrets != true {
-            // The credentials were supplied after the transfer had looked for them.
-            return effects(of: scheduler.ended(id, .retry(at: now), at: now))
-        }
         return effects(of: scheduler.ended(id, outcome.schedulerOutcome, measurement, at: now), outcome)
+    }
+
+    /// Whether a transfer ended without the new URL or the credentials that the download got meanwhile.
+    private func isOutdated(_ outcome: TransferOutcome, of id: DownloadID) -> Bool {
+        guard let record = records[id] else { return false }
+        return switch outcome {
+        case .retry(let attempts, _): attempts.sources.origin != record.request.url
+        case .failed(let error):
+            error.code == .credentialsMissing && !record.lacksSecrets
+                || signals[id]?.reason == .relinked && record.request.mayRepeat
+        case .finished, .stopped: false
+        }
     }
 
     // MARK: Effects

@@ -38,9 +38,15 @@ enum RegistryEncoder {
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
     /// Throws `invalidRequest` if a request takes more bytes than an entry may have.
+    ///
+    /// Piece hashes for which there is no room are omitted, unless only they verify the file.
     static func check(_ request: RegistryRequest) throws(DownloadError) {
+        let (pieces, checksums) = (request.expectations.pieces, request.expectations.checksums)
+        var entry = RegistryEntry(id: 0, request, label: .min, number: DownloadNumbers.greatest)
+        entry.request.expectations.pieces = nil
+        let length: Int
         do throws(Failure) {
-            _ = try lines(of: [.added([RegistryEntry(id: 0, request, label: .min, number: DownloadNumbers.greatest)])])
+            length = try lines(of: [.added([entry])]).count
         } catch {
             throw DownloadError(
                 .invalidRequest,
@@ -48,6 +54,13 @@ enum RegistryEncoder {
                     + "that a queue can store. Shorten its URL, headers, title or notes."
             )
         }
+        guard let pieces, checksums.isEmpty, !RegistryWriter.mayWrite(pieces, after: length) else { return }
+        throw DownloadError(
+            .invalidRequest,
+            "The piece hashes for \(request.url.prefix(200)) take more than the "
+                + "\(RegistryJournal.maxEntryBytesWithPieces >> 10) KiB that a queue can store, and no checksum verifies "
+                + "the file without them. Add a checksum, or download the file without a queue."
+        )
     }
 }
 
@@ -57,8 +70,6 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
 
     /// The number of records encoded so far, which determines the cost of reading the lines.
     private(set) var recordCount = 0
-    /// The number of downloads that the changes encoded so far add to the queue, minus the number that they remove.
-    private(set) var growth = 0
     private let maxEntryBytes: Int
     private let pieceBytes: Int
     private var rest: Changes.Iterator
@@ -88,11 +99,9 @@ struct RegistryLines<Changes: Sequence<RegistryChange>> {
         recordCount += change.recordCount
         switch change {
         case .added(let entries):
-            growth += entries.count
             // Each download gets its own line, so that a damaged line loses only one download.
             for entry in entries { try append(.added([entry]), maxEntryBytes, .tooLarge(entry.id)) }
         case .removed(let ids):
-            growth -= ids.count
             for start in stride(from: 0, to: ids.count, by: Self.idsPerLine) {
                 let part = Array(ids[start...].prefix(Self.idsPerLine))
                 try append(.removed(part), RegistryJournal.maxPayloadBytes, .indivisible)
@@ -159,7 +168,7 @@ extension RegistryWriter {
         write(entry.label)
         write(entry.request)
         if let pieces = entry.request.expectations.pieces {
-            write(pieces, room: RegistryJournal.maxEntryBytesWithPieces - (bytes.count - start))
+            if Self.mayWrite(pieces, after: bytes.count - start) { write(pieces) }
         }
         if let number = entry.number { write(.number, number) }
         if let time = entry.added { write(.added, time) }
@@ -220,12 +229,13 @@ extension RegistryWriter {
         if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
     }
 
-    /// Writes the piece hashes if they take at most `room` bytes.
-    ///
-    /// Without them, the file may have to be downloaded again after a restart.
-    private mutating func write(_ pieces: PieceHashes, room: Int) {
+    /// Whether there is room for piece hashes in an entry of which `count` bytes are written.
+    static func mayWrite(_ pieces: PieceHashes, after count: Int) -> Bool {
         // The syntax around the digests takes less than a hundred bytes.
-        guard pieces.digests.count / 3 * 4 + 100 <= room else { return }
+        pieces.digests.count / 3 * 4 + 100 <= RegistryJournal.maxEntryBytesWithPieces - count
+    }
+
+    private mutating func write(_ pieces: PieceHashes) {
         write(RegistryOption.pieces.rawValue)
         beginList()
         write(pieces.length)

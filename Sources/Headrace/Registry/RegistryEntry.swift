@@ -31,15 +31,6 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
             case .waiting, .requeued, .running, .paused, .finishing: false
             }
         }
-
-        /// Whether the download is complete or cancelled, so that its piece hashes, possibly thousands, are no longer
-        /// needed.
-        var needsNoPieces: Bool {
-            switch self {
-            case .finished, .skipped, .cancelled: true
-            case .waiting, .requeued, .running, .paused, .finishing, .failed: false
-            }
-        }
     }
 
     /// The raw value of the download's identity.
@@ -70,13 +61,21 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         self.number = number
     }
 
-    /// Changes the state and the time of the start or of the end, and drops piece hashes that are no longer needed.
-    ///
-    /// For `time`, see ``RegistryChange/state(_:_:at:)``.
+    /// Changes the state and the time of the start or of the end; see ``RegistryChange/state(_:_:at:)``.
     mutating func enter(_ state: State, at time: Int64?) {
         self.state = state
-        if state.needsNoPieces { request.expectations.pieces = nil }
+        dropUnneededPieces()
         if state == .running, let time { started = time }
         ended = state.isEnded ? time : nil
+    }
+
+    /// Removes the piece hashes, possibly thousands, if the download is complete or cancelled and a checksum verifies
+    /// the file of a later run.
+    mutating func dropUnneededPieces() {
+        switch state {
+        case .finished, .skipped, .cancelled:
+            if !request.expectations.checksums.isEmpty { request.expectations.pieces = nil }
+        case .waiting, .requeued, .running, .paused, .finishing, .failed: break
+        }
     }
 }

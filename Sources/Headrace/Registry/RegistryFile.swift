@@ -66,6 +66,7 @@ final class RegistryFile: Sendable {
     ///   - changes: The changes, in order.
     ///   - syncing: Whether to sync the journal. Has no effect for a queue without ``Options/syncs``.
     ///   - always: Whether `syncing` has an effect for such a queue too.
+    ///   - live: The number of downloads in the queue, including these changes.
     /// - Returns: Whether the changes were recorded, and whether the caller should call ``replace(with:)`` with all
     ///   downloads of the queue. The caller must do so if the changes were not recorded, for example after a failed
     ///   sync.
@@ -74,11 +75,12 @@ final class RegistryFile: Sendable {
     func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool = true,
-        always: Bool = false
+        always: Bool = false,
+        live: Int
     ) throws(DownloadError) -> RegistryStore.Outcome {
         var outcome = RegistryStore.Outcome.recorded
         try withStore { store throws(DownloadError) in
-            outcome = try store.append(changes, syncing: syncing, always: always)
+            outcome = try store.append(changes, syncing: syncing, always: always, live: live)
         }
         return outcome
     }
@@ -87,7 +89,7 @@ final class RegistryFile: Sendable {
     ///
     /// The entries may include changes that have not been appended yet; appending them later does no harm.
     /// - Parameter entries: All downloads of the queue, in any order.
-    /// - Throws: The errors of ``append(_:syncing:always:)``; the old journal or the new one remains in use.
+    /// - Throws: The errors of ``append(_:syncing:always:live:)``; the old journal or the new one remains in use.
     func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         try withStore { store throws(DownloadError) in try store.replace(with: entries) }
     }

@@ -226,6 +226,7 @@ extension DownloadRequest {
         for text in [identity, group, title] { bytes += text?.utf8.count ?? 0 }
         if case .data(let data, _) = body { bytes += data.count }
         bytes += userData?.count ?? 0
+        if checksums.isEmpty { bytes += pieceHashes?.digests.count ?? 0 }
         for checksum in checksums { bytes += checksum.description.utf8.count }
         for mirror in mirrors { bytes += mirror.absoluteString.utf8.count }
         for field in headers { bytes += field.name.utf8.count + field.value.utf8.count }

@@ -42,8 +42,7 @@ extension RegistryStore {
         isUnsynced = false
         close()
         (file, size, hasTornTail) = (new, newSize, false)
-        liveCount = lines.growth
-        recordCount = liveCount
+        recordCount = lines.recordCount
         // Until the rename is synced, a power cut may bring back the old journal, without changes appended to the new
         // one.
         needsRewrite = true
@@ -55,8 +54,9 @@ extension RegistryStore {
         postponedCount = 0
     }
 
-    var isCompactionDue: Bool {
-        recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: liveCount)
+    /// Returns whether to compact the journal of a queue with `live` downloads.
+    func isCompactionDue(live: Int) -> Bool {
+        recordCount >= postponedCount && compaction.isDue(size: size, records: recordCount, live: live)
     }
 
     /// Rewrites the journal if it is missing or damaged, has mostly dead records, or lacks the numbers of downloads.
@@ -66,7 +66,8 @@ extension RegistryStore {
     mutating func rewriteIfNeeded(_ snapshot: RegistrySnapshot) throws(DownloadError) -> String? {
         let isDamaged = needsCopy
         do throws(DownloadError) {
-            if isDamaged || size == 0 || needsRewrite || isCompactionDue { try replace(with: snapshot.ordered) }
+            let isRewritten = isDamaged || size == 0 || needsRewrite || isCompactionDue(live: snapshot.entries.count)
+            if isRewritten { try replace(with: snapshot.ordered) }
         } catch  where size > 0 {
             // The rewrite failed. The existing journal remains in use, since it is readable and can be appended to.
         }

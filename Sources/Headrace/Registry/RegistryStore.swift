@@ -32,9 +32,6 @@ struct RegistryStore: Sendable {
     var hasTornTail = false
     /// The number of records in the journal, including dead ones.
     var recordCount = 0
-    /// The number of downloads in the queue; a download that was added twice counts twice until the journal is
-    /// rewritten.
-    var liveCount = 0
     /// Whether some lines may not have been synced, by this process or an earlier one.
     var isUnsynced = false
     /// Whether the next change must be recorded by rewriting the journal instead of appending to it.
@@ -85,11 +82,12 @@ struct RegistryStore: Sendable {
     /// Appends changes; if it throws, none of them counts as recorded.
     ///
     /// With `syncing`, the file is synced once after the append, for these and all earlier changes; a queue that does
-    /// not sync its changes requires `always` as well.
+    /// not sync its changes requires `always` as well. `live` is the number of downloads in the queue.
     mutating func append(
         _ changes: some Collection<RegistryChange>,
         syncing: Bool,
-        always: Bool
+        always: Bool,
+        live: Int
     ) throws(DownloadError) -> Outcome {
         let syncing = syncing && (syncs || always)
         if changes.isEmpty, !(syncing && isUnsynced) { return .recorded }
@@ -115,8 +113,7 @@ struct RegistryStore: Sendable {
         (hasTornTail, isUnsynced) = (false, !syncing)
         size = end
         recordCount += lines.recordCount
-        liveCount = max(0, liveCount + lines.growth)
-        return isCompactionDue ? .recordedAndDue : .recorded
+        return isCompactionDue(live: live) ? .recordedAndDue : .recorded
     }
 
     /// The reason why lines could not be written.
@@ -190,7 +187,6 @@ struct RegistryStore: Sendable {
         (size, recordCount, hasTornTail) = (reader.goodBytes, reader.recordCount, bytes > reader.goodBytes)
         // The process that wrote the lines may have been killed before it synced them.
         isUnsynced = size > 0
-        liveCount = reader.snapshot.entries.count
         return (reader.snapshot, reader.findings)
     }
 

@@ -207,7 +207,7 @@ final class BottleneckMonitor: Sendable {
         detector.withLock { $0.endWrite(at: now) }
     }
 
-    /// Publishes the bottleneck if an evaluation is due and reports a lasting change.
+    /// Evaluates the connections if an evaluation is due, and publishes the bottleneck if it has changed lastingly.
     func update(_ connections: @autoclosure () -> BottleneckDetector.Connections?, at now: Duration) {
         guard detector.withLock({ $0.isDue(at: now) }) else { return }
         let connections = connections()

@@ -114,6 +114,26 @@ struct CommandPollingTests {
         }
     }
 
+    @Test func `an addition that a full disk refuses does not block the commands after it`() async throws {
+        try await withDirectory { directory in
+            let isFull = Locked(false)
+            let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
+            let inbox = CommandSpool(in: directory.filePath)
+            try await withManager(directory, files: recorder.fileCalls) { manager in
+                for command in [.add([Fixture.entry(3)]), .pause([1]), .move(3, .first)] as [RegistryCommand] {
+                    try inbox.post(command)
+                }
+                isFull.withLock { $0 = true }
+                await #expect(throws: DownloadError.self) { try await manager.takeCommands() }
+                #expect(await manager.downloads.map(\.state) == [.paused, .paused])
+                isFull.withLock { $0 = false }
+                try await manager.takeCommands()
+                #expect(try !inbox.hasCommands)
+                #expect(await manager.downloads.map(\.id.rawValue) == [3, 1, 2])
+            }
+        }
+    }
+
     @Test func `failing polls back off, are reported once, and return to normal after a success`()
         async throws
     {

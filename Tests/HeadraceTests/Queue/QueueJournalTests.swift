@@ -28,12 +28,12 @@ struct QueueJournalTests {
         let bases = RegistryBaseDirectories(of: URL(filePath: "/registry"))
         var journal = QueueJournal(bases: bases, EmptyCollection<RegistryEntry>(), leftOut: [])
         for state in states {
-            _ = journal.takeChanges(syncing: true, always: false, members: [])
+            _ = journal.takeChanges(syncing: true, always: false, members: [], count: 0)
             journal.note(id, state)
         }
-        let written = journal.takeChanges(syncing: false, always: false, members: [])
+        let written = journal.takeChanges(syncing: false, always: false, members: [], count: 0)
         #expect(written != nil)
-        let synced = journal.takeChanges(syncing: true, always: false, members: [])
+        let synced = journal.takeChanges(syncing: true, always: false, members: [], count: 0)
         #expect((synced != nil) == isSynced)
     }
 
@@ -63,17 +63,17 @@ struct QueueJournalTests {
         var retryTimes: [Duration?] = []
         var claims: [Bool] = []
         for seconds in [1, 2] {
-            let write = journal.takeChanges(syncing: true, always: false, members: [])
+            let write = journal.takeChanges(syncing: true, always: false, members: [], count: 0)
             retryTimes.append(journal.failed(try #require(write), at: .seconds(seconds)))
         }
         for seconds in [30, 31] {
             journal.retry(at: .seconds(seconds))
             claims.append(journal.claimFlush())
         }
-        let retried = journal.takeChanges(syncing: true, always: false, members: [])
+        let retried = journal.takeChanges(syncing: true, always: false, members: [], count: 0)
         retryTimes.append(journal.failed(try #require(retried), at: .seconds(31)))
         // This write, for another reason, succeeds.
-        _ = journal.takeChanges(syncing: true, always: false, members: [])
+        _ = journal.takeChanges(syncing: true, always: false, members: [], count: 0)
         journal.retry(at: .seconds(61))
         claims.append(journal.claimFlush())
         #expect(retryTimes == [.seconds(31), nil, .seconds(61)])

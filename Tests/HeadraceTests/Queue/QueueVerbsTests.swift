@@ -157,7 +157,7 @@ struct QueueVerbsTests {
         try await QueueFixture.with { list in
             let download = try await list.add("a") { $0.startsPaused = true }
             await list.manager.apply { [id = download.id] queue in
-                queue.effects(of: queue.scheduler.cancel(id)) + queue.start(id, at: .zero)
+                queue.effects(of: queue.scheduler.cancel(id)) + queue.start([id], at: .zero)
             }
             #expect(DiskFixture.isExact(try await download.value))
             #expect(await !download.events.contains(.cancelled))

@@ -88,13 +88,20 @@ struct RegistryExpectationsTests {
     }
 
     /// The hashes do not fit in a line of the registry; a repeated request supplies them for this run.
-    @Test func `a million piece hashes do not keep a download out of the registry`() async throws {
+    @Test func `a million piece hashes are not stored, and rejected if only they verify the file`() async throws {
         try await withTemporaryDirectory { folder in
             var request = try Self.request(folder)
             let checksum = try Checksum(.sha256, of: [])
             request.pieceHashes = PieceHashes(length: 1, checksums: Array(repeating: checksum, count: 1 << 20))
             request.expectedSize = 1 << 20
             let registry = DownloadRegistry(directory: folder.appending(path: "registry"))
+            do throws(DownloadError) {
+                _ = try await registry.add([request])
+                Issue.record("The request was accepted.")
+            } catch {
+                #expect(error.code == .invalidRequest && error.message.contains("piece hashes"))
+            }
+            request.checksums = [checksum]
             try await registry.add([request])
             try await withDownloadManager(Self.configuration(folder)) { [request] manager in
                 let download = try #require(await manager.downloads.first)

@@ -219,4 +219,27 @@ struct RegistrySecretsTests {
         #expect(effects.contains { if case .start(let run) = $0 { run.record.id == id } else { false } })
         #expect(state.records[id]?.request.headers == [secret])
     }
+
+    @Test func `a request with the secrets that another process adds revives the failed download`() throws {
+        let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+        let request = try secretRequest(in: folder)
+        let kept = RegistryRequest(request, bases: RegistryBaseDirectories(of: folder))
+        var state = QueueState(scheduler: Scheduler(limit: 1), journal: nil)
+        let ids = [1, 2].map { Download.ID(rawValue: $0) }
+        for (id, addition) in zip(
+            ids,
+            [
+                QueueAddition(request: try lists.request("a", in: folder), withoutSecrets: kept),
+                QueueAddition(request: request),
+            ]
+        ) {
+            var addition = addition
+            addition.id = id
+            let added = state.add([addition], skippingInvalid: false, observers: QueueObservers(), at: .zero)
+            #expect(added.records.map(\.id) == [ids[0]])
+            guard id == ids[0] else { continue }
+            _ = state.ended(id, .failed(.credentialsMissing(kept.withheldNames)), at: .zero)
+        }
+        #expect(state.scheduler.phase(of: ids[0]) == .running)
+    }
 }

@@ -221,6 +221,30 @@ struct NewURLTests {
         }
     }
 
+    /// The download gets the URL after its transfer has failed, and before the queue knows of the failure.
+    @Test(arguments: [true, false])
+    func `a URL that is set while a transfer ends is used by the next one`(_ isRetry: Bool) throws {
+        let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+        let urls = try ["http://h/old", "http://h/new"].map { try #require(URL(string: $0)) }
+        var state = QueueState(scheduler: Scheduler(limit: 1), journal: nil)
+        let old = request(urls[0], in: folder)
+        let added = state.add(
+            [QueueAddition(request: old)],
+            skippingInvalid: false,
+            observers: QueueObservers(),
+            at: .zero
+        )
+        let id = try #require(added.new.first)
+        for case .stop(let signal, let reason) in try state.setURL(urls[1], of: id, at: .zero) { signal.stop(reason) }
+        let outcome: TransferOutcome =
+            isRetry
+            ? .retry(TransferState(old, configuration, at: .zero), at: .seconds(9))
+            : .failed(DownloadError(.httpStatus, "No.", statusCode: 403))
+        let runs = state.ended(id, outcome, at: .zero).compactMap { if case .start(let run) = $0 { run } else { nil } }
+        #expect(runs.map(\.record.request.url) == [urls[1]])
+        #expect(runs.map { $0.earlier.state == nil } == [true])
+    }
+
     @Test func `another version at the new URL replaces the bytes`() async throws {
         try await withServer(new: other) { server, folder in
             try await withDownloadManager(configuration) { manager in

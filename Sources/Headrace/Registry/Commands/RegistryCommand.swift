@@ -70,7 +70,8 @@ extension RegistryCommand {
         self = command
     }
 
-    /// Returns the encoded command; `nil` if it has more than `maxBytes` bytes even without piece hashes.
+    /// Returns the encoded command; `nil` if it has more than `maxBytes` bytes even without the piece hashes of files that
+    /// checksums verify.
     func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
         var payload = RegistryWriter()
         payload.write(self)
@@ -78,13 +79,16 @@ extension RegistryCommand {
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
-    /// The command without its piece hashes, used if the command is too large; `nil` if it has no piece hashes.
+    /// The command without the piece hashes of files that checksums verify, used if the command is too large; `nil` if it
+    /// has none.
     private var withoutPieces: RegistryCommand? {
-        guard case .add(var entries) = self, entries.contains(where: { $0.request.expectations.pieces != nil }) else {
-            return nil
+        guard case .add(var entries) = self else { return nil }
+        let omitted = entries.indices.filter { index in
+            let expectations = entries[index].request.expectations
+            return expectations.pieces != nil && !expectations.checksums.isEmpty
         }
-        for index in entries.indices { entries[index].request.expectations.pieces = nil }
-        return .add(entries)
+        for index in omitted { entries[index].request.expectations.pieces = nil }
+        return omitted.isEmpty ? nil : .add(entries)
     }
 }
 

@@ -84,7 +84,8 @@ struct SegmentPlanner: Sendable {
     private(set) var controller: ConcurrencyController
     /// The highest number of connections that ``isWorthJoining(at:)`` has found worthwhile; it never decreases.
     private var joined = 1
-    /// The number of bytes to write that arrived over all connections except the extra ones; see ``Segment/isExtra``.
+    /// The number of received bytes from which the ``controller`` measures the speed: without duplicates, and without
+    /// those of extra connections; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
     /// The connections that hosts recently refused without a response.
     private var refusals = RecentRefusals()

@@ -160,19 +160,19 @@ struct RegistryFileTests {
             let compaction = RegistryStore.Compaction(minBytes: 0, factor: 3)
             let file = try RegistryFile.open(folder.path, .init(syncs: true, compaction: compaction), calls: calls).file
             let changes: [RegistryChange] = [.state(1, .paused), .state(2, .paused)]
-            #expect(try file.append([.added(entries)]) == .recorded)
-            for _ in 0..<2 { #expect(try file.append(changes) == .recorded) }
-            #expect(try file.append([.removed([3])]) == .recordedAndDue)
+            #expect(try file.append([.added(entries)], live: 3) == .recorded)
+            for _ in 0..<2 { #expect(try file.append(changes, live: 3) == .recorded) }
+            #expect(try file.append([.removed([3])], live: 2) == .recordedAndDue)
             try file.replace(with: entries.prefix(2))
             isBroken.withLock { $0 = true }
-            #expect(throws: DownloadError.self) { try file.append(changes) }
+            #expect(throws: DownloadError.self) { try file.append(changes, live: 2) }
             isBroken.withLock { $0 = false }
             let before = try FileProbe.bytes(of: journal(in: folder))
-            #expect(try file.append(changes) == .wholeListNeeded)
-            #expect(try file.append(changes, syncing: false) == .wholeListNeeded)
+            #expect(try file.append(changes, live: 3) == .wholeListNeeded)
+            #expect(try file.append(changes, syncing: false, live: 3) == .wholeListNeeded)
             #expect(try FileProbe.bytes(of: journal(in: folder)) == before)
             try file.replace(with: entries)
-            #expect(try file.append(changes) == .recorded)
+            #expect(try file.append(changes, live: 3) == .recorded)
             file.close()
             #expect(try image(folder) == Fixture.image([.added(entries)] + changes))
         }
@@ -335,6 +335,16 @@ struct RegistryFileTests {
             let image = try withList(folder, compaction: compaction) { file, _ in file.snapshot }
             #expect(try FileProbe.bytes(of: journal(in: folder)) == Fixture.journal([.added(image.ordered)]))
             #expect(image[1]?.label == 99)
+        }
+    }
+
+    @Test func `downloads that are recorded again count as replaced records`() async throws {
+        try await withTemporaryDirectory { folder in
+            let compaction = RegistryStore.Compaction(minBytes: 0, factor: 3)
+            let options = RegistryFile.Options(syncs: false, compaction: compaction)
+            let file = try RegistryFile.open(folder.path, options, calls: .unsynced).file
+            let outcomes = try (0..<3).map { _ in try file.append([.added([Fixture.entry(1)])], live: 1) }
+            #expect(outcomes == [.recorded, .recorded, .recordedAndDue])
         }
     }
 

@@ -179,7 +179,7 @@ final class RegistryList {
     func append(_ changes: [RegistryChange], syncing: Bool = true) throws(DownloadError) {
         var next = snapshot
         for change in changes { next.apply(change) }
-        switch try file.append(changes, syncing: syncing) {
+        switch try file.append(changes, syncing: syncing, live: next.entries.count) {
         case .recorded: break
         case .recordedAndDue: try? file.replace(with: next.entries)
         case .wholeListNeeded: try file.replace(with: next.entries)

@@ -119,7 +119,7 @@ struct RegistryNumberTests {
         let list = try Fixture.open("/list", calls: disk.calls).list
         isFull.withLock { $0 = false }
         let move = RegistryChange.moved(3, label: 0)
-        #expect(try list.file.append([move]) == .wholeListNeeded)
+        #expect(try list.file.append([move], live: 3) == .wholeListNeeded)
         try list.append([move])
         list.close()
         let image = try Fixture.open("/list", calls: disk.calls).list.snapshot

@@ -14,9 +14,15 @@ struct RegistryPiecesTests {
         return try #require(PieceHashes(length: 1 << 20, checksums: Array(repeating: checksum, count: count)))
     }
 
-    private func entry(_ id: UInt64, pieces count: Int, title: Int = 0) throws -> RegistryEntry {
+    private func entry(
+        _ id: UInt64,
+        pieces count: Int,
+        title: Int = 0,
+        hasChecksum: Bool = true
+    ) throws -> RegistryEntry {
         var entry = Fixture.entry(id)
         entry.request.expectations.pieces = try pieces(count)
+        if hasChecksum { entry.request.expectations.checksums = [try Checksum(.sha256, of: [])] }
         entry.request.expectations.size = Int64(count) << 20
         if title > 0 { entry.request.title = String(repeating: "t", count: title) }
         return entry
@@ -26,7 +32,7 @@ struct RegistryPiecesTests {
         (1, 0, true), (6000, 0, true), (6200, 0, false), (1 << 20, 0, false), (6000, 50_000, false),
         (4000, 50_000, true), (1, 300_000, false), (1 << 20, 500_000, false),
     ])
-    func `piece hashes are stored if there is room and never exclude a download`(
+    func `piece hashes are stored if there is room, and rejected if there is none and only they verify the file`(
         _ count: Int,
         _ title: Int,
         _ isKept: Bool
@@ -35,6 +41,8 @@ struct RegistryPiecesTests {
         var kept = entry
         if !isKept { kept.request.expectations.pieces = nil }
         try RegistryEncoder.check(entry.request)
+        let unverified = try self.entry(7, pieces: count, title: title, hasChecksum: false)
+        #expect(((try? RegistryEncoder.check(unverified.request)) != nil) == isKept)
         let message = String(repeating: "m", count: RegistryJournal.maxStateBytes - 100)
         let changes: [RegistryChange] = [.added([entry]), .state(7, .failed(code: "c", message: message))]
         let reader = try Fixture.read(Fixture.journal(changes))
@@ -48,18 +56,23 @@ struct RegistryPiecesTests {
         #expect(try RegistryCommand(decoding: try #require(command.encoded())) == .add([kept]))
     }
 
-    @Test func `piece hashes of a finished or cancelled download are not stored`() throws {
+    @Test(arguments: [true, false])
+    func `piece hashes of a finished or cancelled download are stored only without a checksum`(
+        _ hasChecksum: Bool
+    ) throws {
         let (file, stamp) = (RelocatablePath("/tmp/f", bases: Fixture.bases), FileStamp(size: 1, modified: 1, inode: 1))
         for (state, isKept) in [
             (RegistryEntry.State.finished(file, stamp), false), (.cancelled, false), (.paused, true),
             (.finishing(file, stamp), true), (.failed(code: "c", message: "m"), true),
         ] {
-            let read = try Fixture.read(Fixture.journal([.added([entry(1, pieces: 2)]), .state(1, state)])).snapshot[1]
-            #expect(read?.state == state && (read?.request.expectations.pieces != nil) == isKept)
+            let entry = try entry(1, pieces: 2, hasChecksum: hasChecksum)
+            let read = try Fixture.read(Fixture.journal([.added([entry]), .state(1, state)])).snapshot[1]
+            #expect(read?.state == state)
+            #expect((read?.request.expectations.pieces != nil) == (isKept || !hasChecksum))
         }
     }
 
-    @Test func `a command that is too large omits its piece hashes`() throws {
+    @Test func `a command that is too large omits the piece hashes of files with checksums`() throws {
         let command = RegistryCommand.add([try entry(1, pieces: 100), try entry(2, pieces: 100)])
         var bare: [RegistryEntry] = []
         for id: UInt64 in 1...2 {
@@ -71,6 +84,8 @@ struct RegistryPiecesTests {
         #expect(try RegistryCommand(decoding: #require(command.encoded(maxBytes: size))) == command)
         #expect(try RegistryCommand(decoding: #require(command.encoded(maxBytes: size - 1))) == .add(bare))
         #expect(command.encoded(maxBytes: 100) == nil)
+        let unverified = RegistryCommand.add([try entry(1, pieces: 100, hasChecksum: false)])
+        #expect(unverified.encoded(maxBytes: try #require(unverified.encoded()).count - 1) == nil)
     }
 
     @Test func `a registry with many piece hashes is written in chunks of bounded size`() throws {

@@ -50,7 +50,7 @@ struct RegistryReadingTests {
                     let status = try FileSystem.system.status(path)
                     let isDone =
                         grows
-                        ? (try? file.append([.added(entries)])) == .recorded
+                        ? (try? file.append([.added(entries)], live: entries.count)) == .recorded
                         : (try? file.replace(with: entries)) != nil
                     guard isDone else { throw SystemError(errno: EIO) }
                     return status
