@@ -15,8 +15,9 @@ extension DownloadEvent {
         case bytesLost(Int64)
         /// Another program truncated the partial file, or the disk lost a part of it, while it was being downloaded.
         case fileTruncated(path: String, bytesLost: Int64)
-        /// The received bytes could not be synced to the disk, so a later run cannot resume from them.
-        case notSynced(DownloadError)
+        /// The received bytes, or the record of some of them, could not be saved, so a later run must receive them
+        /// again.
+        case notSaved(DownloadError)
         /// The server sends the whole file if a request has `If-Range`, so requests no longer contain that field.
         case omitsIfRange
         /// The server sent a 304 response for a version other than the existing file's; requests become unconditional.
@@ -62,7 +63,7 @@ extension DownloadEvent.Notice: CustomStringConvertible {
             "\(bytes.inBytes) of the received bytes are no longer on the disk and are downloaded again."
         case .fileTruncated(let path, let bytes):
             "Another program truncated \(path), or the disk lost a part of it: \(bytes.inBytes) are downloaded again."
-        case .notSynced(let error): error.message
+        case .notSaved(let error): error.message
         case .omitsIfRange: "The server sends the whole file if a request has If-Range; it is omitted from now on."
         case .omitsPrecondition: "The server sent \"not modified\" for another version; the condition is omitted."
         case .encoded(let coding): "The server encoded the file as \(coding); it is saved encoded."

@@ -125,11 +125,7 @@ struct DownloadTransfer: Sendable {
         if partial.held.isEmpty {
             partial.remove()
         } else if reason != .cancelled {
-            partial.keep(leaving: reason != .networkChanged && time == nil)
-            // Published now, because the next run finds nothing left to report.
-            if partial.held.isEmpty, let file = partial.file, file.syncFailure != nil {
-                publish(.notice(.notSynced(file.syncError)))
-            }
+            partial.keep(after: reason, retryAt: time)
         }
         guard reason != nil || isCancelled else { return nil }
         let restarts = [.networkChanged, .demoted, .relinked].contains(reason)

@@ -42,6 +42,8 @@ struct FileCompletion {
     /// Removes the content coding; returns the next step if the encoded bytes are wrong or may be incomplete.
     private func decode(_ coding: ContentCoding, _ transfer: inout DownloadTransfer) async throws -> Step? {
         let size = transfer.partial.heldBytes
+        // Servers send the coding also without a body.
+        guard size > 0 || framing == .stream || framing == .unverified else { return nil }
         if framing == .delimited { recordSize(size, transfer.partial.ledger) }
         let maxBytes = transfer.environment.configuration.maxFileSize
         switch try await transfer.partial.decode(coding, upTo: SizeLimit(decoding: size, maxBytes: maxBytes)) {

@@ -72,7 +72,7 @@ struct FinalRename {
         case .needsCopy: return nil
         }
         if let version { partial.environment.versions?.keep(version, of: name, inode: stamp.inode) }
-        ledger.change { $1.named(name) }
+        ledger.change { $1.named(name, isCopy: partial.original != nil) }
         try syncName(name, of: target, &partial)
         return (name, stamp)
     }
@@ -187,7 +187,12 @@ struct FinalRename {
         _ partial: inout PartialDownload
     ) -> DownloadError {
         let isKept = (try? partial.giveName()) != nil
-        if isKept, let target = partial.target { partial.ledger.writeRecord(to: target) }
+        if isKept, let target = partial.target {
+            partial.ledger.writeRecord(to: target)
+            // The checkpoints had ended; with a new policy, the bytes are synced when the run ends.
+            let policy = partial.newPolicy()
+            partial.ledger.change { contents, _ in contents.policy = policy }
+        }
         // An empty partial file is not worth mentioning.
         let advice = isKept && partial.heldBytes > 0 ? " The download is kept as \(partial.path)." : ""
         guard let name, error.errno == EEXIST else { return .storage(what, error, advice) }

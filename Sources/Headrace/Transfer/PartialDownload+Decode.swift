@@ -50,14 +50,17 @@ extension PartialDownload {
                 output.close()
             }
         }
-        try await read(0..<heldBytes) { bytes in
-            guard isIntact else { return }
-            isIntact = try decoder.decode(bytes) { bytes in
-                try limit.check(written + Int64(bytes.count))
-                try output.write(bytes, at: written)
-                written += Int64(bytes.count)
+        struct Damage: Error {}
+        do {
+            try await read(0..<heldBytes) { bytes in
+                isIntact = try decoder.decode(bytes) { bytes in
+                    try limit.check(written + Int64(bytes.count))
+                    try output.write(bytes, at: written)
+                    written += Int64(bytes.count)
+                }
+                if !isIntact { throw Damage() }
             }
-        }
+        } catch is Damage {}
         guard isIntact, decoder.isFinished else {
             let how = isIntact ? "truncated" : "damaged, or followed by other bytes"
             let what = "The \(coding.rawValue) data of the file in \(path) is \(how)."

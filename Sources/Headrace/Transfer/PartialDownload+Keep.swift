@@ -5,12 +5,18 @@ extension PartialDownload {
     /// A file can occupy up to this much more space than its length.
     private static let blockBytes: Int64 = 64 << 10
 
+    /// The minimum time until the next attempt for which the received bytes are synced.
+    private static let longWait = Duration.seconds(5)
+
     /// Saves the state of the received bytes, in the resume record and in the ``DownloadRecord``, so that the next
-    /// attempt finds them; with `leaving`, even after a reboot.
+    /// attempt finds them; even after a reboot, unless that attempt is due within seconds.
     ///
-    /// If the record cannot be updated, the previous one remains, which lists fewer bytes. The bytes of a file without
-    /// a name are lost if the file cannot be given one.
-    mutating func keep(leaving: Bool) {
+    /// If the record cannot be updated, the previous one remains, which lists fewer bytes, and a notice is published. The
+    /// bytes of a file without a name are lost if the file cannot be given one.
+    /// - Parameters:
+    ///   - reason: The reason why the run was stopped; `nil` if it was not.
+    ///   - time: The time of the next attempt; `nil` if unknown.
+    mutating func keep(after reason: StopSignal.Reason?, retryAt time: Duration?) {
         do {
             try giveName()
         } catch {
@@ -19,16 +25,30 @@ extension PartialDownload {
         // Lost bytes must not be recorded as durable: the next attempt would take the hole that they left for received
         // zeros.
         _ = try? releaseLostBytes()
-        if let target { try? ledger.stop(leaving ? .leaving : .keeping, on: target) }
+        let isLeaving = isLeaving(after: reason, retryAt: time)
+        if let target { try? ledger.stop(isLeaving ? .leaving : .keeping, on: target) }
         let policy = newPolicy()
         ledger.change { contents, _ in contents.policy = policy }
         makeRoomForRecord()
+        // Published now, because the next run finds nothing left to report.
+        if held.isEmpty, let file, file.syncFailure != nil {
+            record.status.publish(.notice(.notSaved(file.syncError)))
+        } else if isLeaving, let failure = ledger.recordFailure {
+            let what = "\(recordFile.path) could not be written, so the bytes that it does not list will be downloaded again"
+            record.status.publish(.notice(.notSaved(.storage(what, failure))))
+        }
         let contents = ledger.contents
         guard let status = try? file?.status(), contents.representation != nil, !contents.policy.written.isEmpty
         else { return }
         let suspended = SuspendedPartial(path, stamp: FileStamp(status), contents: contents)
         record.keep(suspended)
         ledger.change { $1.kept(suspended.stamp) }
+    }
+
+    private func isLeaving(after reason: StopSignal.Reason?, retryAt time: Duration?) -> Bool {
+        if let time { return time - environment.clock.now() >= Self.longWait }
+        guard reason == .networkChanged else { return true }
+        return environment.gate.blocker(for: record.requested { NetworkRequirement($0) }) != nil
     }
 
     /// Truncates the file if the disk is full and there is no resume record yet, so that one can be written; without a

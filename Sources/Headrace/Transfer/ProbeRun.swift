@@ -139,12 +139,14 @@ struct ProbeRun: Sendable {
     private func probe(of head: ResponseHead, _ totalBytes: Int64?, _ source: URL) async -> DownloadProbe {
         let names = DestinationPaths(request)
         let path = names.path(for: head)
-        let (kind, freePath) = await executor.run { [files = environment.files] in
+        let resolver = ConflictResolver(DownloadRecord(id: .random(), request: request), environment)
+        let (kind, isBlocked, freePath) = await executor.run { [files = environment.files] in
             let kind = (try? files.status(path))?.kind
+            let isBlocked = (try? resolver.isSatisfied(by: path)) == nil
             var others = NumberedNames(path, names, mayRename: kind != nil)
             var other = others.next()
             while let taken = other, !files.isMissing(taken) { other = others.next() }
-            return (kind, other)
+            return (kind, isBlocked, other)
         }
         let metadata = RepresentationMetadata(of: head, totalBytes: totalBytes)
         return DownloadProbe(
@@ -155,6 +157,7 @@ struct ProbeRun: Sendable {
             outcome: DownloadProbe.Outcome(
                 of: request,
                 on: kind,
+                isBlocked: isBlocked,
                 freeName: freePath.map { URL(filePath: $0, directoryHint: .notDirectory) }
             ),
             totalBytes: totalBytes,
@@ -174,12 +177,13 @@ extension DownloadProbe.Outcome {
     /// - Parameters:
     ///   - request: The request, whose policies decide.
     ///   - kind: The kind of the existing file; `nil` if there is none.
+    ///   - isBlocked: Whether the file prevents the download; see ``ConflictResolver/isSatisfied(by:)``.
     ///   - freeName: The free name for the new file; `nil` if there is none.
-    init(of request: DownloadRequest, on kind: FileStatus.Kind?, freeName: URL?) {
+    init(of request: DownloadRequest, on kind: FileStatus.Kind?, isBlocked: Bool, freeName: URL?) {
         self =
             switch (kind, request.refetchPolicy, request.conflictPolicy) {
             case (nil, _, _): .creates
-            case (.directory, _, _): .fails
+            case _ where isBlocked: .fails
             case (_, .ifChanged, _), (_, .unlessCurrent, .overwrite): .replacesIfChanged
             case (_, _, .fail): .fails
             case (_, _, .skip): .skips

@@ -329,7 +329,7 @@ struct DiskFaultTests {
             _ = try await rename.perform(on: &session) { _, _ in }
         }
         #expect(session.held.isEmpty && session.file == nil)
-        session.keep(leaving: true)
+        session.keep(after: nil, retryAt: nil)
         try session.discard()
         session.remove()
         #expect(disk.image.bytes(of: "/folder/file.bin") == bytes)
@@ -342,14 +342,23 @@ struct DiskFaultTests {
             let recorder = FileSystemRecorder { call throws(SystemError) in
                 if call == .move { throw SystemError(errno: EEXIST) }
             }
-            let outcome = try await DiskFixture.run(to: .directory(folder), .fail, files: recorder.fileCalls) {
-                DiskFixture.response($0, of: size)
-            }
+            let outcome = try await DiskFixture.run(
+                to: .directory(folder),
+                .fail,
+                files: recorder.fileCalls,
+                durability: .none
+            ) { DiskFixture.response($0, of: size) }
             let error = try #require(outcome.error)
             let partial = try DiskFixture.partial(in: folder)
             #expect(error.code == .fileExists)
             #expect(error.message.contains("kept as \(partial.path)") == (size > 0))
             #expect(FileProbe.size(of: partial) == (size > 0 ? Int64(size) : nil))
+            // All of it survives a restart of the system.
+            if case .record(let record) = try RecordFile(of: partial.path, calls: .system).read() {
+                #expect(record.durable == record.written && !record.durable.isEmpty && size > 0)
+            } else {
+                #expect(size == 0)
+            }
             // The permissions are unchanged.
             #expect(size == 0 || FileProbe.permissions(of: partial) == 0o600)
         }

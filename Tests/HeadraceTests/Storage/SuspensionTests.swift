@@ -82,6 +82,29 @@ struct SuspensionTests {
         }
     }
 
+    @Test func `the bytes of a download that waits long for a retry survive a restart of the system`() async throws {
+        let file = Resource(size: 300_000, etag: "\"v1\"")
+        let busy = Response.status(503, headers: ["Retry-After": "300"])
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.sequence([.file(file).truncated(after: Int64(Self.cut))], then: busy)) { server in
+                let configuration = DownloadConfiguration {
+                    $0.durability = .none
+                    $0.retryPolicy.baseDelay = .zero
+                }
+                try await withDownloadManager(configuration) { manager in
+                    let download = try await manager.download(DownloadRequest(server.url("/a"), to: .directory(folder)))
+                    for await event in download.events {
+                        if case .retrying(_, _, after: .seconds(300)) = event { break }
+                    }
+                    for await state in download.states where state == .waiting { break }
+                    let record = try record(of: download)
+                    #expect(isHeld(record?.written))
+                    #expect(isHeld(record?.durable))
+                }
+            }
+        }
+    }
+
     @Test func `a download recorded before a suspension leaves no record when it completes`() async throws {
         try await withTemporaryDirectory { folder in
             let gate = RecordGate()

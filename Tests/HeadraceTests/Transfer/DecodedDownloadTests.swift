@@ -75,6 +75,13 @@ struct DecodedDownloadTests {
         #expect(summary.isLengthVerified)
     }
 
+    @Test(arguments: [true, false])
+    func `an empty body has no coding to remove`(_ hasLength: Bool) async throws {
+        let empty = Self.serve([])
+        let outcome = try await run(hasLength ? empty : empty.chunked(), expecting: Resource(.bytes([])))
+        #expect(outcome.isExact)
+    }
+
     @Test(arguments: [DownloadConfiguration.Durability.none, .full])
     func `a cut encoded file resumes on its encoded bytes`(
         _ durability: DownloadConfiguration.Durability

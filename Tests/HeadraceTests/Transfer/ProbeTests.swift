@@ -112,10 +112,34 @@ struct ProbeTests {
         #expect(found == expected)
     }
 
+    @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .skip, .overwrite, .fail], [true, false])
+    func `the outcome for a link with the name is that of a download`(
+        _ policy: DownloadRequest.ConflictPolicy,
+        _ isNamed: Bool
+    ) async throws {
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.file(file)) { server in
+                let path = folder.appending(path: "file.bin")
+                try FileManager.default.createSymbolicLink(atPath: path.path, withDestinationPath: "missing")
+                var request = DownloadRequest(server.url("/file.bin"), to: isNamed ? .file(path) : .directory(folder))
+                (request.conflictPolicy, request.refetchPolicy) = (policy, .always)
+                try await withDownloadManager { [request] manager in
+                    let outcome = try await manager.probe(request).outcome
+                    let file = try? await manager.download(request).value
+                    switch outcome {
+                    case .fails: #expect(file == nil)
+                    case .savesBeside(let other): #expect(file?.lastPathComponent == other.lastPathComponent)
+                    default: #expect(file?.lastPathComponent == "file.bin")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a directory with the name makes a download fail`() throws {
         let request = DownloadRequest(try #require(URL(string: "http://h/a")), to: .file(URL(filePath: "/tmp/a")))
-        #expect(DownloadProbe.Outcome(of: request, on: .directory, freeName: nil) == .fails)
-        #expect(DownloadProbe.Outcome(of: request, on: nil, freeName: nil) == .creates)
+        #expect(DownloadProbe.Outcome(of: request, on: .directory, isBlocked: true, freeName: nil) == .fails)
+        #expect(DownloadProbe.Outcome(of: request, on: nil, isBlocked: false, freeName: nil) == .creates)
     }
 
     @Test func `transient failures are retried, and mirrors follow`() async throws {

@@ -186,8 +186,9 @@ struct ReadableFile: Sendable {
         path = nil
     }
 
-    /// Records that the complete file was renamed to its final name.
-    mutating func named(_ path: String) {
+    /// Records that the complete file was renamed to its final name, or a copy of it, which readers must open.
+    mutating func named(_ path: String, isCopy: Bool = false) {
+        if isCopy { generation += 1 }
         totalBytes = held.end
         place(at: path, .final)
     }

@@ -248,6 +248,23 @@ struct ReadableFileTests {
         #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
     }
 
+    @Test func `a copy that gets the final name is opened`() {
+        var file = file(0..<1000)
+        let id = file.join(0..<1000)
+        guard case .read(let read) = file.step(of: id) else {
+            Issue.record("nothing to read")
+            return
+        }
+        file.named(final, isCopy: true)
+        let isTaken = file.took(100, of: read, by: id)
+        #expect(!isTaken)
+        guard case .read(let again) = file.step(of: id) else {
+            Issue.record("nothing to read")
+            return
+        }
+        #expect(again.path == final && again.generation != read.generation && again.range == read.range)
+    }
+
     @Test func `a reader continues after the rename, but not with another file of that name`() throws {
         for (name, isOwn) in [(final, true), ("/folder/other.bin", false)] {
             var file = file(0..<1000)
