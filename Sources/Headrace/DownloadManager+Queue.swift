@@ -245,6 +245,9 @@ extension DownloadManager {
     /// The number of times that a download failed, was cancelled or was queued again.
     package var turnCount: Int { performer.turnCount }
 
+    /// Whether the registry, if there is one, has all changes of the queue that were to be written.
+    package var isSaved: Bool { queue.journal?.isBehind != true }
+
     /// The number of downloads for which ``serveCommands(untilIdle:)`` waits although they are paused.
     package var pausedWhileServing: Int { performer.pausedWhileServing.count }
 }

@@ -34,7 +34,8 @@ extension PartialDownload {
         if held.isEmpty, let file, file.syncFailure != nil {
             record.status.publish(.notice(.notSaved(file.syncError)))
         } else if isLeaving, let failure = ledger.recordFailure {
-            let what = "\(recordFile.path) could not be written, so the bytes that it does not list will be downloaded again"
+            let what =
+                "\(recordFile.path) could not be written, so bytes that it does not list will be downloaded again"
             record.status.publish(.notice(.notSaved(.storage(what, failure))))
         }
         let contents = ledger.contents

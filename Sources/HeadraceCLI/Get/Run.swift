@@ -53,7 +53,7 @@ struct Run {
         }
         let status = await printer.end()
         if case .lost(let error) = end { throw error }
-        return status
+        return await manager.isSaved ? status : ExitCode(of: [status, .disk])
     }
 
     /// Waits until nothing is left to do, then shuts the manager down; returns the reason if the run ends early.

@@ -39,6 +39,28 @@ struct QueueRunTests {
     }
 
     @Test
+    func `a run whose queue cannot be saved exits with 5`() async throws {
+        let gate = try Gate()
+        try await withFaultServer(file.held(after: 1000, until: gate)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                var run = try folder.run()
+                try await server.waitForRequests(count: 1)
+                let journal = URL(filePath: folder.registryPath).appending(path: "registry.journal")
+                let blocked = journal.appendingPathExtension("new").appending(path: "x")
+                try FileManager.default.createDirectory(at: blocked, withIntermediateDirectories: true)
+                try FileManager.default.removeItem(at: journal)
+                gate.open()
+                let result = try await run.result()
+                #expect(result.status == 5, "\(result.errors)")
+                #expect(result.errors.contains("registry.journal.new"))
+                #expect(try FileProbe.names(in: folder.files) == ["a"])
+            }
+        }
+        gate.open()
+    }
+
+    @Test
     func `a download paused during a run resumes its partial file`() async throws {
         let gate = try Gate()
         let held = file.held(after: 100_000, until: gate)

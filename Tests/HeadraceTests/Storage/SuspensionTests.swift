@@ -86,7 +86,8 @@ struct SuspensionTests {
         let file = Resource(size: 300_000, etag: "\"v1\"")
         let busy = Response.status(503, headers: ["Retry-After": "300"])
         try await withTemporaryDirectory { folder in
-            try await withFaultServer(.sequence([.file(file).truncated(after: Int64(Self.cut))], then: busy)) { server in
+            try await withFaultServer(.sequence([.file(file).truncated(after: Int64(Self.cut))], then: busy)) {
+                server in
                 let configuration = DownloadConfiguration {
                     $0.durability = .none
                     $0.retryPolicy.baseDelay = .zero
