@@ -105,7 +105,8 @@ struct CommandConflicts {
         }
     }
 
-    /// Adds the downloads of a command that was left for a later poll because it conflicts with a pending command.
+    /// Adds the downloads of a command that was left for a later poll, because it conflicts with an earlier command or
+    /// because it failed.
     mutating func insert(_ command: RegistryCommand, in queue: QueueState) {
         ids.formUnion(command.ids)
         partialPaths.formUnion(paths(of: command))

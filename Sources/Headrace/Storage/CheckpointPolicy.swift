@@ -150,7 +150,8 @@ struct CheckpointPolicy: Sendable {
 
     /// Stops the policy and returns the actions that are due; later writes are ignored.
     ///
-    /// The stop is complete once these actions are done and no sync is running. A second call does nothing.
+    /// The end of a sync, among these actions or running already, may return further ones. The stop is complete once
+    /// all are done. A second call does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)

@@ -1,9 +1,9 @@
 import HeadracePlatform
 
-/// A 64-bit hash that is the same in every run, such as that of a URL and a destination in a partial file's name.
+/// A 64-bit hash that is the same in every run.
 ///
-/// In a name, a fingerprint only distinguishes files; the resume record identifies the download that the bytes belong
-/// to.
+/// For example, the name of a partial file contains the fingerprint of the download's URL and destination. It only
+/// makes names distinct; the resume record identifies the download that the bytes belong to.
 struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     let description: String
 

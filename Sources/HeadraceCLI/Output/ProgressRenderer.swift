@@ -138,7 +138,7 @@ struct ProgressRenderer: Sendable {
         return liveProgress.line.map { [.error($0.printable)] } ?? []
     }
 
-    /// Returns the line that summarizes the run, as its last line; empty if none is printed.
+    /// Returns the last line of the run, which summarizes it; empty for a quiet run and for a single download.
     func summary(elapsed: Duration) -> [Line] {
         text.summary(totals, elapsed: elapsed).map { [.error($0)] } ?? []
     }

@@ -71,8 +71,9 @@ struct SourceStats: Sendable {
 
     mutating func retire() { unusableResponses = Self.maxUnusableResponses }
 
-    /// Records a request, on an idle connection if there is one; after a failure, a delay begins during which no second
-    /// connection may be opened.
+    /// Records that a request was sent, on an idle connection if there is one.
+    ///
+    /// If the latest connection to the source failed, a delay begins, during which no second connection may be opened.
     mutating func opened(at now: Duration) {
         _ = idleRates.popLast()
         if failures > 0 { notBefore = now + delay }
