@@ -48,26 +48,20 @@ extension DownloadManager {
                 results.append(.failure(error))
             }
         }
-        var added = try await downloadEach(valid).makeIterator()
+        var added = try await downloadEach(valid[...]).makeIterator()
         return results.compactMap { $0 ?? added.next() }
     }
 
-    /// Adds requests together or, if one of them contradicts another download, one by one.
+    /// Adds requests together or, if one of them contradicts another download, in two halves, each in the same way.
     private func downloadEach(
-        _ requests: [DownloadRequest]
+        _ requests: ArraySlice<DownloadRequest>
     ) async throws(DownloadError) -> [Result<Download, DownloadError>] {
         do throws(DownloadError) {
-            return try await download(requests).map { .success($0) }
+            return try await download(Array(requests)).map { .success($0) }
         } catch  where error.code == .invalidRequest {
-            var results: [Result<Download, DownloadError>] = []
-            for request in requests {
-                do throws(DownloadError) {
-                    results.append(.success(try await download(request)))
-                } catch  where error.code == .invalidRequest {
-                    results.append(.failure(error))
-                }
-            }
-            return results
+            guard requests.count > 1 else { return [.failure(error)] }
+            let half = requests.count / 2
+            return try await downloadEach(requests.prefix(half)) + downloadEach(requests.dropFirst(half))
         }
     }
 

@@ -191,6 +191,7 @@ extension QueueState {
         _ verb: (inout QueueState, DownloadID) -> [Scheduler.Action]
     ) -> [QueueEffect] {
         guard !scheduler.isShutDown else { return [] }
+        let wasGathering = scheduler.isGathering
         scheduler.isGathering = true
         var effects: [QueueEffect] = []
         // One at a time, because two of the downloads may use the same file.
@@ -198,7 +199,7 @@ extension QueueState {
             guard let record = records[id], partialFiles.mayActivate(record) else { continue }
             effects += self.effects(of: verb(&self, id))
         }
-        scheduler.isGathering = false
+        scheduler.isGathering = wasGathering
         return effects + self.effects(of: scheduler.startNext())
     }
 

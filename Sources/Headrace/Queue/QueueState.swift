@@ -37,16 +37,20 @@ struct QueueState: Sendable {
         var items: [Scheduler.Item] = []
         let numbers = list.members.map(\.entry.number) + list.leftOut.map(\.number)
         downloads.reserve(numbers.compactMap(\.self))
-        for member in list.members {
+        let restored = list.members.map { member in
             let number = member.entry.number ?? downloads.nextNumber
             let record = DownloadRecord(member, number: number, observers: observers)
             insert(record)
             if let file = member.file { record.finish(with: file) }
+            // Before the others, which take over the partial file of a failed one.
+            if case .failed = member.state { partialFiles.failed(record) }
+            return record
+        }
+        for (member, record) in zip(list.members, restored) {
             var item = Scheduler.Item(record, at: now)
             item.phase = member.state.phase
             item.label = member.entry.label
             if !member.state.isEnded { activate(record) }
-            if case .failed = member.state { partialFiles.failed(record) }
             if member.state == .waiting { reopen(record) }
             items.append(item)
         }
