@@ -106,20 +106,11 @@ struct ConcurrencyController: Sendable {
         self.mode = mode
     }
 
-    /// The number of connections to measure: ``count``, as far as ``maximum`` allows it.
-    private var allowed: Int { min(count, maximum) }
-
     /// Sets the maximum number of connections to the part of the configured maximum that `share` grants, at least one.
     mutating func limit(_ share: (Int) -> Int) {
-        let earlier = allowed
         switch mode {
         case .fixed(let number), .automatic(let number): maximum = max(1, min(number, share(number)))
         }
-        guard allowed != earlier else { return }
-        // An earlier speed says nothing about a number that was not chosen by a measurement.
-        (previous, isReducing) = (nil, false)
-        if case .holding = phase { return }
-        phase = .settling(until: nil)
     }
 
     /// Records the round-trip time once the first response has arrived and, unless the number is fixed, chooses the
@@ -158,7 +149,7 @@ struct ConcurrencyController: Sendable {
             phase = .settling(until: now)
         // With fewer connections than planned, as at the end of a segment, the speed says nothing about the planned
         // number.
-        case _ where connections < allowed:
+        case _ where connections < count:
             phase = .settling(until: nil)
         case .settling(nil):
             phase = .settling(until: now + Self.settling)
@@ -192,7 +183,7 @@ struct ConcurrencyController: Sendable {
     }
 
     /// The relative gain in speed over an earlier number of connections, if all connections were equally fast.
-    private func idealGain(since earlier: Int) -> Double { Double(allowed) / Double(earlier) - 1 }
+    private func idealGain(since earlier: Int) -> Double { Double(count) / Double(earlier) - 1 }
 
     /// Doubles, keeps or lowers the number of connections after a measurement of their speed, `rate`.
     ///
@@ -204,7 +195,7 @@ struct ConcurrencyController: Sendable {
             let isFull = gain < 1 + Self.noise
             scaling = isFull ? Scaling(isClear: false, connections: previous.count, rate: previous.rate) : nil
             let useful = isFull ? previous.count : Int((Double(previous.count) * gain).rounded(.up)) + 1
-            count = max(1, min(allowed, useful))
+            count = max(1, min(count, useful))
             experience = HostExperience(connections: count, rate: max(rate, previous.rate))
             phase = .holding(until: now + hold)
             hold = min(hold * 2, Self.maxHold)
@@ -214,9 +205,9 @@ struct ConcurrencyController: Sendable {
             let isKnown = previous.isSettled && isClear(rate)
             scaling = isKnown ? Scaling(isClear: true, connections: previous.count, rate: previous.rate) : nil
         }
-        previous = (allowed, rate, isSettled)
+        previous = (count, rate, isSettled)
         guard count < maximum else {
-            experience = HostExperience(connections: allowed, rate: rate)
+            experience = HostExperience(connections: count, rate: rate)
             return phase = .holding(until: now + hold)
         }
         count = min(maximum, count * 2)
@@ -226,7 +217,6 @@ struct ConcurrencyController: Sendable {
     /// Halves the number of connections after a measurement of their speed, `rate`; if the last halving made the
     /// download slower, restores the number before it instead.
     private mutating func reduce(_ rate: Double, at now: Duration) {
-        count = allowed
         let isSlower = previous.map { rate < $0.rate * Self.minRemainingSpeed } ?? false
         if let previous {
             let gain = (previous.rate / rate - 1) / (Double(previous.count) / Double(count) - 1)

@@ -63,22 +63,6 @@ struct ConcurrencyControllerTests {
         #expect(controller.count == count)
     }
 
-    @Test(arguments: [2, 3, 4, 5])
-    func `a number above a lowered maximum is measured as far as the maximum allows`(_ maximum: Int) {
-        var controller = ConcurrencyController(.automatic(max: 64))
-        var bytes = 0.0
-        for tick in 1...600 {
-            let connections = min(controller.count, controller.maximum)
-            bytes += Double(min(connections, controller.count > 4 ? maximum : 64)) * 1e5
-            controller.measured(Int64(bytes), on: connections, at: .milliseconds(100 * tick))
-            if controller.count == 8 { controller.limit { min($0, maximum) } }
-        }
-        #expect(controller.maximum == maximum)
-        #expect(controller.experience?.connections == maximum)
-        // Fewer connections were tried, and were slower.
-        #expect(controller.scaling?.isClear == true)
-    }
-
     @Test(
         arguments: [
             (Int64(100) << 20, 60, 16, 16), (100 << 20, 49, 16, 8), (100 << 20, 60, 3, 3), (100 << 20, 1, 16, 1),

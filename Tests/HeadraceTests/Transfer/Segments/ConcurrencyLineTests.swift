@@ -33,24 +33,6 @@ struct ConcurrencyLineTests {
         #expect(ratios.reduce(0, +) / Double(ratios.count) <= 1.04)
     }
 
-    @Test(arguments: 0..<5)
-    func `on random lines whose server refuses connections the automatic number is nearly as fast`(_ part: Int) {
-        for seed in part * 50..<part * 50 + 50 {
-            var random = SeededRandom(seed: UInt64(1000 + seed))
-            let line = SegmentLine(using: &random)
-            let served = Int.random(in: 1...8, using: &random)
-            let size = line.rate(served) * 60
-            let best = [1, 2, 4, 8].filter { $0 <= served }.map { duration(.fixed($0), line, size, &random) }.min()
-            var download = SimulatedDownload(.automatic(max: Self.maximum), over: line, missingBytes: size)
-            while download.bytes < size {
-                download.step(using: &random)
-                if download.openConnections > served { download.limit(to: served) }
-            }
-            #expect(download.time / (best ?? .zero) <= 1.15, "\(line), \(served) served")
-            #expect(download.controller.experience != nil, "\(line), \(served) served")
-        }
-    }
-
     @Test(arguments: 0..<12)
     func `on lines that change, limits are kept and the number converges`(_ seed: UInt64) {
         var random = SeededRandom(seed: seed)
