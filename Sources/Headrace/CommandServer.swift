@@ -68,7 +68,8 @@ struct CommandServer: Sendable {
                 isBehind = true
                 break
             }
-            guard !conflicts.isTouched(by: item.command) else {
+            // After a failure, a later addition must not precede the failed one in the queue.
+            guard !conflicts.isTouched(by: item.command), failure == nil || !item.command.isAddition else {
                 conflicts.insert(item.command, in: manager.queue)
                 isBehind = true
                 continue

@@ -136,8 +136,8 @@ extension Download {
     /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
     ///
     /// The running download with the lowest priority is chosen; of several, the one that started last. If the limit per
-    /// host is reached, only downloads from the same host are considered. Does nothing if this download is not waiting
-    /// for a slot, or if no such download has a lower priority.
+    /// host is reached, only downloads from the same host are considered. Requests that must not be repeated are never
+    /// chosen. Does nothing if this download is not waiting for a slot, or if no such download has a lower priority.
     public func preempt() async {
         await manager.apply { $0.effects(of: $0.scheduler.preempt(for: id)) }
     }

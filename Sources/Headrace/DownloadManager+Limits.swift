@@ -8,8 +8,8 @@ extension DownloadManager {
     /// Changes how many downloads may run in parallel.
     ///
     /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue;
-    /// they retain their positions and their bytes. Requests that must not be repeated continue. With an automatic limit, the manager discards its measurements and
-    /// begins again with up to 16 downloads.
+    /// they retain their positions and their bytes. Requests that must not be repeated continue. With an automatic
+    /// limit, the manager discards its measurements and begins again with up to 16 downloads.
     /// - Parameter limit: A number of at least 1, or ``ConcurrencyLimit/automatic``.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {

@@ -5,17 +5,11 @@ struct NetworkRequirement: Sendable, Hashable {
     var policy = DownloadRequest.NetworkPolicy.any
     /// Whether the download's host is this machine, which is reachable without a network.
     var isLoopback = false
-    /// Whether the request may be sent again after its connection was closed.
-    var mayRepeat = true
 }
 
 extension NetworkRequirement {
     init(_ request: borrowing DownloadRequest) {
-        self.init(
-            policy: request.networkPolicy,
-            isLoopback: Self.isLoopback(request.url.lowercasedHost),
-            mayRepeat: request.mayRepeat
-        )
+        self.init(policy: request.networkPolicy, isLoopback: Self.isLoopback(request.url.lowercasedHost))
     }
 
     /// Whether a host is this machine: a `localhost` name (RFC 6761, section 6.3) or a loopback address.

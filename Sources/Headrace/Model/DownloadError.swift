@@ -105,8 +105,9 @@ public struct DownloadError: Error, Sendable {
                 "The host has asked to wait \(hostWait.inSeconds), also for its other files, but the download must be "
                     + "complete within \(limit.inSeconds). Resume it after that time, or allow more time."
             } else if !isResumable {
-                "The download was not complete within \(limit.inSeconds), and it cannot be resumed because its server supports "
-                    + "no ranges, sends no validator (ETag or Last-Modified), or compresses the file. Allow more time."
+                "The download was not complete within \(limit.inSeconds), and it cannot be resumed because its server "
+                    + "supports no ranges, sends no validator (ETag or Last-Modified), or compresses the file. Allow more "
+                    + "time."
             } else {
                 "The download was not complete within \(limit.inSeconds). Resume it, or allow more time."
             }

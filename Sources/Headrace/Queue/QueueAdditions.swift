@@ -57,7 +57,7 @@ struct QueueAdditions {
             state: state,
             observers: observers
         )
-        if known == nil { reviveTwin(of: record, in: &queue) }
+        if known == nil, addition.withoutSecrets == nil { reviveTwin(of: record, in: &queue) }
         if let twin = queue.partialFiles.active(at: record.partialPath) {
             guard twin.isOfSameFile(as: addition.request) else {
                 refusals.append(.sharedPartialFile(addition.request.url))

@@ -13,7 +13,7 @@ extension QueueState {
     /// The running downloads.
     var runningRecords: [DownloadRecord] { scheduler.startNumbers.keys.compactMap { records[$0] } }
 
-    /// Takes the changes that are not on the disk yet; see ``QueueJournal/takeChanges(syncing:always:members:)``.
+    /// Takes the changes that are not on the disk yet; see ``QueueJournal/takeChanges(syncing:always:members:count:)``.
     mutating func takeChanges(syncing: Bool, always: Bool = false) -> QueueJournal.Write? {
         let (members, count) = (journal?.isBehind == true ? members : [], records.count)
         return journal?.takeChanges(syncing: syncing, always: always, members: members, count: count)

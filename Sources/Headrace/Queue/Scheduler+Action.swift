@@ -52,6 +52,7 @@ extension Scheduler {
         var phase = Phase.waiting
         var notBefore: Duration?
         var need = NetworkRequirement()
+        var mayRepeat = true
         /// The label in an earlier run, reused if greater than all labels in the queue; `nil` for a new download.
         var label: QueueOrder.Label?
     }
@@ -87,6 +88,8 @@ extension Scheduler {
         var phase = Phase.waiting
         var intent: Intent?
         var need: NetworkRequirement
+        /// Whether the request may be sent again, so that the running download can return to the queue.
+        let mayRepeat: Bool
         /// Whether the addition or revival of the download is in the journal, as it must be before the download starts;
         /// always `true` without a journal.
         var isSaved: Bool
@@ -118,7 +121,8 @@ extension Scheduler.Item {
                 priority: request.priority.rawValue,
                 phase: request.startsPaused ? .paused : .waiting,
                 notBefore: request.notBefore(at: now),
-                need: NetworkRequirement(request)
+                need: NetworkRequirement(request),
+                mayRepeat: request.mayRepeat
             )
         }
     }

@@ -44,6 +44,7 @@ struct Scheduler: Sendable {
                 host: hosts.added(item.host),
                 phase: item.phase,
                 need: item.need,
+                mayRepeat: item.mayRepeat,
                 isSaved: isSaved
             )
             if let time = item.notBefore { waiting.startTimes[item.id] = time }
@@ -186,7 +187,7 @@ struct Scheduler: Sendable {
     // MARK: Limits, time and the network
 
     /// Changes the limit of running downloads to at least 1; if it is lowered, the downloads that started last are
-    /// requeued.
+    /// requeued, except for requests that must not be repeated.
     ///
     /// With `concurrency`, the limit is chosen automatically, up to the given one.
     mutating func setLimit(_ limit: Int, _ concurrency: DownloadConcurrency? = nil) -> [Action] {
@@ -210,11 +211,11 @@ struct Scheduler: Sendable {
     mutating func setPath(_ path: NetworkPath?) -> [Action] {
         let needsConnections = gate.update(path)
         let stopped = active.filter { id in
-            guard let need = entries[id]?.need else { return false }
-            let blocker = gate.blocker(for: need)
+            guard let entry = entries[id] else { return false }
+            let blocker = gate.blocker(for: entry.need)
             // Another request must not replace a connection that may have survived.
-            guard need.mayRepeat else { return ![nil, .offline].contains(blocker) }
-            return blocker != nil || needsConnections && !need.isLoopback
+            guard entry.mayRepeat else { return ![nil, .offline].contains(blocker) }
+            return blocker != nil || needsConnections && !entry.need.isLoopback
         }
         let actions = stopped.flatMap { stop($0, .requeue, because: .networkChanged) }
         waiting.networkChanged { [entries, gate] id, blocker in
@@ -327,11 +328,11 @@ struct Scheduler: Sendable {
     }
 
     private mutating func demote(from candidates: [ID], to limit: Int) -> [Action] {
-        candidates.dropFirst(limit).filter(mayRequeue).reversed().flatMap { stop($0, .requeue) }
+        candidates.filter(mayRequeue).suffix(max(0, candidates.count - limit)).reversed().flatMap { stop($0, .requeue) }
     }
 
     /// Whether the request of a running download may be sent again.
-    private func mayRequeue(_ id: ID) -> Bool { entries[id]?.need.mayRepeat ?? false }
+    private func mayRequeue(_ id: ID) -> Bool { entries[id]?.mayRepeat ?? false }
 
     private mutating func forget(_ id: ID, deletingFile: Bool) -> [Action] {
         waiting.remove(id)

@@ -167,8 +167,8 @@ extension RegistryWriter {
         write(id: entry.id)
         write(entry.label)
         write(entry.request)
-        if let pieces = entry.request.expectations.pieces {
-            if Self.mayWrite(pieces, after: bytes.count - start) { write(pieces) }
+        if let pieces = entry.request.expectations.pieces, Self.mayWrite(pieces, after: bytes.count - start) {
+            write(pieces)
         }
         if let number = entry.number { write(.number, number) }
         if let time = entry.added { write(.added, time) }

@@ -9,9 +9,9 @@ struct CheckpointPolicy: Sendable {
     typealias Durability = DownloadConfiguration.Durability
 
     enum Stop: Sendable {
-        /// A stop after which the same process will retry or continue the download.
+        /// A stop after which the same process will retry or continue the download within seconds.
         case keeping
-        /// A stop because of a pause, a failure or a shutdown; the download may be resumed after a reboot.
+        /// A stop because of a pause, a failure, a shutdown or a long wait; the download may be resumed after a reboot.
         case leaving
         /// A stop because the file is complete; it is renamed to its final name after the last action.
         case finishing

@@ -47,9 +47,10 @@ extension PartialDownload {
     }
 
     private func isLeaving(after reason: StopSignal.Reason?, retryAt time: Duration?) -> Bool {
-        if let time { return time - environment.clock.now() >= Self.longWait }
-        guard reason == .networkChanged else { return true }
-        return environment.gate.blocker(for: record.requested { NetworkRequirement($0) }) != nil
+        guard reason == nil || reason == .networkChanged else { return true }
+        if environment.gate.blocker(for: record.requested { NetworkRequirement($0) }) != nil { return true }
+        guard let time else { return reason == nil }
+        return time - environment.clock.now() >= Self.longWait
     }
 
     /// Truncates the file if the disk is full and there is no resume record yet, so that one can be written; without a

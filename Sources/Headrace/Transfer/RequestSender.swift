@@ -131,8 +131,7 @@ struct RequestSender: Sendable {
             let limit = DownloadRequest.Body.maxFileBytes
             let what = "The body \(file.filePath) could not be read"
             let bytes = try DownloadError.storage(what) { () throws(SystemError) in
-                let isLink = try environment.files.status(file.filePath)?.kind == .link
-                return try environment.files.read((isLink ? file.resolvingSymlinksInPath() : file).filePath, limit + 1)
+                try environment.files.read(file.resolvingSymlinksInPath().filePath, limit + 1)
             }
             guard bytes.count <= limit else {
                 throw DownloadError(.invalidRequest, "The body \(file.filePath) is larger than \(limit) bytes.")

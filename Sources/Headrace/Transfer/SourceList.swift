@@ -71,10 +71,12 @@ struct SourceList: Sendable, Equatable {
         guard let status = error.statusCode else {
             return !holdingBytes && [.connection, .nameResolution, .stalled].contains(error.code)
         }
-        // Waiting is pointless if another host has the file.
-        if status == 429, error.retryAfter != nil { return untried.contains { $0.host() != current.host() } }
+        if status == 429, error.retryAfter != nil { return indexOnOtherHost != nil }
         return [403, 404, 410].contains(status) || status >= 500
     }
+
+    /// The first untried source on another host than the current one, which has requested a wait.
+    private var indexOnOtherHost: Int? { untried.firstIndex { $0.lowercasedHost != current.lowercasedHost } }
 
     /// Whether there is another source to try.
     var hasNext: Bool { !untried.isEmpty || !postponed.isEmpty }
@@ -107,7 +109,8 @@ struct SourceList: Sendable, Equatable {
         }
         if leavesAtOnce(error, holdingBytes: holdingBytes), error.isTransient { postponed.append(current) }
         guard hasNext else { throw summary }
-        take(untried.isEmpty ? postponed.removeFirst() : untried.removeFirst())
+        let index = error.statusCode == 429 ? indexOnOtherHost ?? 0 : 0
+        take(untried.isEmpty ? postponed.removeFirst() : untried.remove(at: index))
         return current
     }
 

@@ -120,7 +120,9 @@ struct CommandPollingTests {
             let recorder = FileSystemRecorder(to: .unsynced, fullWhile: { isFull.withLock { $0 } })
             let inbox = CommandSpool(in: directory.filePath)
             try await withManager(directory, files: recorder.fileCalls) { manager in
-                for command in [.add([Fixture.entry(3)]), .pause([1]), .move(3, .first)] as [RegistryCommand] {
+                for command in [
+                    .add([Fixture.entry(3)]), .pause([1]), .add([Fixture.entry(4)]), .move(3, .first),
+                ] as [RegistryCommand] {
                     try inbox.post(command)
                 }
                 isFull.withLock { $0 = true }
@@ -129,7 +131,7 @@ struct CommandPollingTests {
                 isFull.withLock { $0 = false }
                 try await manager.takeCommands()
                 #expect(try !inbox.hasCommands)
-                #expect(await manager.downloads.map(\.id.rawValue) == [3, 1, 2])
+                #expect(await manager.downloads.map(\.id.rawValue) == [3, 1, 2, 4])
             }
         }
     }

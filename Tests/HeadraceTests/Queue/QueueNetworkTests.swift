@@ -17,8 +17,12 @@ struct QueueNetworkTests {
         localEndpoints: ["wwan0 192.0.2.9"]
     )
 
-    private func item(_ id: Download.ID, _ need: NetworkRequirement = NetworkRequirement()) -> Scheduler.Item {
-        Scheduler.Item(id: id, host: "h", need: need)
+    private func item(
+        _ id: Download.ID,
+        _ need: NetworkRequirement = NetworkRequirement(),
+        mayRepeat: Bool = true
+    ) -> Scheduler.Item {
+        Scheduler.Item(id: id, host: "h", need: need, mayRepeat: mayRepeat)
     }
 
     /// A queue on a path.
@@ -79,8 +83,8 @@ struct QueueNetworkTests {
     }
 
     @Test func `a request that must not be repeated is stopped only if the network is not allowed`() {
-        let need = NetworkRequirement(policy: .notExpensive, mayRepeat: false)
-        var (queue, _) = queue(on: up, [item(a, need)])
+        let need = NetworkRequirement(policy: .notExpensive)
+        var (queue, _) = queue(on: up, [item(a, need, mayRepeat: false)])
         expect(queue.setPath(NetworkPath(isUp: true, localEndpoints: ["eth0 192.0.2.3"])), [])
         expect(queue.setPath(down), [])
         expect(queue.setPath(up), [])
@@ -88,11 +92,16 @@ struct QueueNetworkTests {
     }
 
     @Test func `neither a lower limit nor a more urgent download stops a request that must not be repeated`() {
-        var (queue, _) = queue(limit: 2, on: up, [item(a), item(b, NetworkRequirement(mayRepeat: false)), item(c)])
+        var (queue, _) = queue(limit: 2, on: up, [item(a), item(b, mayRepeat: false), item(c)])
         queue.setPriority(1, of: c, at: .zero)
         expect(queue.preempt(for: c), [.stop(a, .demoted)])
         expect(queue.ended(a, .stopped(keptBytes: true), at: .zero), [.enter(a, .waiting), .start(c)])
         expect(queue.setLimit(1), [.stop(c, .demoted)])
+    }
+
+    @Test func `a lower limit stops an older download if the newest must not be repeated`() {
+        var (queue, _) = queue(limit: 2, on: up, [item(a), item(b, mayRepeat: false)])
+        expect(queue.setLimit(1), [.stop(a, .demoted)])
     }
 
     @Test func `a network policy blocks only its own download, and the reason follows the network`() {

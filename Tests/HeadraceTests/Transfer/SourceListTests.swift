@@ -74,6 +74,16 @@ struct SourceListTests {
         #expect(try !sources("a").leavesAtOnce(refusal(status)))
     }
 
+    @Test func `after a 429 with Retry-After, the next source is on another host`() throws {
+        var refusal = refusal(429)
+        #expect(try !sources("a", "b").leavesAtOnce(refusal))
+        refusal.retryAfter = .seconds(60)
+        var sources = try sources("a", "A", "b")
+        #expect(sources.leavesAtOnce(refusal))
+        #expect(try sources.next(after: refusal).host() == "b")
+        #expect(try !self.sources("a", "A").leavesAtOnce(refusal))
+    }
+
     @Test(arguments: [DownloadError.Code.connection, .nameResolution, .stalled])
     func `an unreachable or silent source is abandoned at once, unless bytes of it are downloaded`(
         _ code: DownloadError.Code

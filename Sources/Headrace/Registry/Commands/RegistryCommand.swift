@@ -70,6 +70,8 @@ extension RegistryCommand {
         self = command
     }
 
+    var isAddition: Bool { if case .add = self { true } else { false } }
+
     /// Returns the encoded command; `nil` if it has more than `maxBytes` bytes even without the piece hashes of files that
     /// checksums verify.
     func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
