@@ -80,6 +80,12 @@ extension HeaderField {
     /// Whether the byte is allowed in a token (RFC 9110, section 5.6.2).
     static func isTokenCharacter(_ byte: UInt8) -> Bool { tokenCharacters[Int(byte)] }
 
+    /// Whether all bytes are allowed in a token.
+    static func areTokenCharacters(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let allowed = tokenCharacters
+        return bytes.allSatisfy { allowed[Int($0)] }
+    }
+
     private static let tokenCharacters = (0...UInt8.max).map {
         $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0)
     }

@@ -63,7 +63,7 @@ package struct ResponseHead: Sendable, Hashable {
     func values(_ name: String) -> [String] {
         let key = Self.key(of: name)
         var values: [String] = []
-        for index in keys.indices where keys[index] == key && fields[index].name.lowercased() == name {
+        for index in keys.indices where keys[index] == key && fields[index].name.hasBytes(ofLowercased: name) {
             values.append(fields[index].value)
         }
         return values
@@ -73,7 +73,7 @@ package struct ResponseHead: Sendable, Hashable {
     func onlyValue(_ name: String) -> String? {
         let key = Self.key(of: name)
         var only: Int?
-        for index in keys.indices where keys[index] == key && fields[index].name.lowercased() == name {
+        for index in keys.indices where keys[index] == key && fields[index].name.hasBytes(ofLowercased: name) {
             guard only == nil else { return nil }
             only = index
         }

@@ -104,13 +104,15 @@ struct ResponseHeadParser: Sendable {
             fields[last].value += " " + String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: line[...].trimmed))
             return .more
         }
-        guard let colon = line.index(of: UInt8(ascii: ":")), let name = Self.name(line[..<colon]) else {
+        guard let colon = line.index(of: UInt8(ascii: ":")),
+            let name = Self.name(UnsafeRawBufferPointer(rebasing: line[..<colon]))
+        else {
             return .invalid("The response header has a line that is not a field.")
         }
         guard fields.count < Self.maxFields else {
             return .invalid("The response header has more than \(Self.maxFields) fields.")
         }
-        let value = line[(colon + 1)...].trimmed
+        let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...].trimmed)
         fields.append(HeaderField(name: name, value: Self.value(value, of: name)))
         return .more
     }
@@ -118,9 +120,9 @@ struct ResponseHeadParser: Sendable {
     /// Decodes the value of a field.
     ///
     /// A redirect leads to a URL with the bytes of the server, which need not be UTF-8.
-    private static func value(_ bytes: Slice<UnsafeRawBufferPointer>, of name: String) -> String {
-        guard bytes.contains(where: { $0 >= 0x80 }), name.lowercased() == "location" else {
-            return String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: bytes))
+    private static func value(_ bytes: UnsafeRawBufferPointer, of name: String) -> String {
+        guard name.utf8.count == 8, name.lowercased() == "location", bytes.contains(where: { $0 >= 0x80 }) else {
+            return String(utf8OrLatin1: bytes)
         }
         let encoded = bytes.flatMap { $0 < 0x80 ? [$0] : Array("%\($0.hexadecimal.uppercased())".utf8) }
         return String(decoding: encoded, as: UTF8.self)
@@ -131,12 +133,14 @@ struct ResponseHeadParser: Sendable {
     /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. A name with other characters
     /// that are not allowed is kept; it is the name of no known field. But if the name would be that of a field that
     /// determines the body's length, it is invalid, since a proxy may have ignored that field.
-    private static func name(_ bytes: Slice<UnsafeRawBufferPointer>) -> String? {
+    private static func name(_ bytes: UnsafeRawBufferPointer) -> String? {
+        guard bytes.isEmpty || !HeaderField.areTokenCharacters(bytes) else {
+            return String(decoding: bytes, as: UTF8.self)
+        }
         var name = bytes
-        while let last = name.last, last.isBlank { name.removeLast() }
+        while let last = name.last, last.isBlank { name = UnsafeRawBufferPointer(rebasing: name.dropLast()) }
         guard !name.isEmpty else { return nil }
-        let text = String(utf8OrLatin1: UnsafeRawBufferPointer(rebasing: name))
-        guard name.count != bytes.count || !name.allSatisfy(HeaderField.isTokenCharacter) else { return text }
+        let text = String(utf8OrLatin1: name)
         let letters = String(text.lowercased().unicodeScalars.filter { ("a"..."z").contains($0) || $0 == "-" })
         return framing.contains(letters) ? nil : text
     }

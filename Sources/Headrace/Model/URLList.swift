@@ -33,7 +33,7 @@ package struct URLList: Sendable, Equatable {
         for line in Array(bytes).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             number += 1
             do throws(DownloadError) {
-                guard let text = String(validating: Self.trimmed(line), as: UTF8.self) else {
+                guard let text = String(utf8: Self.trimmed(line)) else {
                     throw Self.error("it is not UTF-8 text.")
                 }
                 guard let first = text.utf8.first, first != UInt8(ascii: "#") else { continue }

@@ -30,6 +30,17 @@ extension String {
         withBytes { bytes in other.withBytes { $0.count == bytes.count && $0.elementsEqual(bytes) } }
     }
 
+    /// Whether the text equals `name`, ignoring the case of ASCII letters; `name` must have none in upper case.
+    func hasBytes(ofLowercased name: String) -> Bool {
+        withBytes { bytes in
+            name.withBytes { name in
+                bytes.elementsEqual(name) {
+                    $0 == $1 || $0 | 0x20 == $1 && (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+                }
+            }
+        }
+    }
+
     /// Whether the text contains `character`, which must be ASCII.
     func has(_ character: Unicode.Scalar) -> Bool {
         withBytes { bytes in bytes.baseAddress.map { memchr($0, Int32(character.value), bytes.count) != nil } ?? false }

@@ -1,12 +1,15 @@
 extension String {
     /// Decodes UTF-8, or ISO 8859-1 if the bytes are not valid UTF-8, since some servers send that encoding.
-    init(utf8OrLatin1 bytes: some Collection<UInt8>) {
+    init(utf8OrLatin1 bytes: some Collection<UInt8>) { self = String(utf8: bytes) ?? String(latin1: bytes) }
+
+    /// Decodes UTF-8; returns `nil` if the bytes are not valid UTF-8.
+    init?(utf8 bytes: some Collection<UInt8>) {
         // Most text is ASCII, which needs no validation.
-        let isASCII = bytes.allSatisfy { $0 < 0x80 }
-        self =
-            isASCII
-            ? String(decoding: bytes, as: UTF8.self)
-            : String(validating: bytes, as: UTF8.self) ?? String(latin1: bytes)
+        guard !bytes.allSatisfy({ $0 < 0x80 }) else {
+            self = String(decoding: bytes, as: UTF8.self)
+            return
+        }
+        self.init(validating: bytes, as: UTF8.self)
     }
 
     /// Decodes ISO 8859-1, in which each byte is a character.

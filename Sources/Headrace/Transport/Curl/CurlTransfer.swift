@@ -23,6 +23,8 @@ final class CurlTransfer {
     private let onDelivery: (CurlTransfer) -> Void
     private var head: ResponseHeadParser
     private var finalHead: ResponseHead?
+    /// Whether ``finalHead`` was received; a comparison with `nil` would copy the head.
+    private var hasHead: Bool { head.isComplete }
     /// Whether the body is complete and trailers are being received.
     private var isReceivingTrailers = false
     /// The protocol violation that Headrace, not libcurl, detected in the response; `nil` if there is none.
@@ -147,7 +149,7 @@ final class CurlTransfer {
     /// because the server reset a stream or closed the connection within a body.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         let others = [HR_E_WRITE_ERROR, HR_E_PARTIAL_FILE, HR_E_HTTP2_STREAM]
-        guard code == HR_E_OK ? finalHead == nil : !others.contains(code) else { return false }
+        guard code == HR_E_OK ? !hasHead : !others.contains(code) else { return false }
         return isReused && silentSince != nil
     }
 
@@ -157,7 +159,7 @@ final class CurlTransfer {
     /// A server that is about to close a shared connection (GOAWAY) or has too many streams on it (REFUSED_STREAM) has
     /// not processed the request.
     func requestToRepeat(after code: hr_code) -> TransportRequest? {
-        guard finalHead == nil else { return nil }
+        guard !hasHead else { return nil }
         var request = request
         if refusesHTTP1(code) {
             request.prefersHTTP1 = false
@@ -188,20 +190,15 @@ final class CurlTransfer {
     func end(_ code: hr_code) {
         reportMetrics()
         // The reader ignores the body.
-        if finalHead?.needsOwnConnection == true { return stream.finish() }
-        if code == HR_E_OK, finalHead != nil {
+        if lane?.isShared == true, finalHead?.needsOwnConnection == true { return stream.finish() }
+        if code == HR_E_OK, hasHead {
             guard endingConnection != nil, !hasCloseNotify else { return stream.finish() }
-            return stream.fail(
-                DownloadError(
-                    .connectionLost,
-                    "The TLS connection was closed without close_notify, so the file may be incomplete."
-                )
-            )
+            let what = "The TLS connection was closed without close_notify, so the file may be incomplete."
+            return stream.fail(DownloadError(.connectionLost, what))
         }
         if isRepeated {
-            return stream.fail(
-                DownloadError(.connectionLost, "The server reset the stream before all bytes were received.")
-            )
+            let what = "The server reset the stream before all bytes were received."
+            return stream.fail(DownloadError(.connectionLost, what))
         }
         let osError = osError
         var connectStatus = 0
@@ -211,7 +208,7 @@ final class CurlTransfer {
             name: String(cString: hr_easy_strerror(code)),
             text: String(cString: errorText),
             osError: osError == 0 ? socketError : Int32(osError),
-            hasHead: finalHead != nil,
+            hasHead: hasHead,
             isResumable: finalHead?.isResumable ?? false,
             isReused: isReused,
             connectStatus: connectStatus,
@@ -273,7 +270,7 @@ final class CurlTransfer {
         let isEarly = silence < request.stallTimeout
         let span = (isEarly ? silence : request.stallTimeout).inSeconds
         let what =
-            if finalHead == nil {
+            if !hasHead {
                 "The server did not respond for \(span)"
             } else if isReceivingTrailers {
                 "The server did not finish its response for \(span) after the last byte"
@@ -309,10 +306,12 @@ final class CurlTransfer {
     // MARK: Delivery
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
-        // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
-        if head.extendsStallTimeout { lastActivity = time.now }
-        if head.isAtStatusLine { head.negotiatedVersion = negotiatedVersion }
-        isReceivingTrailers = head.isComplete
+        if head.isAtStatusLine {
+            // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
+            if head.extendsStallTimeout { lastActivity = time.now }
+            head.negotiatedVersion = negotiatedVersion
+        }
+        isReceivingTrailers = hasHead
         switch head.consume(line) {
         case .more: break
         case .head(var head):
@@ -325,7 +324,6 @@ final class CurlTransfer {
             }
             head.sharesConnection = head.isMultiplexed && lane?.isShared == true
             finalHead = head
-            lastActivity = time.now
             if head.endsWithTLSConnection { endingConnection = hr_easy_tls(handle) }
             stream.deliver(head)
             markDelivered()
@@ -354,7 +352,6 @@ final class CurlTransfer {
     }
 
     fileprivate func receive(body bytes: UnsafeRawBufferPointer) -> Int {
-        lastActivity = time.now
         let demand = stream.deliver(bytes)
         markDelivered()
         switch demand {
@@ -371,9 +368,12 @@ final class CurlTransfer {
         }
     }
 
+    /// Records that the server has sent a head or bytes, once for each call of ``flush()``, between which little time
+    /// passes.
     private func markDelivered() {
         guard !isDelivered else { return }
         isDelivered = true
+        lastActivity = time.now
         onDelivery(self)
     }
 }
