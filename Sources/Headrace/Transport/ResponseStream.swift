@@ -80,23 +80,20 @@ package final class ResponseStream: Sendable {
 
     /// Copies the bytes to the buffer; returns whether the producer may deliver more, must pause or must stop.
     package func deliver(_ bytes: UnsafeRawBufferPointer) -> ResponseStreamState.Demand {
-        let (demand, waiter) = storage.withLock { storage in
+        let (demand, wakesReader) = storage.withLock { storage in
             let (demand, wakesReader) = storage.state.bytesArrived(bytes.count)
             if demand != .stop { append(bytes, to: &storage) }
-            return (demand, wakesReader ? storage.waiter.take() : nil)
+            return (demand, wakesReader)
         }
-        waiter?.resume()
+        if wakesReader { wakeReader() }
         return demand
     }
 
     /// Makes the head or all buffered bytes available to the reader; returns whether bytes are still held back.
     @discardableResult
     package func flush(_ content: ResponseStreamState.Flush = .all) -> Bool {
-        let (waiter, isHolding) = storage.withLock { storage in
-            let wakes = storage.state.flush(content)
-            return (wakes ? storage.waiter.take() : nil, storage.state.isHolding)
-        }
-        waiter?.resume()
+        let (wakesReader, isHolding) = storage.withLock { ($0.state.flush(content), $0.state.isHolding) }
+        if wakesReader { wakeReader() }
         return isHolding
     }
 
@@ -116,12 +113,12 @@ package final class ResponseStream: Sendable {
     /// was closed.
     package func nextHead() async throws -> ResponseHead {
         while true {
-            let (next, head) = storage.withLock { ($0.state.nextHead(), $0.head) }
+            let next = storage.withLock { $0.state.nextHead() }
             switch next {
             case .wait: await wait(forHead: true)
             case .failure(let failure): throw failure.error
             case .chunk, .end:
-                if let head { return head }
+                if let head = storage.withLock({ $0.head }) { return head }
                 preconditionFailure("A stream is streaming without a head")
             }
         }
@@ -170,17 +167,13 @@ package final class ResponseStream: Sendable {
     ///
     /// A reader that waits throws `CancellationError`. May be called from any thread.
     package func close() {
-        let (cancel, waiter, chunks) = storage.withLock { storage in
+        let (cancel, wakesReader, chunks) = storage.withLock { storage in
             let (stopsProducer, wakesReader) = storage.state.close()
             defer { storage.chunks = [] }
-            return (
-                stopsProducer ? storage.producer?.cancel : nil,
-                wakesReader ? storage.waiter.take() : nil,
-                storage.chunks
-            )
+            return (stopsProducer ? storage.producer?.cancel : nil, wakesReader, storage.chunks)
         }
         cancel?()
-        waiter?.resume()
+        if wakesReader { wakeReader() }
         for chunk in chunks { pool.give(chunk) }
     }
 
@@ -197,8 +190,15 @@ package final class ResponseStream: Sendable {
 
     /// Calls `verb` with the storage under the lock, and wakes the reader afterwards if `verb` returned `true`.
     private func update(_ verb: (inout Storage) -> Bool) {
-        let waiter = storage.withLock { storage in verb(&storage) ? storage.waiter.take() : nil }
-        waiter?.resume()
+        if storage.withLock({ verb(&$0) }) { wakeReader() }
+    }
+
+    /// Resumes the reader after a change of the state that requires it.
+    ///
+    /// Only the thread that made this change calls it. To return the continuation from the same lock would be slower,
+    /// most of all if there is none.
+    private func wakeReader() {
+        storage.withLock { $0.waiter.take() }?.resume()
     }
 
     /// Removes the first chunk, or up to `maximum` bytes of it, from a stream that has buffered bytes.
