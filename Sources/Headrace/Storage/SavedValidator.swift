@@ -64,8 +64,8 @@ struct SavedValidator: Sendable, Hashable {
         var line: [UInt8] = []
         line.reserveCapacity(64)
         let number = (requester == nil ? 1 : 3) + (isBootSpecific ? 1 : 0)
-        for word in ["\(number)", " ", hash, " ", requester.map { "\($0.text) " } ?? "", condition.text] {
-            line.append(contentsOf: word.utf8)
+        for word in [String(number), " ", hash, " ", requester.map { "\($0.text) " } ?? "", condition.text] {
+            word.withBytes { line.append(contentsOf: $0) }
         }
         return line.count <= Self.maxBytes ? line : nil
     }
@@ -85,9 +85,9 @@ struct SavedValidator: Sendable, Hashable {
     /// other parameters.
     private static func hash(of source: URL, _ variant: String, _ stamp: FileStamp, _ bootID: String?) -> String {
         Fingerprint(url: source) { hash in
-            hash.add("\(stamp.size)")
+            hash.add(String(stamp.size))
             hash.add(" ")
-            hash.add("\(stamp.modified)")
+            hash.add(String(stamp.modified))
             hash.add(" ")
             hash.add(bootID ?? "")
             hash.add("\n")

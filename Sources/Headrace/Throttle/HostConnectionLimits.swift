@@ -164,6 +164,7 @@ struct HostConnectionLimits: Sendable {
     private func recovered(_ host: String, at now: Duration) -> Host {
         var state = hosts[host] ?? Host(limit: maximum)
         if let end = state.notBefore, now >= end { state.notBefore = nil }
+        guard state.limit < maximum else { return state }
         let raises = min(maximum - state.limit, Int((now - state.changed) / Self.raiseInterval))
         if raises > 0 {
             state.limit += raises

@@ -186,11 +186,13 @@ final class HostLimiter: Sendable {
     /// Releases all connections of a download to the host of a URL, because they are closed or idle; admits waiting
     /// downloads.
     func end(_ id: DownloadID, _ url: URL, at now: Duration) {
-        connections.withLock { connections in
+        let host = Self.host(of: url)
+        let latches = connections.withLock { connections in
             connections.waiting.discard(id)
-            connections.limits.end(id, Self.host(of: url), at: now)
+            connections.limits.end(id, host, at: now)
+            return connections.admitWaiting(on: host, at: now)
         }
-        admitWaiting(url, at: now)
+        for latch in latches { latch.open() }
     }
 
     static func host(of url: URL) -> String { url.lowercasedHost }

@@ -20,7 +20,8 @@ extension DownloadRequest {
     /// Header fields that identify the requester are omitted. For a GET request without other header fields, whose file
     /// is not decoded, the text is empty.
     var variant: String {
-        headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
+        guard !headers.isEmpty else { return operation }
+        return headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
             .joined(separator: "\n") + operation
     }
 

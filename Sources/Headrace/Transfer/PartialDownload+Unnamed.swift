@@ -5,8 +5,8 @@ extension PartialDownload {
     /// Creates the file of a small body when its first `count` bytes arrive; without a name, if possible, if the body
     /// has no more bytes.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
-        let size = representation?.totalBytes
-        if size == Int64(count), !hasStaleRecord, representation?.isDecoded != true {
+        let (size, isDecoded) = ledger.read { ($0.representation?.totalBytes, $0.representation?.isDecoded == true) }
+        if size == Int64(count), !hasStaleRecord, !isDecoded {
             file = PartialFile.createUnnamed(path, in: names.directory, calls: environment.sharedFiles)
         }
         let created = if let file { file } else { try opened().file }

@@ -28,8 +28,8 @@ struct SmoothedSpeed: Sendable {
     }
 
     private mutating func advance(to now: Duration) {
+        guard now > time else { return }
         let elapsed = (now - time) / .seconds(1)
-        guard elapsed > 0 else { return }
         time = now
         let decay = exp(-Self.rate * elapsed)
         bytes *= decay

@@ -317,9 +317,10 @@ final class CurlDriver {
     }
 
     private func scheduleStallCheck(of transfer: CurlTransfer, at now: SuspendingClock.Instant) {
-        let waitEnd = transfer.waitEnd.flatMap { $0 > now ? $0 : nil }
-        let check = min(transfer.deadline, waitEnd ?? transfer.deadline)
-        stallCheck = min(stallCheck ?? check, check)
+        var check = transfer.deadline
+        if let waitEnd = transfer.waitEnd, waitEnd > now, waitEnd < check { check = waitEnd }
+        if let stallCheck, stallCheck <= check { return }
+        stallCheck = check
     }
 
     fileprivate func recordGoAway(on connection: UnsafeRawPointer) {

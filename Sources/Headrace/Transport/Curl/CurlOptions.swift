@@ -60,15 +60,14 @@ struct CurlOptions {
         try require(hr_easy_set_long(handle, HR_OPT_PROTOCOLS, HR_PROTO_HTTP | HR_PROTO_HTTPS))
         try require(hr_easy_set_long(handle, HR_OPT_HTTP_CONTENT_DECODING, 0))
         try setProxy(configuration)
-        let fields =
-            request.fields + [HeaderField(name: "Accept-Encoding", value: request.acceptEncoding ?? "identity")]
         try setMethod()
-        var lines = CurlHeaderList.lines(of: fields)
+        var lines = CurlHeaderList.lines(of: request.fields)
+        lines.append(request.acceptEncoding.map { "Accept-Encoding: \($0)" } ?? "Accept-Encoding: identity")
         if hasContent {
             // Otherwise libcurl would wait a second for permission to send a large body.
             lines.append("Expect:")
             // Otherwise libcurl would send the type of a web form.
-            if fields["Content-Type"] == nil { lines.append("Content-Type:") }
+            if request.fields["Content-Type"] == nil { lines.append("Content-Type:") }
         }
         guard let headers = CurlHeaderList(lines: lines) else { throw rejected(HR_E_OUT_OF_MEMORY) }
         try require(hr_easy_set_pointer(handle, HR_OPT_HTTPHEADER, headers.list))
@@ -103,7 +102,7 @@ struct CurlOptions {
         set(HR_OPT_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         set(HR_OPT_PROXY_SSLVERSION, HR_SSLVERSION_TLSv1_2)
         // curl stores the time in an int.
-        set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout / .milliseconds(1)), 0x7fff_ffff)))
+        set(HR_OPT_CONNECTTIMEOUT_MS, Int(min(max(1, request.connectTimeout.wholeMilliseconds), 0x7fff_ffff)))
         set(HR_OPT_NOSIGNAL, 1)
         set(HR_OPT_TCP_KEEPALIVE, 1)
         set(HR_OPT_SUPPRESS_CONNECT_HEADERS, 1)
