@@ -172,7 +172,7 @@ struct BodyReceiver {
         mayStop: Bool,
         in transfer: inout DownloadTransfer
     ) async throws -> BodyEnd {
-        guard pump.placement.totalBytes ?? .max >= Self.minConcurrentBytes else {
+        guard accepted.totalBytes ?? .max >= Self.minConcurrentBytes else {
             return try await copy(&pump, mayStop: mayStop, in: &transfer) { transfer, count, isCheckpointDue in
                 if isCheckpointDue { try transfer.partial.settle() }
                 let progress = transfer.state.meter.received(count, at: transfer.environment.clock.now())
@@ -214,13 +214,13 @@ struct BodyReceiver {
         in transfer: inout DownloadTransfer,
         _ wrote: (inout DownloadTransfer, Int, Bool) throws -> Void
     ) async throws -> BodyEnd {
-        let (accepted, record, sizeLimit) = (pump.placement, transfer.record, transfer.sizeLimit)
+        let (record, sizeLimit) = (transfer.record, transfer.sizeLimit)
         var end = BodyEnd.complete
         try await pump.run { bytes, piece, isWriting in
             transfer.state.fetched(bytes.count)
             let offset = transfer.partial.heldBytes
             try sizeLimit.check(offset + Int64(piece.written.count))
-            if !piece.compared.isEmpty, try !compare(bytes, piece, accepted, in: &transfer) {
+            if !piece.compared.isEmpty, try !compare(bytes, piece, in: &transfer) {
                 end = .restart(.overlapDiffers)
                 return false
             }
@@ -243,7 +243,6 @@ struct BodyReceiver {
     private func compare(
         _ bytes: UnsafeRawBufferPointer,
         _ piece: BodySlicer.Piece,
-        _ accepted: BodyPlacement,
         in transfer: inout DownloadTransfer
     ) throws(DownloadError) -> Bool {
         let repeated = UnsafeRawBufferPointer(rebasing: bytes[piece.compared])

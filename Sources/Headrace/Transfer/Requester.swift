@@ -32,17 +32,19 @@ struct Requester: Sendable, Hashable {
         _ request: borrowing DownloadRequest,
         at source: URL,
         _ head: ResponseHead?,
-        _ configuration: DownloadConfiguration
+        _ configuration: borrowing DownloadConfiguration
     ) {
         var fields = request.headers.filter(\.identifiesRequester)
         if !fields.isEmpty, Origin(source) != Origin(request.url) { fields.removeAll(where: \.isBoundToOrigin) }
         var marks = Set(fields.map(Self.mark))
         if let login = source.login { marks.insert(Self.mark(user: login.user)) }
         let hasLogin = source.login != nil || fields.contains(where: \.isAuthorization)
-        let hasFiles = configuration.netrc != nil || configuration.cookies != nil
+        // A closure cannot capture the borrowed configuration on Apple platforms.
+        let netrc = configuration.netrc
+        let hasFiles = netrc != nil || configuration.cookies != nil
         for url in hasFiles ? [source, head?.url ?? source] : [] {
             let usesNetrc = !hasLogin || Origin(url) != Origin(source)
-            if usesNetrc, let login = url.host(percentEncoded: false).flatMap({ configuration.netrc?.login(for: $0) }) {
+            if usesNetrc, let login = url.host(percentEncoded: false).flatMap({ netrc?.login(for: $0) }) {
                 marks.insert(Self.mark(user: login.user))
             }
             if let cookies = configuration.cookies?.given(for: url) { marks.insert("cookie: \(cookies)") }

@@ -87,7 +87,11 @@ struct TransferState: Sendable {
     /// The number of new links requested since the last progress.
     private var renewals = 0
 
-    init(_ request: borrowing DownloadRequest, _ configuration: DownloadConfiguration, at start: Duration) {
+    init(
+        _ request: borrowing DownloadRequest,
+        _ configuration: borrowing DownloadConfiguration,
+        at start: Duration
+    ) {
         self.start = start
         meter = ProgressMeter(start: start)
         var firstResume = ResumeStrategy(request.resumePolicy, isVerifiedAtEnd: request.isVerifiedAtEnd)

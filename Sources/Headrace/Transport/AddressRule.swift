@@ -4,7 +4,7 @@ struct AddressRule: Sendable {
     private let isAllowed: (@Sendable (IPAddress) -> Bool)?
     private let requiresPublicAddress: Bool
 
-    init(_ configuration: DownloadConfiguration, _ request: TransportRequest) {
+    init(_ configuration: borrowing DownloadConfiguration, _ request: borrowing TransportRequest) {
         isAllowed = configuration.allowsAddress
         requiresPublicAddress = request.requiresPublicAddress
     }

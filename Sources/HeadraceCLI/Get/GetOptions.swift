@@ -189,10 +189,13 @@ extension GetOptions {
         }
         let folder = URL(givenPath: directory, .isDirectory)
         let (output, isDowngradeAllowed) = (output, configuration.allowsInsecureRedirects)
-        let requests = try all.map { entry in
+        var requests: [DownloadRequest] = []
+        requests.reserveCapacity(count)
+        for entry in all {
             let url = try Argument.url(entry.url, at: entry.origin)
             var request = DownloadRequest(url, to: try destination(of: entry, in: folder))
-            request.mirrors = try mirrors + entry.mirrors.map { try Argument.url($0, at: entry.origin) }
+            request.mirrors = mirrors
+            for mirror in entry.mirrors { request.mirrors.append(try Argument.url(mirror, at: entry.origin)) }
             request.headers = entry.headers
             // A URL without a scheme is tried as https first, then as http if that is allowed.
             if isDowngradeAllowed, Argument.beginsWithHost(entry.url) {
@@ -201,9 +204,11 @@ extension GetOptions {
             // The closure of an autoclosure would be a copy of all options.
             let names = list == nil ? [] : listedNames(of: url, entry.output ?? output)
             request.checksums = try entry.checksums + checksums(forFileNamed: names, in: list)
-            return try completed(request, at: entry.origin)
+            try complete(&request, at: entry.origin)
+            requests.append(request)
         }
-        return try requests + files.map { try request(for: $0, list) }
+        for file in files { requests.append(try request(for: file, list)) }
+        return requests
     }
 
     /// Returns the options for the files that downloaded Metalink documents describe.
@@ -221,15 +226,12 @@ extension GetOptions {
         return options
     }
 
-    /// Returns the request with the options that apply to all files; throws if it is invalid.
+    /// Applies the options for all files to a request; throws if the request is invalid.
     ///
     /// The error message starts with `origin`.
-    func completed(
-        _ request: consuming DownloadRequest,
-        at origin: @autoclosure () -> String = ""
-    ) throws -> DownloadRequest {
+    func complete(_ request: inout DownloadRequest, at origin: @autoclosure () -> String = "") throws {
         request.conflictPolicy = conflictPolicy
-        request.headers = headers + request.headers
+        if !headers.isEmpty { request.headers = headers + request.headers }
         request.refetchPolicy = refetchPolicy
         request.mismatchPolicy = mismatchPolicy
         request.networkPolicy = networkPolicy
@@ -251,7 +253,6 @@ extension GetOptions {
         } catch {
             throw UsageError(origin() + error.message)
         }
-        return request
     }
 
     private func listedNames(of url: URL, _ output: String?) -> [String] {
@@ -267,7 +268,8 @@ extension GetOptions {
         // Differing checksums of the same algorithm are all added, so that the check below rejects them.
         let given = request.checksums
         request.checksums += try checksums(forFileNamed: [file.name], in: list).filter { !given.contains($0) }
-        return try completed(request, at: "--metalink: \(file.name): ")
+        try complete(&request, at: "--metalink: \(file.name): ")
+        return request
     }
 
     /// Returns the file that the list entry, or else `--output`, names; the directory to save in if neither does.

@@ -40,5 +40,6 @@ func repair(_ arguments: ParsedArguments) async throws -> ExitCode {
     guard request.pieceHashes != nil || !request.checksums.isEmpty else {
         throw UsageError("no checksum given; use --checksum, --checksum-file or --metalink")
     }
-    return options.status(after: try await download([options.completed(request)], options).status)
+    try options.complete(&request)
+    return options.status(after: try await download([request], options).status)
 }
