@@ -206,7 +206,7 @@ struct DownloadTransfer: Sendable {
         // Until the file is confirmed, the resume record stays, so that another run can find the file.
         let isResult = try await existingFiles.isRequested(path, &state)
         if isResult, let status = try? environment.files.status(path) {
-            try await environment.willRename(record.id, path, FileStamp(status))
+            try await environment.willRename?(record.id, path, FileStamp(status))
         }
         partial.recordFile.remove()
         return isResult ? existingFiles.skip(path) : nil

@@ -28,7 +28,7 @@ struct FileCompletion {
         guard transfer.record.requested(\.decodesContent) else { return try await completeDecoded(&transfer) }
         // The request's own checksums and size are those of the decoded file.
         let coding = transfer.partial.coding
-        if var mismatch = try await mismatch(ofReceived: nil, &transfer) {
+        if transfer.state.verification.isNeeded, var mismatch = try await mismatch(ofReceived: nil, &transfer) {
             guard framing != .stream else { return verifyEnd(&transfer) }
             // Encoded bytes are not saved, because they are not the file.
             if coding != nil { mismatch.isWhole = false }
@@ -83,6 +83,7 @@ struct FileCompletion {
                 transfer.state.verification.takeOver(request)
                 return request.expectations
             }
+            guard decodes || expected.size != nil || transfer.state.verification.isNeeded else { continue }
             let mismatch =
                 try await decodes
                 ? mismatch(ofDecoded: expected, &transfer) : mismatch(ofReceived: expected.size, &transfer)
@@ -98,8 +99,6 @@ struct FileCompletion {
     /// Compares the file as received with the expected `size`, if given, and with the checksum or piece hashes of
     /// ``TransferState/verification``, if any; returns the mismatch, or `nil` if there is none.
     private func mismatch(ofReceived size: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
-        // Most files have neither a size nor a checksum to compare with.
-        guard size != nil || transfer.state.verification.isNeeded else { return nil }
         var verifier = verifier(for: &transfer)
         return try await verifier.mismatch(of: transfer.partial, path, size, &transfer.state.verification)
     }
@@ -185,27 +184,22 @@ struct FileCompletion {
         let final: (path: String, stamp: FileStamp)?
         var present: String?
         do throws(DownloadError) {
-            let (existing, environment, id, source) = (
-                transfer.existingFiles, transfer.environment, transfer.record.id, transfer.state.sources.current
-            )
+            let (existing, environment) = (transfer.existingFiles, transfer.environment)
+            let source = transfer.state.sources.current
             let (ledger, requester) = (transfer.partial.ledger, transfer.partial.requester)
             var rename = FinalRename(finalPath: path, source: source)
-            var ownInode: UInt64?
             // Another process may have downloaded the same file meanwhile.
-            rename.checkTaken = { name throws(DownloadError) in
+            rename.checkTaken = { name, stamp throws(DownloadError) in
                 guard let requester, var version = ledger.read({ $0.representation }) else { return }
                 version.totalBytes = size
                 // A damaged resume record may name the partial file itself.
                 guard existing.isCurrent(name, version, from: source, for: requester),
-                    let inode = try? environment.files.status(name)?.inode, inode != ownInode
+                    let inode = try? environment.files.status(name)?.inode, inode != stamp.inode
                 else { return }
                 present = name
                 throw DownloadError(.fileExists, "\(name) exists already.")
             }
-            final = try await rename.perform(on: &transfer.partial) { name, stamp throws(DownloadError) in
-                ownInode = stamp.inode
-                try await environment.willRename(id, name, stamp)
-            }
+            final = try await rename.perform(on: &transfer.partial)
         } catch {
             if let present { return transfer.unchanged(present) }
             guard error.code == .fileExists, transfer.record.requested({ $0.replacement == .skip }) else { throw error }

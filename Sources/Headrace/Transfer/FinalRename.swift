@@ -8,9 +8,9 @@ struct FinalRename {
     let finalPath: String
     /// The URL that the file came from.
     let source: URL
-    /// Called with each taken name before the next numbered name is tried; throws if the file with that name is to be
-    /// used instead.
-    var checkTaken: (String) throws(DownloadError) -> Void = { _ in }
+    /// Called with each taken name before the next numbered name is tried, and with the stamp of the file to rename;
+    /// throws if the file with that name is to be used instead.
+    var checkTaken: (String, FileStamp) throws(DownloadError) -> Void = { _, _ in }
 
     /// Whether a file was renamed, or what must be done before it can be renamed.
     private enum Outcome {
@@ -23,15 +23,12 @@ struct FinalRename {
 
     /// Renames the file.
     ///
-    /// - Parameters:
-    ///   - partial: The partial file.
-    ///   - willRename: Called before each attempted rename, with the path and the stamp of the file.
+    /// - Parameter partial: The partial file.
     /// - Returns: The final path and the stamp of the file; `nil` if the file must be copied to another volume first.
     /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`. The partial file is kept, without the bytes
     ///   that a failed sync may have lost; but if only the directory could not be synced, it has its final name.
     func perform(
-        on partial: inout PartialDownload,
-        willRename: (String, FileStamp) async throws(DownloadError) -> Void
+        on partial: inout PartialDownload
     ) async throws(DownloadError) -> (path: String, stamp: FileStamp)? {
         let (names, ledger) = (partial.names, partial.ledger)
         // A last safeguard, wherever the name came from.
@@ -61,14 +58,11 @@ struct FinalRename {
             throw target.file.syncError
         }
         var name = finalPath
-        let outcome = try await rename(target, to: &name, &partial) { name throws(DownloadError) in
-            try await willRename(name, stamp)
-        }
-        switch outcome {
+        switch try await rename(target, stamp, to: &name, &partial) {
         case .renamed: break
         case .needsName:
             try partial.giveName()
-            return try await perform(on: &partial, willRename: willRename)
+            return try await perform(on: &partial)
         case .needsCopy: return nil
         }
         if let version { partial.environment.versions?.keep(version, of: name, inode: stamp.inode) }
@@ -128,14 +122,14 @@ struct FinalRename {
     /// Renames the file to `name` or, if the conflict policy allows it, to the next free numbered name.
     private func rename(
         _ target: FileLedger.Target,
+        _ stamp: FileStamp,
         to name: inout String,
-        _ partial: inout PartialDownload,
-        _ willRename: (String) async throws(DownloadError) -> Void
+        _ partial: inout PartialDownload
     ) async throws(DownloadError) -> Outcome {
         let policy = partial.record.requested { $0.replacement }
         var others = NumberedNames(name, partial.names, mayRename: policy == .rename)
         while true {
-            try await willRename(name)
+            if let willRename = partial.environment.willRename { try await willRename(partial.record.id, name, stamp) }
             do throws(SystemError) {
                 if policy == .overwrite, !target.file.isUnnamed {
                     try target.file.replace(name)
@@ -150,7 +144,7 @@ struct FinalRename {
             } catch {
                 throw nameless("\(partial.path) could not be renamed to \(name)", error, taken: name, &partial)
             }
-            guard let next = try freeName(after: name, &others, partial.environment.files) else {
+            guard let next = try freeName(after: name, stamp, &others, partial.environment.files) else {
                 throw nameless("", SystemError(errno: EEXIST), taken: name, &partial)
             }
             name = next
@@ -165,12 +159,13 @@ struct FinalRename {
     /// Looks at each taken name once, since announcing a name and trying to rename the file is slower.
     private func freeName(
         after name: String,
+        _ stamp: FileStamp,
         _ others: inout NumberedNames,
         _ files: FileSystem
     ) throws(DownloadError) -> String? {
         var taken = name
         while let next = others.next() {
-            try checkTaken(taken)
+            try checkTaken(taken, stamp)
             // If the name cannot be checked, the rename reports the error.
             guard (try? files.status(next)) != nil else { return next }
             taken = next

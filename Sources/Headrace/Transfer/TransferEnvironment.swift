@@ -21,7 +21,9 @@ final class TransferEnvironment: Sendable {
     let soleExecutor: (any TaskExecutor)?
     let random: RandomSource
     /// Called with the stamp of a file before it is renamed to its final name; throws if it must not be renamed.
-    let willRename: @Sendable (DownloadID, _ path: String, FileStamp) async throws(DownloadError) -> Void
+    ///
+    /// `nil` if no journal has to record that name.
+    let willRename: (@Sendable (DownloadID, _ path: String, FileStamp) async throws(DownloadError) -> Void)?
     /// Downloads the files outside this process; `nil` if the manager downloads them itself.
     let background: (any BackgroundFetcher)?
     /// Stores the validators of files on file systems without extended attributes; `nil` to store none.
@@ -96,7 +98,7 @@ final class TransferEnvironment: Sendable {
         self.random = random
         claims = DestinationReservations()
         rates = ThrottleController(configuration, clock: clock, localTime: localTime)
-        willRename = { _, _, _ in }
+        willRename = nil
         background = nil
         versions = nil
     }

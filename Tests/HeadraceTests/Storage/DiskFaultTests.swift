@@ -326,7 +326,7 @@ struct DiskFaultTests {
         _ = try bytes.withUnsafeBytes { try session.append($0, at: 0) }
         await #expect(throws: DownloadError.self) {
             let rename = FinalRename(finalPath: "/folder/file.bin", source: record.request.url)
-            _ = try await rename.perform(on: &session) { _, _ in }
+            _ = try await rename.perform(on: &session)
         }
         #expect(session.held.isEmpty && session.file == nil)
         session.keep(after: nil, retryAt: nil)

@@ -426,7 +426,7 @@ struct PartialFileTests {
             defer { session.close() }
             let error = await #expect(throws: DownloadError.self) {
                 let rename = FinalRename(finalPath: out.path + "/" + name, source: record.request.url)
-                _ = try await rename.perform(on: &session) { _, _ in }
+                _ = try await rename.perform(on: &session)
             }
             #expect(error?.code == .fileSystem)
             #expect(try FileProbe.names(in: folder) == ["out"])
