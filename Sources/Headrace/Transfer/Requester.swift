@@ -39,15 +39,15 @@ struct Requester: Sendable, Hashable {
         var marks = Set(fields.map(Self.mark))
         if let login = source.login { marks.insert(Self.mark(user: login.user)) }
         let hasLogin = source.login != nil || fields.contains(where: \.isAuthorization)
-        // A closure cannot capture the borrowed configuration on Apple platforms.
-        let netrc = configuration.netrc
-        let hasFiles = netrc != nil || configuration.cookies != nil
+        // A closure, as on the right of `||`, cannot capture the borrowed configuration on Apple platforms.
+        let (netrc, jar) = (configuration.netrc, configuration.cookies)
+        let hasFiles = netrc != nil || jar != nil
         for url in hasFiles ? [source, head?.url ?? source] : [] {
             let usesNetrc = !hasLogin || Origin(url) != Origin(source)
             if usesNetrc, let login = url.host(percentEncoded: false).flatMap({ netrc?.login(for: $0) }) {
                 marks.insert(Self.mark(user: login.user))
             }
-            if let cookies = configuration.cookies?.given(for: url) { marks.insert("cookie: \(cookies)") }
+            if let cookies = jar?.given(for: url) { marks.insert("cookie: \(cookies)") }
         }
         if let login = head?.login { marks.insert(Self.mark(login.field)) }
         if let certificate = configuration.clientCertificate {
