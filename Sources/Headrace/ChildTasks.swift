@@ -125,25 +125,21 @@ struct ChildTasks: Sendable {
 
     /// Runs a transfer and then, on the same task, the transfers that get its slot, one after the other.
     private func transfer(_ first: DownloadRun) async {
-        await withUnsafeCurrentTask { await transfer(first, in: $0) }
-    }
-
-    private func transfer(_ first: DownloadRun, in task: UnsafeCurrentTask?) async {
         var next: DownloadRun? = first
         while let run = next {
-            run.stop.beginCancelling(task)
             let (outcome, measurement): (TransferOutcome, TransferMeasurement?) = await Self.$transferring
                 .withValue(run.record) {
-                    await run.removal?.wait(evenIfCancelled: false)
-                    guard run.removal == nil || run.stop.reason == nil else {
-                        return (.stopped(keptBytes: true), nil)
+                    await run.stop.cancellingTask {
+                        await run.removal?.wait(evenIfCancelled: false)
+                        guard run.removal == nil || run.stop.reason == nil else {
+                            return (.stopped(keptBytes: true), nil)
+                        }
+                        var transfer = DownloadTransfer(run.record, run.stop, after: run.earlier.state, in: environment)
+                        transfer.mayShareConnection = run.mayShareConnection
+                        if run.reportsHead { transfer.onHead = reportHead }
+                        return (await transfer.runWithinTimeLimit(), transfer.measurement)
                     }
-                    var transfer = DownloadTransfer(run.record, run.stop, after: run.earlier.state, in: environment)
-                    transfer.mayShareConnection = run.mayShareConnection
-                    if run.reportsHead { transfer.onHead = reportHead }
-                    return (await transfer.runWithinTimeLimit(), transfer.measurement)
                 }
-            run.stop.endCancelling()
             environment.background?.runLeft(run.record.id)
             guard let manager = reference.manager else { return environment.descriptors.transferEnded() }
             let ended = await manager.ended(run, outcome, measurement, taskIsCancelled: Task.isCancelled)

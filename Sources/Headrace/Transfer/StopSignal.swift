@@ -50,21 +50,14 @@ final class StopSignal: Sendable {
     /// Creates no task; a task group would need two, for `body` and for waiting for the signal.
     func cancellingTask<Result: Sendable>(_ body: @Sendable () async -> Result) async -> Result {
         await withUnsafeCurrentTask { task in
-            beginCancelling(task)
-            defer { endCancelling() }
+            // Valid until the closure returns, and cancelling is allowed from any thread.
+            nonisolated(unsafe) let task = task
+            state.withLock { state in
+                state.cancel = { task?.cancel() }
+                if state.reason != nil { task?.cancel() }
+            }
+            defer { state.withLock { $0.cancel = nil } }
             return await body()
         }
     }
-
-    /// Cancels a task if a stop is or was requested, until ``endCancelling()``; the task must be valid until then.
-    func beginCancelling(_ task: UnsafeCurrentTask?) {
-        // Cancelling is allowed from any thread.
-        nonisolated(unsafe) let task = task
-        state.withLock { state in
-            state.cancel = { task?.cancel() }
-            if state.reason != nil { task?.cancel() }
-        }
-    }
-
-    func endCancelling() { state.withLock { $0.cancel = nil } }
 }
