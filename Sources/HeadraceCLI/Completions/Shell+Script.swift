@@ -16,7 +16,11 @@ extension Completions.Shell {
             case $candidates in
             :files) candidates=$(compgen -f -- "$current") ;;
             :directories) candidates=$(compgen -d -- "$current") ;;
-            *) candidates=$(compgen -W "$candidates" -- "$current") ;;
+            *)
+                candidates=$(compgen -W "$candidates" -- "$current")
+                # A word may also be the name of a folder.
+                compopt +o filenames 2> /dev/null
+                ;;
             esac
             COMPREPLY=()
             # Line by line, because a name may contain blanks and stars.

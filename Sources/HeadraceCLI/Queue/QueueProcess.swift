@@ -127,9 +127,12 @@ private func queueWait(_ arguments: ParsedArguments) async throws -> ExitCode {
     }
     let chosen = queue.filter { ids.contains($0.id) }
     // A download that was cancelled or removed has no file.
-    var statuses = [ExitCode](repeating: .other, count: ids.count - chosen.count)
+    let removed = ids.count - chosen.count
+    if removed > 0 { Console.error.note("\(removed) removed from the queue") }
+    var statuses = [ExitCode](repeating: .other, count: removed)
     for download in chosen where download.state.kind != .finished {
         guard case .failed(let error) = download.state else {
+            Console.error.note("\(download.numberedName): \(download.state.kind)")
             statuses.append(.other)
             continue
         }
