@@ -77,7 +77,7 @@ extension DownloadRequest {
         if case .file(let file) = destination, file.hasDirectoryPath {
             throw DownloadError(
                 .invalidRequest,
-                "The destination \(file.filePath) is a directory: specify it as the directory, or append a file name."
+                "The destination \(file.filePath) is a directory: write .directory(url), or append a file name."
             )
         }
         if case .file(let file) = destination, !SafeFileName.isComponent(file.lastPathComponent) {
