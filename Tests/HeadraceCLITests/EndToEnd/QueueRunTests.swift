@@ -205,7 +205,10 @@ struct QueueRunTests {
                 var run = try folder.run("--watch", option)
                 try await folder.waitForFirstPart(size: 200_000)
                 let list = folder.url.appending(path: "list")
-                try FileManager.default.removeItem(at: list)
+                // In one step, since the run may create a folder in it meanwhile.
+                let removed = folder.url.appending(path: "removed")
+                try FileManager.default.moveItem(at: list, to: removed)
+                try? FileManager.default.removeItem(at: removed)
                 _ = try await folder.add(server.url("/b"), server.url("/a"))
                 let result = try await run.result()
                 #expect(result.status == 5)
