@@ -185,8 +185,7 @@ struct FinalRename {
         if isKept, let target = partial.target {
             partial.ledger.writeRecord(to: target)
             // The checkpoints had ended; with a new policy, the bytes are synced when the run ends.
-            let policy = partial.newPolicy()
-            partial.ledger.change { contents, _ in contents.policy = policy }
+            partial.renewPolicy()
         }
         // An empty partial file is not worth mentioning.
         let advice = isKept && partial.heldBytes > 0 ? " The download is kept as \(partial.path)." : ""

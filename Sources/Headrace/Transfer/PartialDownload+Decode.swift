@@ -122,8 +122,7 @@ extension PartialDownload {
         try ledger.stop(.keeping, on: target)
         // A file that arrived within half a second, and was about to be renamed, has none.
         if !ledger.read({ $0.policy.hasRecord }) { ledger.writeRecord(to: target) }
-        let policy = newPolicy()
-        ledger.change { contents, _ in contents.policy = policy }
+        renewPolicy()
         ledger.end()
         let bootID = try DownloadError.storage("\(path) could not be completed: the boot is unknown") {
             () throws(SystemError) in
@@ -170,8 +169,7 @@ extension PartialDownload {
         file = original.file
         let (written, durable) = (original.record.written, original.record.durable)
         ledger.change { contents, _ in contents = original.contents }
-        let policy = newPolicy(of: written, durable: durable)
-        ledger.change { contents, _ in contents.policy = policy }
+        renewPolicy(of: written, durable: durable)
     }
 
     /// Removes the partial file, because the file decoded or copied from it has its final name; does nothing if there

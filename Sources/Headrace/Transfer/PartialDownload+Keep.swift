@@ -11,8 +11,8 @@ extension PartialDownload {
     /// Saves the state of the received bytes, in the resume record and in the ``DownloadRecord``, so that the next
     /// attempt finds them; even after a reboot, unless that attempt is due within seconds.
     ///
-    /// If the record cannot be updated, the previous one remains, which lists fewer bytes, and a notice is published. The
-    /// bytes of a file without a name are lost if the file cannot be given one.
+    /// If the record cannot be updated, the previous one remains, which lists fewer bytes, and a notice is published.
+    /// The bytes of a file without a name are lost if the file cannot be given one.
     /// - Parameters:
     ///   - reason: The reason why the run was stopped; `nil` if it was not.
     ///   - time: The time of the next attempt; `nil` if unknown.
@@ -27,8 +27,7 @@ extension PartialDownload {
         _ = try? releaseLostBytes()
         let isLeaving = isLeaving(after: reason, retryAt: time)
         if let target { try? ledger.stop(isLeaving ? .leaving : .keeping, on: target) }
-        let policy = newPolicy()
-        ledger.change { contents, _ in contents.policy = policy }
+        renewPolicy()
         makeRoomForRecord()
         // Published now, because the next run finds nothing left to report.
         if held.isEmpty, let file, file.syncFailure != nil {

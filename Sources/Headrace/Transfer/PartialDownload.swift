@@ -200,6 +200,12 @@ struct PartialDownload {
         if let target { ledger.begin(target) }
     }
 
+    /// Begins the checkpoints anew with the given ranges, by default the present ones.
+    func renewPolicy(of written: ByteRangeSet? = nil, durable: ByteRangeSet? = nil) {
+        let policy = newPolicy(of: written, durable: durable)
+        ledger.change { contents, _ in contents.policy = policy }
+    }
+
     /// Returns a new checkpoint policy that starts with the given ranges, by default the present ones;
     /// `replacesRecord` is whether the record on the disk claims more bytes than these.
     func newPolicy(
