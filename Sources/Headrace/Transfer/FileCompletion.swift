@@ -28,7 +28,7 @@ struct FileCompletion {
         guard transfer.record.requested(\.decodesContent) else { return try await completeDecoded(&transfer) }
         // The request's own checksums and size are those of the decoded file.
         let coding = transfer.partial.coding
-        if transfer.state.verification.isNeeded, var mismatch = try await mismatch(ofReceived: nil, &transfer) {
+        if var mismatch = try await mismatch(ofReceived: nil, &transfer) {
             guard framing != .stream else { return verifyEnd(&transfer) }
             // Encoded bytes are not saved, because they are not the file.
             if coding != nil { mismatch.isWhole = false }
@@ -83,7 +83,6 @@ struct FileCompletion {
                 transfer.state.verification.takeOver(request)
                 return request.expectations
             }
-            guard decodes || expected.size != nil || transfer.state.verification.isNeeded else { continue }
             let mismatch =
                 try await decodes
                 ? mismatch(ofDecoded: expected, &transfer) : mismatch(ofReceived: expected.size, &transfer)
@@ -99,6 +98,8 @@ struct FileCompletion {
     /// Compares the file as received with the expected `size`, if given, and with the checksum or piece hashes of
     /// ``TransferState/verification``, if any; returns the mismatch, or `nil` if there is none.
     private func mismatch(ofReceived size: Int64?, _ transfer: inout DownloadTransfer) async throws -> Mismatch? {
+        // Most files have neither a size nor a checksum to compare with.
+        guard size != nil || transfer.state.verification.isNeeded else { return nil }
         var verifier = verifier(for: &transfer)
         return try await verifier.mismatch(of: transfer.partial, path, size, &transfer.state.verification)
     }
