@@ -23,6 +23,12 @@ struct ReadableFileTests {
         if case .read(let read) = step { read.range } else { nil }
     }
 
+    /// Returns the read of a step, which must be one.
+    private func required(_ step: ReadableFile.Step) throws -> ReadableFile.Read {
+        let read: ReadableFile.Read? = if case .read(let read) = step { read } else { nil }
+        return try #require(read)
+    }
+
     private func code(_ step: ReadableFile.Step) -> DownloadError.Code? {
         if case .fail(let error) = step { error.code } else { nil }
     }
@@ -107,13 +113,10 @@ struct ReadableFileTests {
 
     // MARK: Discarded bytes
 
-    @Test func `bytes discarded while they are being read are not delivered`() {
+    @Test func `bytes discarded while they are being read are not delivered`() throws {
         var file = file(0..<100)
         let id = file.join(0..<1000)
-        guard case .read(let read) = file.step(of: id) else {
-            Issue.record("nothing to read")
-            return
-        }
+        let read = try required(file.step(of: id))
         file.lost()
         file.began(path, totalBytes: 1000)
         file.wrote(0..<100)
@@ -204,20 +207,14 @@ struct ReadableFileTests {
 
     // MARK: Names and ends
 
-    @Test func `a file that was renamed is opened under its new name`() {
+    @Test func `a file that was renamed is opened under its new name`() throws {
         var file = file(0..<1000)
         let id = file.join(0..<1000)
-        guard case .read(let read) = file.step(of: id) else {
-            Issue.record("nothing to read")
-            return
-        }
+        let read = try required(file.step(of: id))
         file.strayed(read, by: id)
         #expect(file.step(of: id) == .wait)
         file.named(final)
-        guard case .read(let again) = file.step(of: id) else {
-            Issue.record("nothing to read")
-            return
-        }
+        let again = try required(file.step(of: id))
         #expect(again.path == final && again.generation == read.generation)
         file.strayed(read, by: id)
         #expect(file.step(of: id) != .wait, "what was true of the old name is of no interest")
@@ -248,20 +245,14 @@ struct ReadableFileTests {
         #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
     }
 
-    @Test func `a copy that gets the final name is opened`() {
+    @Test func `a copy that gets the final name is opened`() throws {
         var file = file(0..<1000)
         let id = file.join(0..<1000)
-        guard case .read(let read) = file.step(of: id) else {
-            Issue.record("nothing to read")
-            return
-        }
+        let read = try required(file.step(of: id))
         file.named(final, isCopy: true)
         let isTaken = file.took(100, of: read, by: id)
         #expect(!isTaken)
-        guard case .read(let again) = file.step(of: id) else {
-            Issue.record("nothing to read")
-            return
-        }
+        let again = try required(file.step(of: id))
         #expect(again.path == final && again.generation != read.generation && again.range == read.range)
     }
 
@@ -269,10 +260,7 @@ struct ReadableFileTests {
         for (name, isOwn) in [(final, true), ("/folder/other.bin", false)] {
             var file = file(0..<1000)
             let (reader, late) = (file.join(0..<1000), file.join(0..<2000))
-            guard case .read(let read) = file.step(of: reader) else {
-                Issue.record("nothing to read")
-                return
-            }
+            let read = try required(file.step(of: reader))
             file.named(final)
             try enter(&file, .finished(URL(filePath: name)))
             let isHandedOut = file.took(1000, of: read, by: reader)
