@@ -209,8 +209,8 @@ extension DownloadManager {
 extension DownloadManager {
     /// Carries out the commands of other processes that wait in the registry's directory.
     ///
-    /// Returns once all of them are done, or when the task is cancelled. A command is deleted once its effects survive a
-    /// power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a registry.
+    /// Returns once all of them are done, or when the task is cancelled. A command is deleted once its effects survive
+    /// a power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a registry.
     ///
     /// The manager does the same when it starts, but gives a command that must wait for a download to stop at most a
     /// second; after that, the command is left for the next call.

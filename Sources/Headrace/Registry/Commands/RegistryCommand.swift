@@ -72,8 +72,8 @@ extension RegistryCommand {
 
     var isAddition: Bool { if case .add = self { true } else { false } }
 
-    /// Returns the encoded command; `nil` if it has more than `maxBytes` bytes even without the piece hashes of files that
-    /// checksums verify.
+    /// Returns the encoded command; `nil` if it has more than `maxBytes` bytes even without the piece hashes of files
+    /// that checksums verify.
     func encoded(maxBytes: Int = Self.maxBytes) -> [UInt8]? {
         var payload = RegistryWriter()
         payload.write(self)
@@ -81,8 +81,8 @@ extension RegistryCommand {
         return bytes.count <= maxBytes ? bytes : withoutPieces?.encoded(maxBytes: maxBytes)
     }
 
-    /// The command without the piece hashes of files that checksums verify, used if the command is too large; `nil` if it
-    /// has none.
+    /// The command without the piece hashes of files that checksums verify, used if the command is too large; `nil` if
+    /// it has none.
     private var withoutPieces: RegistryCommand? {
         guard case .add(var entries) = self else { return nil }
         let omitted = entries.indices.filter { index in

@@ -4,9 +4,9 @@ import HeadracePlatform
 ///
 /// Performs no I/O. A reader receives the bytes of its range in order: ``step(of:)`` returns a range that can be read,
 /// and its bytes are delivered only if ``took(_:of:by:)`` confirms that they were valid throughout the read. Bytes are
-/// lost when the download restarts or discards parts. Each loss begins a new ``generation``, as does a copy: readers that received any
-/// of the lost bytes fail, and the others continue, so no reader receives bytes of two versions. The ``Proof`` changes
-/// with these events:
+/// lost when the download restarts or discards parts. Each loss begins a new ``generation``, as does a copy: readers
+/// that received any of the lost bytes fail, and the others continue, so no reader receives bytes of two versions. The
+/// ``Proof`` changes with these events:
 ///
 ///     opened ──▶ session ── kept ──▶ stamp ──▶ opened
 ///                   └────── named ──▶ final ── waiting again ──▶ nothing
