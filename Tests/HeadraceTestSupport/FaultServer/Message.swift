@@ -57,7 +57,7 @@ struct Message: Sendable {
         var ending: Ending
     }
 
-    /// A gate before the byte at an offset of the body.
+    /// A gate before the byte at an offset of the body or, if that is negative, before the head.
     struct Hold: Sendable {
         var offset: Int64
         var gate: Gate

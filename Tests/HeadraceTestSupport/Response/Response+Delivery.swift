@@ -43,6 +43,9 @@ extension Response {
         modified { $0.hold = Message.Hold(offset: offset, gate: gate) }
     }
 
+    /// Waits for a gate to open before sending anything.
+    package func held(until gate: Gate) -> Response { held(after: -1, until: gate) }
+
     /// Sends `count` surplus bytes after the end of the message.
     package func extraBytes(_ count: Int) -> Response {
         modified { $0.surplus = [UInt8](repeating: UInt8(ascii: "X"), count: count) }

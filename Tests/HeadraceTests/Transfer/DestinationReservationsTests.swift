@@ -25,8 +25,18 @@ struct DestinationReservationsTests {
         let gate = try Gate()
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=other.bin")
         let waits = what == "waits to be tried again"
-        let first = waits ? Response.status(503).header("Retry-After", "3600") : named.held(after: 100, until: gate)
-        try await Fixture.run(.routes(["/a/file.bin": first, "/b/file.bin": .file(Fixture.new)])) { fixture in
+        let isRequested = try Gate()
+        // A 503 delays all later requests to the host, so it comes only once the other download has sent its own.
+        let first =
+            waits
+            ? Response.status(503).header("Retry-After", "3600").held(until: isRequested)
+            : named.held(after: 100, until: gate)
+        let response = Response.answering { request in
+            if request.path == "/a/file.bin" { return first }
+            isRequested.open()
+            return .file(Fixture.new)
+        }
+        try await Fixture.run(response) { fixture in
             // Waiting must not count as a stall, even on a busy machine.
             try await withDownloadManager(.init { $0.stallTimeout = .seconds(600) }) { manager in
                 let downloads = try await downloads(fixture, manager)
