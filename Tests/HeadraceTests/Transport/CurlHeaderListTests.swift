@@ -12,24 +12,26 @@ struct CurlHeaderListTests {
     /// libcurl must be loaded before any of its functions is called.
     init() { #expect(hr_curl_load() > 0) }
 
-    private let fields = (0..<4).map { HeaderField(name: "X-\($0)", value: $0 == 2 ? "" : "v") }
+    private let lines = CurlHeaderList.lines(
+        of: (0..<4).map { HeaderField(name: "X-\($0)", value: $0 == 2 ? "" : "v") }
+    )
 
     @Test func `each field is a line, in order`() throws {
-        let lines = Locked<[String]>([])
-        let headers = CurlHeaderList(fields) { list, line in
-            lines.withLock { $0.append(line) }
+        let appended = Locked<[String]>([])
+        let headers = CurlHeaderList(lines: lines) { list, line in
+            appended.withLock { $0.append(line) }
             return hr_slist_append(list, line)
         }
         #expect(headers?.list != nil)
-        #expect(lines.withLock { $0 } == ["X-0: v", "X-1: v", "X-2;", "X-3: v"])
-        #expect(try #require(CurlHeaderList([])).list == nil)
+        #expect(appended.withLock { $0 } == ["X-0: v", "X-1: v", "X-2;", "X-3: v"])
+        #expect(try #require(CurlHeaderList(lines: [])).list == nil)
     }
 
     /// Regression: the field was left out and the request sent without it.
     @Test(arguments: 0..<4)
     func `a field that cannot be allocated fails the list`(_ failing: Int) {
         let calls = Locked(0)
-        let headers = CurlHeaderList(fields) { list, line in
+        let headers = CurlHeaderList(lines: lines) { list, line in
             let call = calls.withLock { calls in
                 defer { calls += 1 }
                 return calls

@@ -323,7 +323,7 @@ final class CurlDriver {
         stallCheck = check
     }
 
-    fileprivate func recordGoAway(on connection: UnsafeRawPointer) {
+    fileprivate func recordCloseNotify(on connection: UnsafeRawPointer) {
         endingConnections[connection]?.hasCloseNotify = true
     }
 
@@ -358,6 +358,6 @@ final class CurlDriver {
 
 private let tlsEnded: hr_close_notify_callback = { context, connection in
     guard let context, let connection else { return }
-    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().recordGoAway(on: connection)
+    Unmanaged<CurlDriver>.fromOpaque(context).takeUnretainedValue().recordCloseNotify(on: connection)
 }
 #endif

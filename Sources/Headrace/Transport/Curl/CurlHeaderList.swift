@@ -7,14 +7,6 @@ import CHeadrace
 final class CurlHeaderList {
     private(set) var list: hr_slist?
 
-    /// Creates a list of header lines; returns `nil` if memory runs out, because no field of a request may be missing.
-    convenience init?(
-        _ fields: [HeaderField],
-        append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }
-    ) {
-        self.init(lines: Self.lines(of: fields), append: append)
-    }
-
     /// Returns the line of each field in libcurl's syntax.
     ///
     /// A field with an empty value is written as "Name;", because libcurl omits a field that is written as "Name:".
@@ -22,7 +14,7 @@ final class CurlHeaderList {
         fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
     }
 
-    /// Creates a list of any strings; returns `nil` if memory runs out.
+    /// Creates a list of any strings; returns `nil` if memory runs out, because no field of a request may be missing.
     init?(lines: [String], append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }) {
         for line in lines {
             guard let longer = append(list, line) else { return nil }

@@ -140,10 +140,11 @@ final class CurlLoop: Sendable {
             driver.step { mailbox.beginWaiting() }
         }
         driver.close()
-        drain(mailbox)
     }
 
     /// Moves the pending commands to the empty array `commands`; returns whether the thread must stop.
+    ///
+    /// If so, these are the last commands: ``Mailbox/post(_:)`` accepts none once the thread must stop.
     ///
     /// Swapping the arrays avoids allocating memory under the lock.
     private static func take(_ commands: inout [Command], from mailbox: Mailbox) -> Bool {
@@ -152,16 +153,6 @@ final class CurlLoop: Sendable {
             swap(&commands, &shared.commands)
             return shared.isStopping
         }
-    }
-
-    /// Fails the transfers whose start commands arrived after the thread stopped performing commands.
-    private static func drain(_ mailbox: Mailbox) {
-        let commands = mailbox.shared.withLock { shared in
-            shared.isStopping = true
-            defer { shared.commands = [] }
-            return shared.commands
-        }
-        for case .start(_, _, let stream) in commands { stream.fail(.shutDown()) }
     }
 }
 #endif
