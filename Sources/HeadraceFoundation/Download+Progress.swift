@@ -10,7 +10,9 @@ extension Download {
     ///
     /// Returns when the download has ended. A finished download completes the progress, and a cancelled one cancels it.
     /// After a failure, the progress stays at the received bytes, and ``Headrace/Download/value`` throws the error.
-    /// Cancelling the calling task only stops the updates.
+    ///
+    /// If the calling task is cancelled, this method returns early. The download continues, but the progress is no
+    /// longer updated and can no longer pause, resume or cancel the download.
     /// - Parameter progress: The object to update, which may have a parent. No other code may change it meanwhile.
     public func report(to progress: Progress) async {
         let (verbs, wishes) = AsyncStream.makeStream(of: Verb.self)

@@ -1,4 +1,4 @@
-// The umbrella header of the C module, which wraps the C functions that Swift cannot call directly on Linux.
+// The umbrella header of the C module: functions that Swift cannot call directly, most of them for Linux only.
 
 #include "headrace_crypto.h"
 #include "headrace_curl.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// The oldest libcurl that provides everything used here: 7.68.0.
+/// The oldest supported libcurl: 7.68.0. Some options and codes below exist only in later releases.
 #define HR_CURL_MINIMUM_VERSION 0x074400
 
 /// An easy handle, which performs one transfer at a time.
@@ -186,7 +186,8 @@ typedef int (*hr_timer_callback)(void *multi, long milliseconds, void *context);
 
 /// Loads libcurl once and returns its version number, such as 0x075801, or 0 if libcurl is missing or unusable.
 ///
-/// The environment variable HEADRACE_LIBCURL names the library to load instead of the system's.
+/// The environment variable HEADRACE_LIBCURL names the library to load instead of the system's; a setuid program
+/// ignores it.
 unsigned int hr_curl_load(void);
 /// Returns the features of the loaded libcurl, such as HR_FEATURE_HTTP3; 0 before it is loaded.
 int hr_curl_features(void);
@@ -201,7 +202,7 @@ void hr_easy_cleanup(hr_easy easy);
 hr_code hr_easy_set_long(hr_easy easy, hr_easy_option option, long value);
 /// Sets a string option; libcurl copies the string.
 hr_code hr_easy_set_string(hr_easy easy, hr_easy_option option, const char *value);
-/// Sets a pointer option; the pointer must stay valid as long as the transfer.
+/// Sets a pointer option; except for HR_OPT_COPYPOSTFIELDS, the pointer must stay valid as long as the transfer.
 hr_code hr_easy_set_pointer(hr_easy easy, hr_easy_option option, void *value);
 hr_code hr_easy_set_data_callback(hr_easy easy, hr_easy_option option, hr_data_callback callback);
 hr_code hr_easy_set_open_socket_callback(hr_easy easy, hr_open_socket_callback callback);

@@ -29,7 +29,7 @@ typedef enum hr_decoding {
     HR_DECODING_OUT_OF_MEMORY,
 } hr_decoding;
 
-/// Loads the library of a coding once; returns 1, or 0 if the library is missing or unusable.
+/// Loads the libraries of all codings once; returns 1, or 0 if the library of this coding is missing or unusable.
 int hr_decoder_load(hr_coding coding);
 
 /// Creates a decoder; the library must have been loaded. Returns NULL if there is not enough memory.

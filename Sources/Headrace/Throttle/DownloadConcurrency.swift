@@ -2,8 +2,8 @@
 ///
 /// Performs no I/O. The total starts at ``initial``. While the response heads announce small bodies, it grows with each
 /// head, and then doubles with each round of completed downloads as long as the goodput grows too. Large bodies keep it
-/// low, because a few of them fill the line. A refusal limits its host to half of the downloads that ran from it; this
-/// limit then grows slowly.
+/// low, because a few of them use the whole bandwidth. A refusal limits its host to half of the downloads that ran from
+/// it; this limit then grows slowly.
 ///
 ///     starting ── a round of completions ──▶ growing ── no gain ──▶ holding the previous number
 ///                                               ▲                      │
@@ -26,8 +26,9 @@ struct DownloadConcurrency: Sendable {
         /// The number of downloads that the host accepts, according to its refusals; `nil` if it has refused none, or
         /// has accepted the maximum since.
         var accepted: Int?
-        /// The number of concurrent downloads at which the host last refused one, to which ``accepted`` is not raised;
-        /// grows by one after each ``hold``.
+        /// The number of concurrent downloads at which the host last refused one; ``accepted`` stays below it.
+        ///
+        /// Grows by one when a download completes ``hold`` after the last refusal or growth.
         var excess = Int.max
         /// The number of completed downloads since ``accepted`` was changed.
         var completions = 0
@@ -196,7 +197,7 @@ struct DownloadConcurrency: Sendable {
     // MARK: Goodput
 
     private mutating func completed(_ measurement: TransferMeasurement, isFull: Bool, at now: Duration) {
-        // On a line with a long round trip, small bodies take long too.
+        // If the round trip is long, small bodies take long too.
         let largeTime = max(Self.largeBodyTime, min(minLatency ?? .seconds(60), measurement.latency ?? .zero) * 16)
         let isLarge = measurement.bytes >= Self.largeBodyBytes && measurement.bodyTime(until: now) >= largeTime
         largeShare += ((isLarge ? 1 : 0) - largeShare) / 8
@@ -207,7 +208,7 @@ struct DownloadConcurrency: Sendable {
         current.isFull = current.isFull && isFull
         round = current
         if isLarge, !hasLargeBodies, largeShare >= 0.3 || previous == nil {
-            // A few large bodies mostly fill the line, and users want one file after the other.
+            // A few large bodies mostly use the whole bandwidth, and users want one file after the other.
             hasLargeBodies = true
             return restart(at: min(limit, Self.ofLargeBodies), .starting)
         }

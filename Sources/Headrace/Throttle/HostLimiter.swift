@@ -46,7 +46,8 @@ final class HostLimiter: Sendable {
     /// The observations of earlier requests to a server.
     private struct Server {
         var hasResponded = false
-        /// The connections that the latest download from the server settled on, and their speed; `nil` if there is none.
+        /// The connections that the latest download from the server settled on, and their speed; `nil` if no download
+        /// has settled on a number.
         var experience: HostExperience?
     }
 
@@ -77,8 +78,8 @@ final class HostLimiter: Sendable {
         }
     }
 
-    /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if there is
-    /// none.
+    /// Returns the connections that the latest download from the server of a URL has settled on; `nil` if no download
+    /// has settled on a number.
     func experience(_ url: URL) -> HostExperience? { servers.withLock { $0[url.server]?.experience } }
 
     /// Reserves and returns the time from which a retry to the URL's host may begin.

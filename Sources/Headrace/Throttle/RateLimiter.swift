@@ -14,8 +14,8 @@
 ///   connection waits are kept for ``burst`` and no longer, so that idle time is not made up for.
 /// - Fair: waiting downloads have equal shares, and so do the connections of each download. If a download or connection
 ///   does not use all of its share, the rest is divided among the others. A group is a limit, not a share.
-/// - Prompt: when a limit changes, connections return their tokens, and no connection waits longer than
-///   ``longestWait``.
+/// - Prompt: when a limit changes, connections return their tokens. Each waiting connection requests bytes again within
+///   ``longestWait``, and so notices the change.
 struct RateLimiter: Sendable {
     /// The downloads to which a limit applies.
     enum Scope: Sendable, Hashable {

@@ -8,7 +8,7 @@ extension RateSchedule: LosslessStringConvertible {
     ///
     /// Entries are separated by commas. Each consists of days or ranges of days (every day if omitted), hours (all day
     /// if omitted), and `none` or a rate such as `1.5M`, in powers of 1024. The last entry may be `else` and the rate
-    /// that applies at all other times, which are unlimited if it is omitted.
+    /// for all other times; without such an entry, there is no limit at other times.
     /// - Parameter text: The text, which is case-insensitive.
     /// - Throws: `invalidRequest` with the reason.
     public init(parsing text: String) throws(DownloadError) {

@@ -26,7 +26,7 @@ final class HSTSStore: Sendable {
 
     /// Replaces the policies with those in the file; if it does not exist, creates an empty one, so that a path that
     /// cannot be written fails early.
-    /// - Throws: `invalidRequest` if the file does not contain policies, or the error if it cannot be read or created.
+    /// - Throws: `invalidRequest` if the file is not an HSTS file, or the error if it cannot be read or created.
     func load(_ file: URL, _ files: FileSystem) throws(DownloadError) {
         let path = Self.path(of: file)
         if let read = try Self.read(path, files) {
@@ -36,8 +36,9 @@ final class HSTSStore: Sendable {
         }
     }
 
-    /// Writes the policies that responses have changed since the last save to the file, in which the policies of other
-    /// processes remain; does nothing if no policy has changed.
+    /// Merges the policies that responses have changed since the last save into the file.
+    ///
+    /// Policies that other processes have saved there remain until they expire. Does nothing if no policy has changed.
     func save(to file: URL, _ files: FileSystem) throws(DownloadError) {
         let policies = policies.withLock { $0 }
         guard policies.hasChanges else { return }

@@ -1,4 +1,6 @@
-/// The transport of a manager that does not run downloads; each request throws `shutDown`.
+/// The transport of a manager that sends no requests itself: it has a background session, or only edits a registry.
+///
+/// Each request throws `shutDown`.
 struct NoTransport: Transport {
     func perform<Result: Sendable>(
         _ request: TransportRequest,

@@ -195,8 +195,8 @@ package final class ResponseStream: Sendable {
 
     /// Resumes the reader after a change of the state that requires it.
     ///
-    /// Only the thread that made this change calls it. To return the continuation from the same lock would be slower,
-    /// most of all if there is none.
+    /// Called only by the thread that made this change, after it has released the lock. Taking the lock again is faster
+    /// than returning the continuation from the first critical section, above all if no reader waits.
     private func wakeReader() {
         storage.withLock { $0.waiter.take() }?.resume()
     }

@@ -84,8 +84,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return (isProducerPaused ? .pause : .more, isReady && takeWaiter())
     }
 
-    /// Records that the producer delivers nothing more for now, and makes the head or all buffered bytes available;
-    /// returns `true` if a waiting reader must be woken.
+    /// Makes the head or all buffered bytes available to the reader; returns `true` if a waiting reader must be woken.
     mutating func flush(_ content: Flush) -> Bool {
         guard phase != .awaitingHead else { return false }
         if content == .all, bufferedBytes > 0 { isDue = true }
@@ -156,7 +155,7 @@ package struct ResponseStreamState: Sendable, Equatable {
         return (isProducing, takeWaiter())
     }
 
-    /// Whether buffered bytes wait for more bytes, the end or a flush.
+    /// Whether there are buffered bytes that the reader may take only after more bytes, the end of the body or a flush.
     var isHolding: Bool { phase == .streaming && bufferedBytes > 0 && !isReady }
 
     /// Whether the reader may take bytes.

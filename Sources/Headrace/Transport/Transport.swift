@@ -10,7 +10,7 @@ package protocol Transport: Sendable {
     ///   - request: The request to send.
     ///   - receive: Evaluates the head and reads the body.
     /// - Returns: The result of `receive`.
-    /// - Throws: The error of `receive`, `CancellationError`, or a ``DownloadError`` without a URL.
+    /// - Throws: The error of `receive`, `CancellationError`, or a ``DownloadError``, which need not have a URL.
     func perform<Result: Sendable>(
         _ request: TransportRequest,
         _ receive: (ResponseHead, inout ResponseBody) async throws -> Result
@@ -19,7 +19,7 @@ package protocol Transport: Sendable {
     /// Makes later requests open new connections instead of reusing the connections that are open now.
     func dropIdleConnections()
 
-    /// Cancels all transfers and closes all connections; returns when that is done.
+    /// Fails all running and later requests with `shutDown`, and closes all connections; returns when that is done.
     func shutdown() async
 }
 
@@ -29,7 +29,7 @@ package struct TransportRequest: Sendable {
     package var url: URL
     /// The header fields, in order.
     package var fields: [HeaderField]
-    /// The content codings that the response may have; `nil` for none, as with `identity`.
+    /// The value of the field `Accept-Encoding`; `nil` for `identity`.
     package var acceptEncoding: String?
     /// The method, such as `GET`.
     package var method = "GET"
@@ -49,18 +49,18 @@ package struct TransportRequest: Sendable {
     package var bufferBytes: Int?
     /// Receives the measured times at the end, from any thread; `nil` to measure nothing.
     package var metrics: (@Sendable (RequestMetrics) -> Void)?
-    /// Whether to not offer HTTP/2 to the server; `URLSession` ignores this.
+    /// Whether only HTTP/1.1 is offered to the server; `URLSession` ignores this.
     package var avoidsHTTP2 = false
     /// Whether the request may share an HTTP/2 connection with others, if its response is small; `URLSession` ignores
     /// this.
     package var mayShareConnection = false
-    /// Whether the request must not share a connection, because it could not when it was sent before; see
+    /// Whether the request must not share a connection, because its earlier attempt to share one failed; see
     /// ``ResponseHead/needsOwnConnection``.
     package var needsOwnConnection = false
     /// Whether to connect only to public addresses, and therefore on a new connection; see
     /// ``DownloadRequest/requiresPublicAddress``.
     package var requiresPublicAddress = false
-    /// Whether HTTP/2 is offered only if the server does not support HTTP/1.1; `URLSession` ignores this.
+    /// Whether HTTP/2 is offered only after the server has refused HTTP/1.1; `URLSession` ignores this.
     ///
     /// HTTP/1.1 transfers a large body with less work.
     package var prefersHTTP1 = false

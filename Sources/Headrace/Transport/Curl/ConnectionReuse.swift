@@ -29,7 +29,7 @@ struct ConnectionReuse: Sendable {
         case none
     }
 
-    /// libcurl's own limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
+    /// libcurl's default limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
     static let longestIdleTime: Duration = .seconds(118)
     /// The safety margin, in seconds, between the time since a suspicion and the permitted idle time.
     ///

@@ -31,9 +31,10 @@ final class CurlDriver {
     /// The lane of each watched socket of a shared lane; all other watched sockets belong to ``ownLane``.
     private var laneOfSocket: [Int32: CurlLane] = [:]
     private var transfers: [TransferID: CurlTransfer] = [:]
-    /// Whether a transfer is being removed, which ends its unfinished lookup over HTTPS.
+    /// Whether a transfer is being removed, which also cancels its name lookup over HTTPS.
     private var isRemoving = false
-    /// Whether libcurl keeps the connection of such a lookup open, so that the next lookup would get its response.
+    /// Whether libcurl keeps the connection of an unfinished lookup over HTTPS open; the next lookup on that connection
+    /// would then receive the response to the unfinished one.
     private let keepsUnfinishedLookups = hr_curl_load() < 0x080900
     /// The transfers whose sockets could not be watched, with the errors.
     private var unwatched: [(CurlTransfer, SystemError)] = []
@@ -201,7 +202,7 @@ final class CurlDriver {
         scheduleStallCheck(of: transfer, at: time.now)
     }
 
-    /// Ends the stream with a head for which the reader reserves a connection of its own and sends the request again.
+    /// Ends the stream with a head that makes the reader reserve a connection and send the request again on it.
     private func requireOwnConnection(_ request: TransportRequest, _ stream: ResponseStream) {
         stream.deliver(.needingOwnConnection(request.url))
         stream.finish()
@@ -236,8 +237,9 @@ final class CurlDriver {
         return context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Finishes a transfer with libcurl's result, or has its request sent again: at once or, if it shared a connection,
-    /// by the reader.
+    /// Finishes a transfer with libcurl's result, or sends its request again if that may help.
+    ///
+    /// If the request shared a connection, its reader sends it again.
     private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
         if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
         if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }
@@ -254,7 +256,7 @@ final class CurlDriver {
         }
     }
 
-    /// Returns the other transfers that use the shared connection of a transfer, or for which it waits.
+    /// Returns the other transfers on the shared connection that a transfer uses or waits for.
     private func others(on transfer: CurlTransfer) -> [CurlTransfer] {
         guard let lane = transfer.lane, lane.isShared else { return [] }
         return transfers.values.filter {
@@ -278,7 +280,8 @@ final class CurlDriver {
         // In libcurl before 8.8, a reused handle reports this transfer's errno for a failure of its next transfer.
         if transfer.osError == 0, idleHandles.count < Self.maxIdleHandles {
             hr_easy_reset(transfer.handle)
-            // In libcurl 8.17 to 8.19, a name lookup that was abandoned ends when its handle is freed.
+            // The reset has cleared this option. In libcurl 8.17 to 8.19, freeing the handle would otherwise wait for
+            // its abandoned name lookup.
             _ = hr_easy_set_long(transfer.handle, HR_OPT_QUICK_EXIT, 1)
             idleHandles.append(transfer.handle)
         } else {
@@ -333,7 +336,7 @@ final class CurlDriver {
         let failure = withUnsafePointer(to: poller) { hr_poller_watch($0, socket, events) }
         if lane.isShared { laneOfSocket[socket] = events == 0 ? nil : lane }
         guard let transfer = Self.transfer(of: handle) else {
-            // A handle of libcurl's own, for a lookup, whose sockets libcurl would leave to child processes.
+            // The handle is libcurl's own, for a lookup over HTTPS. Child processes would inherit its sockets.
             if events != 0 { _ = fcntl(socket, F_SETFD, FD_CLOEXEC) }
             // A connection that was shut down is not reused.
             if events == 0, isRemoving, keepsUnfinishedLookups { shutdown(socket, Int32(SHUT_RDWR)) }
@@ -342,7 +345,9 @@ final class CurlDriver {
         if failure != 0 { unwatched.append((transfer, SystemError(errno: failure))) }
     }
 
-    /// Fails the transfers whose sockets could not be watched, which libcurl does not allow while it reports sockets.
+    /// Fails the transfers whose sockets could not be watched.
+    ///
+    /// `watch` cannot do this itself: libcurl does not allow its socket callback to remove transfers.
     private func failUnwatched() {
         guard !unwatched.isEmpty else { return }
         let failures = unwatched

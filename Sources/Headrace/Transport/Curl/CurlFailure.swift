@@ -14,7 +14,7 @@ struct CurlFailure {
     var hasHead: Bool
     /// Whether the response indicated that the remaining bytes can be requested with a range.
     var isResumable = false
-    /// Whether no connection was made: the request was sent on one that had served another request, or not sent.
+    /// Whether the transfer made no new connection: it reused one, or its request was not sent.
     var isReused: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int

@@ -39,8 +39,8 @@ final class CurlLane {
         _ = hr_multi_set_socket_callback(multi, socketChanged)
         _ = hr_multi_set_pointer(multi, HR_MOPT_TIMERDATA, context)
         _ = hr_multi_set_timer_callback(multi, timerChanged)
-        // libcurl has these since 8.20. Otherwise, freeing the handle waits for name lookups, and twenty lookups of a slow
-        // name server stop all others.
+        // libcurl has these two options since 8.20. Without them, freeing the handle waits for name lookups, and twenty
+        // lookups of a slow name server block all others.
         _ = hr_multi_set_long(multi, HR_MOPT_QUICK_EXIT, 1)
         _ = hr_multi_set_long(multi, HR_MOPT_RESOLVE_THREADS_MAX, Self.maxLookups)
         if isShared {
@@ -81,15 +81,15 @@ final class CurlLane {
 }
 
 extension CurlTransfer {
-    /// The time until which the request may wait for a shared connection, or for a free stream on one; `nil` if it waits
-    /// for neither.
+    /// The time until which the request may wait for a shared connection, or for a free stream on one; `nil` if its
+    /// lane is not shared.
     ///
-    /// libcurl before 8.8 does not limit this wait. The limit of later releases comes first, as this one is higher.
+    /// libcurl before 8.8 does not limit this wait. Later releases have a limit of their own, which is reached first.
     var waitEnd: SuspendingClock.Instant? {
         lane?.isShared == true ? start + request.connectTimeout + .seconds(1) : nil
     }
 
-    /// Returns whether the request was not sent before ``waitEnd``.
+    /// Returns whether ``waitEnd`` has passed and the request is still not sent.
     func hasWaitedTooLong(at now: SuspendingClock.Instant) -> Bool {
         guard let waitEnd, waitEnd <= now else { return false }
         // A transfer that shares a connection is never paused, so it is silent once its request was sent.

@@ -4,7 +4,7 @@ import HeadracePlatform
 
 /// Sets the options of an easy handle that follow from the request and the configuration.
 struct CurlOptions {
-    /// libcurl's own limit on the age of cached addresses (CURLOPT_DNS_CACHE_TIMEOUT).
+    /// libcurl's default limit on the age of cached addresses (CURLOPT_DNS_CACHE_TIMEOUT).
     private static let dnsCacheSeconds = 60
 
     let handle: hr_easy
@@ -44,7 +44,7 @@ struct CurlOptions {
             // maximum number of connections to the host.
             set(HR_OPT_FORBID_REUSE, 1)
         }
-        // With a limit, libcurl would find no address over HTTPS.
+        // With this option, libcurl's lookups over HTTPS would find no address.
         if !usesDNSOverHTTPS { set(HR_OPT_DNS_CACHE_TIMEOUT, addressSeconds) }
     }
 
@@ -112,7 +112,7 @@ struct CurlOptions {
     }
 
     private func setTLS(_ configuration: DownloadConfiguration) throws(DownloadError) {
-        // A resolver over HTTPS has the same authorities.
+        // libcurl verifies a resolver over HTTPS with the same authorities.
         guard request.url.isHTTPS || configuration.connectionPolicy.dnsOverHTTPS != nil else { return }
         hr_easy_configure_tls(handle)
         if let file = configuration.certificateAuthorities?.filePath {

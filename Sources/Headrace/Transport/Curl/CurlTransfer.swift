@@ -96,8 +96,9 @@ final class CurlTransfer {
         let route = try CurlRoute(configuration.connectionPolicy, options)
         self.route = route
         headers = try options.setRequest(configuration)
-        // The remaining options are not essential: libcurl may have been built without them. Without
-        // HR_OPT_HTTP_VERSION, it chooses the version itself, and `receive(header:)` rejects a wrong one.
+        // libcurl may have been built without the remaining options. Their failures are ignored, except for a request
+        // that requires a public address. Without HR_OPT_HTTP_VERSION, libcurl chooses the version, and
+        // `receive(header:)` rejects a wrong one.
         options.set(HR_OPT_HTTP_VERSION, route.version)
         let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
@@ -142,11 +143,12 @@ final class CurlTransfer {
         return osError
     }
 
-    /// Whether no connection was made: the request was sent on one that had served another request, or not sent.
+    /// Whether the transfer made no new connection: it reused one, or its request was not sent.
     private var isReused: Bool { CurlMetrics(handle: handle).newConnections == 0 }
 
-    /// Returns whether the transfer failed because its reused connection was lost: not because Headrace aborted it, or
-    /// because the server reset a stream or closed the connection within a body.
+    /// Returns whether the transfer failed because its reused connection was lost.
+    ///
+    /// Returns `false` if Headrace aborted the transfer, or if the server reset the stream or cut off a body.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         let others = [HR_E_WRITE_ERROR, HR_E_PARTIAL_FILE, HR_E_HTTP2_STREAM]
         guard code == HR_E_OK ? !hasHead : !others.contains(code) else { return false }
@@ -189,7 +191,7 @@ final class CurlTransfer {
     /// Finishes the stream according to libcurl's result.
     func end(_ code: hr_code) {
         reportMetrics()
-        // The reader ignores the body.
+        // The reader ignores this response, and sends the request again.
         if lane?.isShared == true, finalHead?.needsOwnConnection == true { return stream.finish() }
         if code == HR_E_OK, hasHead {
             guard endingConnection != nil, !hasCloseNotify else { return stream.finish() }
@@ -307,7 +309,7 @@ final class CurlTransfer {
 
     fileprivate func receive(header line: UnsafeRawBufferPointer) -> Int {
         if head.isAtStatusLine {
-            // Only the status line of a head extends the stall timeout; its other lines and the trailers do not.
+            // A status line and a complete head extend the stall timeout. Other lines, and trailers, do not.
             if head.extendsStallTimeout { lastActivity = time.now }
             head.negotiatedVersion = negotiatedVersion
         }
@@ -319,7 +321,7 @@ final class CurlTransfer {
             if roundTrip > 0 { head.roundTrip = .microseconds(roundTrip) }
             if lane?.isShared == true {
                 head.needsOwnConnection = head.isTooLargeToShare(maxBytes: CurlLane.maxSharedBytes)
-                // Further requests to a server without HTTP/2 get connections of their own.
+                // A shared lane must not reuse a connection over HTTP/1.1, on which requests would wait for each other.
                 if !head.isMultiplexed { forbidReuse() }
             }
             head.sharesConnection = head.isMultiplexed && lane?.isShared == true
@@ -357,8 +359,8 @@ final class CurlTransfer {
         switch demand {
         case .more: return bytes.count
         case .stop: return 0
-        // A transfer on a shared connection is never paused: its file fits into memory, and no reader needs more of
-        // another body.
+        // A transfer on a shared connection is never paused. A file on such a connection is small enough to buffer. Any
+        // other body of this length is aborted, because no reader needs more of it.
         case .pause where lane?.isShared == true: return finalHead?.carriesFile == true ? bytes.count : 0
         case .pause:
             // libcurl counts these bytes as accepted, and delivers no more until the reader has room.
@@ -368,8 +370,10 @@ final class CurlTransfer {
         }
     }
 
-    /// Records that the server has sent a head or bytes, once for each call of ``flush()``, between which little time
-    /// passes.
+    /// Records that the server has sent a head or body bytes.
+    ///
+    /// Only the first call after each ``flush()`` has an effect. Little time passes until the next flush, so the
+    /// recorded time is accurate enough.
     private func markDelivered() {
         guard !isDelivered else { return }
         isDelivered = true

@@ -14,7 +14,7 @@ struct CredentialCache: Sendable {
         case wait
     }
 
-    /// The latest credential of an origin that was not rejected.
+    /// The latest credential for an origin, which the origin has not rejected.
     struct Known: Sendable, Hashable {
         let credential: Credential
         /// Whether the origin has sent a Digest challenge for the credential, which must then be sent by Digest alone.

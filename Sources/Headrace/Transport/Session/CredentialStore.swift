@@ -9,14 +9,16 @@ final class CredentialStore: Sendable {
         case next(CredentialCache.Next)
         /// The provider's result, which another task has requested for the same origin.
         case response(Result<Credential?, any Error>)
-        /// No result for this request, because the provider was called for another kind of request, or the task that called
-        /// it or this waiting task was cancelled; the lookup is repeated.
+        /// There is no result for this request, and the lookup is repeated.
+        ///
+        /// The provider was called for a request that differs in `isRedirected`, or the task that called the
+        /// provider was cancelled, or this waiting task was.
         case interrupted
     }
 
     private struct Waiter {
         var origin: Origin
-        /// The provider may give a URL that another server has chosen no credential.
+        /// Whether another server has chosen the URL; if so, the provider may return no credential.
         var isRedirected: Bool
         var continuation: CheckedContinuation<LookupResult, Never>
     }
@@ -50,7 +52,8 @@ final class CredentialStore: Sendable {
     /// Returns a credential with which to repeat a request that received a 401; `nil` if there is none outside
     /// `refused`, the credentials that were already sent with the request.
     ///
-    /// Throws the provider's error. Concurrent calls during a provider request wait for its result and share it.
+    /// If the provider is already being called for the origin, waits for the result of that call and shares it. Throws
+    /// the provider's error, or `CancellationError`.
     func credential(for request: CredentialRequest, refused: Set<Credential>) async throws -> Credential? {
         let origin = Origin(request.url)
         let takesPassword = request.schemes.isEmpty || request.schemes.contains { $0 != .bearer }

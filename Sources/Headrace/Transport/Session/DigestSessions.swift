@@ -2,11 +2,10 @@
 ///
 /// Once an origin has sent a challenge, later requests reuse it with a higher count, and receive no 401 of their own.
 struct DigestSessions: Sendable {
-    /// The latest challenge of an origin, with the client nonce of all requests that use it and the count of the next
-    /// one.
+    /// The latest challenge of an origin, and the client nonce of all requests that use it.
     struct Session: Sendable, Hashable {
         let challenge: DigestChallenge
-        /// The number of requests that have used the challenge, including the next one.
+        /// The number of requests that have used the challenge, including the one for which the session was returned.
         var count: UInt32
         let clientNonce: String
     }

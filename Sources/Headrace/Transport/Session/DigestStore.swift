@@ -13,8 +13,8 @@ final class DigestStore: Sendable {
         return sessions.withLock { $0.challenged(Origin(url), by: challenge, clientNonce: clientNonce) }
     }
 
-    /// Returns the `Authorization` field of a Digest login; `nil` if the credential has no password, or the origin has
-    /// sent no challenge.
+    /// Returns the `Authorization` field of a Digest login; `nil` if the credential is not a user name with a password,
+    /// or if the origin has sent no challenge.
     ///
     /// A repeated request uses the challenge that it received, in `session`, because another request to the origin may
     /// have received another one meanwhile.
@@ -25,7 +25,7 @@ final class DigestStore: Sendable {
         for request: TransportRequest,
         in session: DigestSessions.Session?
     ) throws(DownloadError) -> HeaderField? {
-        // Decoded last: most origins never send a challenge.
+        // The login is decoded last, because most origins never send a challenge.
         guard credential.isLogin, let session = session ?? sessions.withLock({ $0.next(for: Origin(request.url)) }),
             let login = credential.field.basicLogin
         else { return nil }

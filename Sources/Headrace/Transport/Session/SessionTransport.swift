@@ -48,7 +48,7 @@ struct SessionTransport: Transport {
         let store = own == nil ? credentials : nil
         let known = store?.known(for: request.url)
         var login = own.map { Credential($0) } ?? known?.credential
-        // Still true if the session was dropped.
+        // Stays `true` even if `digests` has dropped the origin's challenge.
         let requiresDigest = known?.requiresDigest ?? false
         var refused: Set<Credential> = []
         // The session for the repeated request; `nil` if this request has not been repeated for a Digest challenge.
@@ -66,14 +66,15 @@ struct SessionTransport: Transport {
                     let challenges = Challenge.all(of: head)
                     let digest = DigestChallenge.strongest(of: challenges)
                     var next: Credential?
-                    // If the request used an earlier challenge, only its nonce is rejected.
+                    // The login itself is not rejected if its nonce was stale, or if the request was not sent in
+                    // response to a challenge of its own.
                     if let login, login.isLogin, let digest, digest.isStale || session == nil {
                         next = login
                     } else if let store {
                         if let login { refused.insert(login) }
                         next = try await response(head, to: request, challenges, sent: login, refused, store)
                     }
-                    // Whoever intercepts connections could otherwise obtain the password by offering Basic.
+                    // An attacker who intercepts connections could otherwise obtain the password by offering Basic.
                     if next?.isLogin == true, digest == nil, requiresDigest || digests.isKnown(head.url) { next = nil }
                     if let next {
                         if next.isLogin, let digest {
