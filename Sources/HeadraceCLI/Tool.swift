@@ -65,7 +65,7 @@ struct Tool {
                 )
             }
         }
-        // Checked first: on Linux, Dispatch traps if it cannot open a descriptor.
+        // Checked before signals are handled: on Linux, Dispatch traps if it cannot open a descriptor.
         try DescriptorLimit.require(besides: Signals.descriptors)
         if verb.operands.isEmpty, let first = arguments.operands.first {
             throw UsageError("\(verb.name) takes no arguments, but \"\(first.withoutCredentials)\" was given")

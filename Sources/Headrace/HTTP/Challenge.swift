@@ -41,7 +41,7 @@ extension FieldScanner {
 
     mutating func token() -> Substring { take(while: HeaderField.isTokenCharacter) }
 
-    /// Skips a `token68` value, as in `Negotiate YII=`, if nothing else precedes the next comma.
+    /// Skips a `token68` value, as in `Negotiate YII=`, if a comma or the end follows it.
     private mutating func skipToken68() {
         var ahead = self
         let isLetter: (UInt8) -> Bool = { HeaderField.isTokenCharacter($0) || $0 == UInt8(ascii: "/") }

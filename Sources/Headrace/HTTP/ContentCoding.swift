@@ -10,7 +10,7 @@ enum ContentCoding: String, Sendable, Hashable, CaseIterable {
 
     /// Creates the coding with this name in lower case; `nil` if there is none.
     init?(name: String) {
-        // An old name, which means the same (section 8.4.1.3).
+        // `x-gzip` is an old name of `gzip` (section 8.4.1.3).
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 

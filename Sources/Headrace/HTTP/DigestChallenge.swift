@@ -42,14 +42,14 @@ struct DigestChallenge: Sendable, Hashable {
         isStale = parameters["stale"]?.lowercased() == "true"
     }
 
-    /// A copy that is equal for a challenge with and without `stale=true`, so that repeated challenges can be compared.
+    /// A copy without `stale=true`, which a repeated challenge may have in addition.
     var withoutStaleness: DigestChallenge {
         var copy = self
         copy.isStale = false
         return copy
     }
 
-    /// Returns the challenge with the strongest hash function, the first of several; `nil` if there is none.
+    /// Returns the first supported challenge with SHA-256, or else the first with MD5; `nil` if there is none.
     static func strongest(of challenges: [Challenge]) -> DigestChallenge? {
         let found = challenges.compactMap(DigestChallenge.init)
         return found.first { $0.algorithm == .sha256 } ?? found.first
@@ -68,7 +68,7 @@ struct DigestChallenge: Sendable, Hashable {
 
     /// Returns the `Authorization` field of a request (RFC 7616, section 3.4).
     ///
-    /// User and password are sent as the caller wrote them, in UTF-8, without a normalization.
+    /// The user is sent, and the password hashed, as the caller wrote them: in UTF-8, without normalization.
     /// - Parameters:
     ///   - user: The user name.
     ///   - password: The password.

@@ -9,8 +9,8 @@ enum EntityValidator: Sendable, Hashable {
 
     /// Creates the validator of a representation; returns `nil` if it has an unrequested coding or no strong validator.
     ///
-    /// If the entity tag is weak or malformed, the date is not used either (section 13.1.5). A requested coding needs an
-    /// entity tag, because the same file can be encoded in different ways.
+    /// If the entity tag is weak or malformed, the date is not used either (section 13.1.5). With a requested coding,
+    /// only an entity tag is used, because the same file can be encoded in different ways.
     init?(of representation: RepresentationMetadata) {
         // An encoded body may be encoded differently the next time.
         guard !representation.hasUnrequestedCoding else { return nil }

@@ -4,7 +4,7 @@ import HeadracePlatform
 ///
 /// All times are in seconds since 1970.
 struct HSTSPolicies: Sendable, Hashable {
-    /// The maximum number of hosts without a larger file; beyond it, the one whose policy ends first is dropped.
+    /// The usual maximum number of hosts, see ``capacity``; beyond it, the one whose policy ends first is dropped.
     static let maxCount = 3000
     /// The maximum length of a host name in bytes (RFC 1035, section 2.3.4).
     private static let maxHostBytes = 253
@@ -22,9 +22,9 @@ struct HSTSPolicies: Sendable, Hashable {
 
     /// The policies by host, in lower case and without a dot at the end.
     private var policies: [String: Policy] = [:]
-    /// The maximum number of hosts: ``maxCount``, or those of the file if it has more.
+    /// The maximum number of hosts: ``maxCount``, or the number of hosts in the file if that is greater.
     private var capacity = HSTSPolicies.maxCount
-    /// The hosts whose policies responses have set or removed since the last time that they were saved.
+    /// The hosts whose policies were set or removed by responses since the last save.
     private(set) var changed: Set<String> = []
 
     init() {}
@@ -47,12 +47,12 @@ struct HSTSPolicies: Sendable, Hashable {
         changed = changed.filter { !earlier.changed.contains($0) || policies[$0] != earlier.policies[$0] }
     }
 
-    /// Applies the first `Strict-Transport-Security` field of a response (RFC 6797, section 8.1); ignores it if it is
-    /// malformed, if the response came over http, or if the host is an IP address.
+    /// Applies the value of a `Strict-Transport-Security` field (RFC 6797, section 8.1); ignores it if it is malformed,
+    /// if the response came over http, or if the host is an IP address.
     mutating func store(_ field: String, from url: URL, at now: Int64) {
         guard url.isHTTPS, let host = Self.host(of: url), let directives = Directives(parsing: field) else { return }
         changed.insert(host)
-        // Without a file, changes are never saved.
+        // Without a file, no save empties the set, so hosts without a policy are dropped from it here.
         if changed.count > 2 * Self.maxCount { changed = changed.filter { policies[$0] != nil } }
         guard directives.maxAge > 0 else {
             policies[host] = nil
@@ -174,8 +174,9 @@ extension HSTSPolicies {
         return end.map { $0 > lastEnd ? .max : $0 }
     }
 
-    /// The contents of a file, with the hosts in alphabetical order; without those whose policies end first if it would be
-    /// larger than ``maxFileBytes``.
+    /// The contents of a file, with the hosts in alphabetical order.
+    ///
+    /// If the file would be larger than ``maxFileBytes``, the hosts whose policies end first are omitted.
     var encoded: String {
         let head = "# Hosts that are requested over https alone (HSTS), in the format of curl.\n"
         var room = Self.maxFileBytes - head.utf8.count

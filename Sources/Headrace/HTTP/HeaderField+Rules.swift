@@ -36,7 +36,7 @@ extension HeaderField {
 
     var isAuthorization: Bool { name.lowercased() == "authorization" }
 
-    /// The user and the password of the value of a Basic login (RFC 7617); `nil` for other values.
+    /// The user and the password if the value is a Basic login (RFC 7617); otherwise `nil`.
     var basicLogin: (user: String, password: String)? {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic", let login = Data(base64Encoded: String(parts[1])),
@@ -58,7 +58,7 @@ extension HeaderField {
             || words.contains { word in secretEndings.contains(where: word.hasSuffix) }
     }
 
-    /// Whether the value may identify the sender, and is never shown: credentials, `Origin` and `Referer`.
+    /// Whether the value may identify the requester: a credential, `Origin` or `Referer`. Such values are never shown.
     var identifiesRequester: Bool { isCredential || Self.bound.contains(name.lowercased()) }
 
     /// Whether the field must be sent only to the origin it was set for.

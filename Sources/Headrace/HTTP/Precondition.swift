@@ -5,7 +5,7 @@
 enum Precondition: Sendable, Hashable {
     /// `If-None-Match` with the tag of the existing version (section 13.1.2).
     case noneMatch(EntityTag)
-    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that sent it.
+    /// `If-Modified-Since` with the date as received (section 13.1.3), and a fingerprint of the URL that it belongs to.
     case modifiedSince(String, place: String)
 
     /// Creates the condition for a version from its tag or, if it has no tag, from its date.

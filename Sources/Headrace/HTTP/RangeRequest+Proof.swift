@@ -66,8 +66,10 @@ extension RangeRequest {
         return known.totalBytes != nil && part.totalBytes == known.totalBytes
     }
 
-    /// Returns a part without a content coding with that of the received version, if it has the same strong entity tag
-    /// and total size: a part need not repeat the coding (RFC 9110, section 15.3.7).
+    /// Returns the metadata of a part, with the content coding of the received version if the part names none.
+    ///
+    /// A part need not repeat the coding (RFC 9110, section 15.3.7). Returns `part` unchanged if its total size or
+    /// strong entity tag differs from that of the received version or is unknown.
     func withImpliedCoding(_ part: RepresentationMetadata) -> RepresentationMetadata {
         guard let known, part.contentCoding == nil, known.totalBytes != nil, part.totalBytes == known.totalBytes,
             case .strong(let tag) = EntityValidator(of: known),

@@ -4,8 +4,7 @@ struct RangeRequest: Sendable, Hashable {
     ///
     /// Used if no validator matches, and done only after the response was accepted.
     enum DeferredVerification: Sendable, Hashable {
-        /// The caller's checksum verifies the whole file; entity tags may then differ, as between the nodes of some
-        /// CDNs.
+        /// A checksum verifies the complete file; entity tags may then differ, as between the nodes of some CDNs.
         case checksum
         /// The requested range begins with bytes that were already received; the transfer compares both copies.
         case overlap

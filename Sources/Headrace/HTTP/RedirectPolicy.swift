@@ -22,7 +22,7 @@ struct RedirectPolicy: Sendable {
         guard [300, 301, 302, 303, 307, 308].contains(head.status) else { return nil }
         guard let location = try head.value("location") else { return nil }
         guard count < maxRedirects else {
-            // A server that requires its cookie redirects forever.
+            // A server may redirect until the request has the server's cookie.
             let missesCookie = !keepsCookies && !head.values("set-cookie").isEmpty
             throw DownloadError(
                 .redirect,
@@ -69,8 +69,9 @@ struct RedirectChain: Sendable {
     let policy: RedirectPolicy
     private(set) var url: URL
     private(set) var count = 0
-    /// Whether another server has chosen the URL, by a redirect or as a mirror, even if a later redirect led back; a
-    /// redirect to https on the same host does not count.
+    /// Whether another server has chosen the URL, by a redirect or as a mirror.
+    ///
+    /// Remains `true` if a later redirect leads back. A redirect to https on the same host does not count.
     private(set) var isChosenElsewhere = false
     private(set) var fields: [HeaderField]
     /// The method of the next request; redirects may change it to GET.
@@ -144,7 +145,8 @@ struct RedirectChain: Sendable {
     /// Replaces the http URL, before it is requested, with the https URL of the same host; keeps all fields.
     mutating func upgrade(to target: URL) { url = target }
 
-    /// Sets the URL without its login and dot segments; the login becomes an `Authorization` field unless there is one already.
+    /// Sets the URL without its login and dot segments; the login becomes an `Authorization` field unless there already
+    /// is one.
     private mutating func enter(_ target: URL) {
         url = target.withoutCredentials.withoutDotSegments
         guard let login = target.login, !fields.contains(where: \.isAuthorization) else { return }

@@ -21,7 +21,8 @@ struct RepresentationMetadata: Sendable, Hashable, Codable {
     var isDecoded: Bool?
     /// Whether the server sent `Accept-Ranges: none`.
     var refusesRanges = false
-    /// The server's checksum of the whole file, in the form of ``Checksum/description``, which later runs verify too;
+    /// The server's checksum of the whole file, in the form of ``Checksum/description``; later runs verify it too.
+    ///
     /// `nil` if the server sent no checksum that the library verifies.
     var checksum: String?
     /// `true` if only a checksum of the whole file can show that the received bytes are of one version; else `nil`.

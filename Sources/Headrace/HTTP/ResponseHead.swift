@@ -80,7 +80,7 @@ package struct ResponseHead: Sendable, Hashable {
         return only.map { fields[$0].value }
     }
 
-    /// Returns whether a field may have one of the names with these keys; `false` only if none has.
+    /// Returns whether a field has one of these keys; if not, no field has one of the names that the keys belong to.
     func mayHaveField(_ names: [Int]) -> Bool { keys.contains { names.contains($0) } }
 
     /// Returns a hash of the length, first letter and last letter of a field name, ignoring case.

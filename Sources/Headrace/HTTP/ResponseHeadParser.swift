@@ -119,7 +119,8 @@ struct ResponseHeadParser: Sendable {
 
     /// Decodes the value of a field.
     ///
-    /// A redirect leads to a URL with the bytes of the server, which need not be UTF-8.
+    /// In `Location`, non-ASCII bytes are percent-encoded, because a redirect must lead to a URL with exactly these
+    /// bytes, which need not be UTF-8.
     private static func value(_ bytes: UnsafeRawBufferPointer, of name: String) -> String {
         guard name.utf8.count == 8, name.lowercased() == "location", bytes.contains(where: { $0 >= 0x80 }) else {
             return String(utf8OrLatin1: bytes)
@@ -130,9 +131,9 @@ struct ResponseHeadParser: Sendable {
 
     /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
-    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. A name with other characters
-    /// that are not allowed is kept; it is the name of no known field. But if the name would be that of a field that
-    /// determines the body's length, it is invalid, since a proxy may have ignored that field.
+    /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. Other characters that are
+    /// not allowed remain, so that the name matches no known field. But if the name without them would be that of a
+    /// field that determines the body's length, it is invalid: a proxy may have read that field differently.
     private static func name(_ bytes: UnsafeRawBufferPointer) -> String? {
         guard bytes.isEmpty || !HeaderField.areTokenCharacters(bytes) else {
             return String(decoding: bytes, as: UTF8.self)

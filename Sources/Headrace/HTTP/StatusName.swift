@@ -1,4 +1,4 @@
-/// The names of the status codes with which servers refuse a file (RFC 9110, section 15, and RFC 6585).
+/// The names of the status codes with which servers refuse a file (IANA HTTP Status Code Registry).
 enum StatusName {
     /// Returns the name of a status, such as `Not Found`; `nil` for a rare or unknown status.
     static func of(_ status: Int) -> String? { names[status] }

@@ -8,7 +8,7 @@ enum RegistryChange: Sendable, Equatable {
     case state(UInt64, RegistryEntry.State, at: Int64? = nil)
     /// The label of a download, which determines its position in the queue, changed.
     case moved(UInt64, label: Int64)
-    /// All position labels changed; they are written as one line, so a crash leaves all or none of them.
+    /// All downloads got new labels, which are written as one line, so a crash leaves all or none of them.
     case relabelled([UInt64: Int64])
     /// The priority of a download changed.
     case priority(UInt64, Int)

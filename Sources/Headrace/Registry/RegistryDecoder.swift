@@ -144,7 +144,7 @@ struct RegistryDecoder {
 
     /// Reads piece hashes; returns `nil` if the hash function is unknown or the values are invalid.
     ///
-    /// Without piece hashes, the download may have to download more bytes again, because it cannot verify them.
+    /// Without piece hashes, a damaged file may have to be downloaded again as a whole.
     private mutating func pieces() throws(Failure) -> PieceHashes? {
         try line.beginList()
         let (length, name, text): (Int64, String, String) = (try line.integer(), try line.text(), try line.text())

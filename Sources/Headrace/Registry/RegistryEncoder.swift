@@ -32,14 +32,14 @@ enum RegistryEncoder {
         )
     }
 
-    /// The maximum size, in bytes, of a request's text that always fits into an entry, and so needs no ``check(_:)``.
+    /// A request whose texts and data have at most this number of bytes fits into an entry, and needs no ``check(_:)``.
     ///
-    /// Encoding may escape each byte as six bytes.
+    /// The encoder may escape each byte as six bytes.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
     /// Throws `invalidRequest` if a request takes more bytes than an entry may have.
     ///
-    /// Piece hashes for which there is no room are omitted, unless only they verify the file.
+    /// Piece hashes count only if no checksum verifies the file; otherwise, the encoder omits them if they do not fit.
     static func check(_ request: RegistryRequest) throws(DownloadError) {
         let (pieces, checksums) = (request.expectations.pieces, request.expectations.checksums)
         var entry = RegistryEntry(id: 0, request, label: .min, number: DownloadNumbers.greatest)
@@ -229,7 +229,7 @@ extension RegistryWriter {
         if request.networkPolicy != .any { write(.network, request.networkPolicy.rawValue) }
     }
 
-    /// Whether there is room for piece hashes in an entry of which `count` bytes are written.
+    /// Returns whether piece hashes fit into an entry that has `count` bytes so far.
     static func mayWrite(_ pieces: PieceHashes, after count: Int) -> Bool {
         // The syntax around the digests takes less than a hundred bytes.
         pieces.digests.count / 3 * 4 + 100 <= RegistryJournal.maxEntryBytesWithPieces - count

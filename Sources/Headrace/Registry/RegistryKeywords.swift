@@ -59,7 +59,7 @@ enum RegistryOption: String {
     case headers
     /// The names of the header fields whose values are not saved.
     case withheld
-    /// Whether the URL's user and password are not saved.
+    /// Whether the URL had a user or password; neither is saved.
     case withheldUser
     case group
     case rateLimit

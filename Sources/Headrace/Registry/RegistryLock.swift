@@ -37,7 +37,8 @@ struct RegistryLoss: Error, Hashable {
 /// The file is never removed: otherwise, two processes could lock two files of the same name.
 struct RegistryLock: Sendable {
     static let fileName = ReservedFileNames.registryLock
-    /// The maximum number of attempts to lock; an attempt is repeated only if another process removed the file.
+    /// The maximum number of attempts to lock; an attempt is repeated only if another process has removed or replaced
+    /// the file.
     private static let maxRounds = 100
 
     private enum Attempt {
@@ -126,7 +127,7 @@ struct RegistryLock: Sendable {
     static func holder(in directory: String, calls: FileSystem) -> Int32? {
         let path = "\(directory)/\(fileName)"
         guard let bytes = try? calls.read(path, 16), let holder = processID(from: bytes) else { return nil }
-        // A process that does not have the file open only happens to have the ID of a former owner.
+        // A process that does not have the file open is not the owner, but has reused the ID of a former one.
         return calls.isOpen(path, holder) ? holder : nil
     }
 

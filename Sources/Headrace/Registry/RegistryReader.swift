@@ -42,8 +42,10 @@ struct RegistryReader {
         bytesRead += Int64(bytes.count)
     }
 
-    /// Finishes reading; processes the bytes after the last newline as a line if their checksum is correct, and
-    /// otherwise reports them as torn and, if they are in line 1, also as damaged.
+    /// Finishes reading.
+    ///
+    /// The bytes after the last newline are processed as a line if their checksum is correct. Otherwise they are
+    /// reported as torn and, in line 1, also as damaged.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

@@ -226,7 +226,7 @@ struct RegistryScanner {
     }
 
     private static func text(_ content: ArraySlice<UInt8>, hasEscapes: Bool) throws(Failure) -> String {
-        // Few texts have escapes, so that their speed does not matter.
+        // Few texts have escapes, so the slow decoder is good enough for them.
         let text =
             hasEscapes
             ? try? JSONDecoder().decode(String.self, from: Data("\"".utf8) + content + Data("\"".utf8))

@@ -13,7 +13,7 @@ extension RegistryStore {
 
     /// Replaces the journal, atomically, with a new one of these downloads; first copies a damaged journal.
     ///
-    /// If it throws, the old journal remains in use; but if only the sync of the rename failed, the new one is in use.
+    /// If it throws, the old journal remains in use, unless only the sync of the rename failed: then the new one is.
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
         try saveCopyIfNeeded()

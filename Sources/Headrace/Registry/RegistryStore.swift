@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// An open journal: appends changes to it and rewrites it.
 ///
-/// The caller maintains the queue itself; the store only counts records, to determine how many are dead: replaced by
-/// later ones. All calls block; make them one at a time.
+/// The caller maintains the queue itself. The store only counts records, to determine how many are dead, which means
+/// that a later record replaces them. All calls block; make them one at a time.
 struct RegistryStore: Sendable {
     /// The result of an append that did not throw.
     enum Outcome: Sendable, Hashable {
@@ -37,7 +37,7 @@ struct RegistryStore: Sendable {
     /// Whether the next change must be recorded by rewriting the journal instead of appending to it.
     ///
     /// There are two reasons. After a failed sync, the kernel may have dropped bytes or the file's name, and a later
-    /// sync would not report that. The journal of an earlier release may lack the numbers of downloads.
+    /// sync would not report that. The journal may lack the numbers of downloads, if an earlier release wrote it.
     var needsRewrite = false
     /// Whether the journal has unreadable parts, and must be copied before it is replaced.
     var needsCopy = false
@@ -69,8 +69,8 @@ struct RegistryStore: Sendable {
         }
     }
 
-    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced, unless an
-    /// earlier sync has failed.
+    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced, unless
+    /// ``needsRewrite`` is set.
     mutating func close() {
         guard let file = file.take() else { return }
         if syncs, isUnsynced, !needsRewrite { try? calls.sync(file) }
@@ -164,7 +164,7 @@ struct RegistryStore: Sendable {
         do throws(SystemError) {
             guard try calls.status(path) != nil else { return (reader.snapshot, reader.findings) }
             file = try calls.open(path)
-            // A process that was killed may have left a name that is not synced.
+            // A killed process may have created or renamed the file without syncing its name.
             try calls.syncNames(in: directory)
         } catch {
             throw .registry("The queue file \(path) could not be opened", error)

@@ -15,8 +15,9 @@ final class RegistryVersions: Sendable {
 
     private let path: String
     private let calls: FileSystem
-    /// The lines of the file; `nil` until the first use, because most file systems have extended attributes, or after a
-    /// failed write.
+    /// The lines of the file; `nil` before the first use, and after a failed write.
+    ///
+    /// Not read earlier, because most file systems have extended attributes and need no such file.
     private let index = Locked<VersionIndex?>(nil)
 
     init(in directory: String, calls: FileSystem) {

@@ -113,7 +113,7 @@ extension ConfigurationFile {
         let folder = RegistryLocation.folder("XDG_CONFIG_HOME", ".config", environment: environment)
         let given = arguments.value(.config)
         guard let path = given ?? folder?.appending(path: "config").plainPath else { return nil }
-        // The home directory of a service, or of the user who changed to another one, may not be readable.
+        // The home directory may not be readable for a service, or after a change of the user with `su`.
         guard given != nil || Files.isReadable(path) else {
             if Files.exists(path), !arguments.has(.quiet) { Console.error.note("\(path): the file cannot be read") }
             return nil

@@ -47,7 +47,7 @@ enum Manual {
 
     private static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fR" }
 
-    /// Escapes the lines of a text; one that starts with a period or a quote would otherwise be a request of roff.
+    /// Escapes the lines of a text, because roff interprets a line that starts with a period or a quote as a command.
     static func roman(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             (line.hasPrefix(".") || line.hasPrefix("'") ? "\\&" : "") + escaped(line)

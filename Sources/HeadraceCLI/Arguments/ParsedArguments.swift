@@ -2,8 +2,10 @@
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
     private(set) var operands: [String] = []
-    /// The settings of the configuration file for options that the command line lacks; for a section of the file, its
-    /// settings, so that ``located(_:)`` can name their lines.
+    /// The settings of the configuration file for options that the command line lacks.
+    ///
+    /// In the arguments of a section of the file, the settings of that section, so that ``located(_:)`` can name their
+    /// lines.
     private var defaults: [ConfigurationFile.Setting] = []
     /// The options for requests in the configuration file, by the host that they apply to.
     private(set) var sections: [ConfigurationFile.Section] = []

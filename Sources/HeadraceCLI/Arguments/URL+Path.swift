@@ -7,8 +7,8 @@ extension URL {
     /// Creates the URL of a file from a path on the command line, relative to `folder` or else to the current
     /// directory.
     ///
-    /// A leading `~` is taken literally: expanding it is the shell's job, and a file name may start with it. `..` stays in
-    /// the path, because the component before it may be a symbolic link, whose target has another parent directory.
+    /// A leading `~` is taken literally: expanding it is the shell's job, and a file name may start with it. `..` stays
+    /// in the path, because the component before it may be a symbolic link, whose target has another parent directory.
     init(givenPath path: String, _ hint: DirectoryHint, from folder: URL? = nil) {
         let slash = UInt8(ascii: "/")
         guard path.utf8.first != slash else {

@@ -60,7 +60,7 @@ enum Completions {
 }
 
 extension Option.Entry {
-    /// Whether the argument is a file, or a file or URL.
+    /// Whether the argument names a file, perhaps by a URL.
     var takesFile: Bool { argument?.hasPrefix("FILE") == true }
 
     /// The candidates for the option's argument, empty for free text; `nil` for a switch.

@@ -1,5 +1,5 @@
 extension Completions.Shell {
-    /// The completion script, which asks the tool for the candidates.
+    /// The completion script, which runs the tool to get the candidates.
     var script: String {
         switch self {
         case .bash: Self.bashScript

@@ -60,7 +60,8 @@ extension Metalink {
 }
 
 extension GetOptions {
-    /// Whether to download the files that downloaded Metalink documents describe; standard output gets the first file alone.
+    /// Whether to download the files that downloaded Metalink documents describe; `false` if the file is also or only
+    /// written to standard output.
     fileprivate var followsMetalinks: Bool { arguments.has(.followMetalink) && !copiesToOutput }
 
     /// The way in which the same command, run again, treats a finished file; `nil` if it skips the file.

@@ -123,7 +123,7 @@ struct GetOptions: Sendable {
             }
             refetchPolicy = .ifChanged
         }
-        // Like other tools, fail at once if there is no network.
+        // Like other tools, do not wait for a network unless --wait-for-network is given.
         configuration.waitsForConnectivity = arguments.has(.waitForNetwork)
         configuration.setsRemoteTime = !arguments.has(.noRemoteTime)
         configuration.resumesPartialDownloads = !arguments.has(.noResume)
@@ -201,7 +201,7 @@ extension GetOptions {
             if isDowngradeAllowed, Argument.beginsWithHost(entry.url) {
                 request.mirrors += URL(encoding: "http://\(entry.url)").map { [$0] } ?? []
             }
-            // The closure of an autoclosure would be a copy of all options.
+            // Computed here, because an autoclosure would copy all options.
             let names = list == nil ? [] : listedNames(of: url, entry.output ?? output)
             request.checksums = try entry.checksums + checksums(forFileNamed: names, in: list)
             try complete(&request, at: entry.origin)

@@ -34,8 +34,9 @@ extension Download {
 extension Console {
     private static let queue = DispatchQueue(label: "headrace-output")
 
-    /// Writes the bytes on a thread of its own; if the task is cancelled, the write is abandoned, because the reader of
-    /// a full pipe may never read again.
+    /// Writes the bytes on a Dispatch queue.
+    ///
+    /// If the task is cancelled, throws without waiting for the write: the reader of a full pipe may never read again.
     fileprivate func write(_ bytes: Data) async throws {
         if let error = try await Self.queue.run({ bytes.withUnsafeBytes(write) }) { throw error }
     }

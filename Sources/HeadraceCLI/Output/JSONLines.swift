@@ -7,7 +7,8 @@ import HeadracePlatform
 ///
 /// The documentation page "JSON lines" is the schema; an incompatible change needs a new version number.
 ///
-/// Each download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`.
+/// Each download ends with exactly one of `finished`, `skipped`, `unchanged`, `failed`, `cancelled` and `removed`,
+/// unless a signal ends the run.
 enum JSONLines {
     /// The first line, with the version of the schema.
     static let head = (["event": "stream", "version": 1] as JSONObject).text

@@ -22,7 +22,7 @@ actor ProgressPrinter {
     private var reported: Set<Download.ID> = []
     /// Whether only failures are printed.
     ///
-    /// In that case downloads are not followed, because following thousands of small files is costly.
+    /// Then only failed and cancelled downloads are followed, because following thousands of small files is costly.
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
@@ -68,7 +68,7 @@ actor ProgressPrinter {
         } while await continues(download)
     }
 
-    /// In a quiet run, which follows no downloads, reports those that failed or were cancelled since the last call.
+    /// In a quiet run, reports the downloads that failed or were cancelled since the last call.
     func reportFailures(among downloads: [Download]) async {
         for download in downloads {
             switch download.state {
@@ -107,7 +107,8 @@ actor ProgressPrinter {
         reported.remove(id)
     }
 
-    /// Prints a problem with the queue itself, unless one with the same key, or else the same message, was printed before.
+    /// Prints a problem with the queue itself, unless one with the same key was printed before; without a key, the
+    /// messages are compared.
     func warn(_ message: String, key: String? = nil) {
         guard warnings.insert(key ?? message).inserted else { return }
         print([.error("headrace: \(message)".printable)])

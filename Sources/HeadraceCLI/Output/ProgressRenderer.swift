@@ -78,12 +78,12 @@ struct ProgressRenderer: Sendable {
         return lines
     }
 
-    /// Closes the item of a download that is no longer followed, and returns the lines that are still due for it: usually
-    /// none, because its last event has been recorded.
+    /// Closes the item of a download that is no longer followed, and returns the lines that are still due for it.
     ///
-    /// A download stores only its latest events, so that its follower may miss the last one, which is then recreated from
-    /// `state`: as `skipped` if the file is finished, because the state lacks the summary. A waiting or running download,
-    /// whose follower was cancelled, keeps its item.
+    /// Usually there are none, because the last event of the download has been recorded. But a download stores only its
+    /// latest events, so its follower may have missed that event, which is then recreated from `state`: as `skipped` if
+    /// the file is finished, because the state lacks the summary. A waiting or running download, whose follower was
+    /// cancelled, keeps its item.
     mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)

@@ -158,7 +158,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     options.configuration.registryDirectory = registry.directory
     try registry.makeParent()
     guard !arguments.has(.background) else { return try await runInBackground(arguments, registry) }
-    // For downloads that have already ended, the earlier run has run the commands.
+    // The run in which a download ended has already run the command for it.
     if !options.hooks.isEmpty {
         for download in try await registry.downloads() { options.hooks.skip(download.id, download.state) }
     }
@@ -181,7 +181,7 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     }
 }
 
-/// The time for which `queue run` retries if another `queue run` has locked the queue, which may be ending.
+/// The time for which `queue run` retries if another `queue run` has locked the queue, because that may be exiting.
 private let timeout: Duration = .seconds(2)
 /// The time for which `queue run` retries if another command has locked the queue, for example to add many URLs.
 private let lastTimeout: Duration = .seconds(60)
@@ -254,7 +254,7 @@ extension DownloadRegistry {
 
     /// Carries out a command on downloads of the queue and prints the report.
     ///
-    /// Throws `busy` if the process that runs the queue has not carried out the command yet; it remains saved then.
+    /// Throws `busy` if the process that runs the queue has not carried out the command yet; the command remains saved.
     fileprivate func carryOut(
         _ command: Command,
         _ report: QueueCommandReport,

@@ -36,7 +36,7 @@ struct QueueCommandNote: Sendable, Hashable {
 /// The messages about a command on downloads of the queue, from their states before the command.
 struct QueueCommandReport: Sendable {
     let downloads: [DownloadSnapshot]
-    /// The notes on downloads, with equal ones merged into one line; without downloads, the line that none matches.
+    /// The notes on downloads, with equal ones merged into one line; without downloads, one line that says so.
     let notes: [String]
     /// The line that summarizes the command; `nil` if it changes none of the downloads.
     let summary: String?

@@ -82,8 +82,7 @@ struct QueueSelector: Sendable, Equatable {
     /// Whether the operands name each download individually, instead of selecting by `all`, `--group` or `--state`.
     var namesEach: Bool { !terms.isEmpty && !terms.contains(.all) }
 
-    /// Returns the selected downloads, in the order of the queue; empty if the queue is empty, or if no download is in
-    /// the state of `--state`.
+    /// Returns the selected downloads, in the order of the queue; may be empty with `all` or `--state`.
     ///
     /// Throws if an id or number does not match exactly one download, or if no download is in the group of `--group`.
     func resolve(in queue: [DownloadSnapshot]) throws -> [Download.ID] {

@@ -10,8 +10,8 @@ struct Console: Sendable {
 
     let descriptor: Int32
 
-    /// Writes the text, and returns the exit status: `disk` if not all of it could be written, or that of `SIGPIPE` if the
-    /// stream is a pipe without a reader.
+    /// Writes the text, and returns the exit status: `disk` if not all of it could be written, or that of `SIGPIPE` if
+    /// the stream is a pipe without a reader.
     ///
     /// The first failed write to standard output is reported, unless standard output is such a pipe.
     @discardableResult

@@ -23,7 +23,7 @@ enum PasswordPrompt {
         withUnsafeMutableBytes(of: &silent.c_cc) { $0[Int(VSUSP)] = none }
         let console = Console(descriptor: terminal)
         defer {
-            // After a signal, what was typed would be shown, and be the shell's next input.
+            // After a signal, the typed characters would otherwise be shown, and become the shell's next input.
             tcflush(terminal, TCIFLUSH)
             tcsetattr(terminal, TCSANOW, &saved)
             console.write("\n")

@@ -45,7 +45,7 @@ enum Signals {
             registrations.enter()
             source.setRegistrationHandler {
                 #if canImport(Darwin)
-                // Ignoring the signal before the source is active could lose one. On Linux, Dispatch sets its own handler.
+                // Ignoring the signal before the source is active could lose one. On Linux, Dispatch handles it.
                 if number != SIGCONT { signal(number, SIG_IGN) }
                 #endif
                 registrations.leave()

@@ -66,7 +66,8 @@ struct CommandSpool: Sendable {
     /// - Returns: The path of the command's file, which is removed when the command is done, or renamed when it is
     ///   quarantined; see ``isDone(_:)``.
     /// - Throws: `diskFull`, `permission` or `fileSystem` if the write fails or there is no registry, and
-    ///   `invalidRequest` if the command is too large. In all cases, the command is not posted.
+    ///   `invalidRequest` if the command is too large. The command is then not posted; but if only the sync of the
+    ///   folder failed, the owner may have executed it already.
     @discardableResult
     func post(_ command: RegistryCommand, at time: UInt64 = WallTime.nanoseconds()) throws(DownloadError) -> String {
         guard let bytes = command.encoded() else {
@@ -111,7 +112,8 @@ struct CommandSpool: Sendable {
         return true
     }
 
-    /// Throws an error with the given reason if a command was quarantined at this path.
+    /// Throws an error with the given code and reason if a file exists at this path of a quarantined command, or if its
+    /// absence cannot be determined.
     private func requireMissing(
         _ path: String,
         _ code: DownloadError.Code,
@@ -157,7 +159,7 @@ struct CommandSpool: Sendable {
         return contents
     }
 
-    /// Removes the files of commands that were executed, and syncs the folder, even if no file is left.
+    /// Removes the files of commands that were executed, and syncs the folder, even if all are gone already.
     /// - Parameter paths: The paths of the files.
     /// - Throws: `permission` or `fileSystem` if a file could not be removed, or may return after a power cut, so that
     ///   its command would be executed again; repeat the call later.

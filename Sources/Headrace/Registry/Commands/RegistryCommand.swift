@@ -2,9 +2,9 @@
 enum RegistryCommand: Sendable, Hashable {
     /// Add these downloads at the end of the queue, under the identities in the entries.
     ///
-    /// An entry for the file of an active download is merged into that download instead, mainly its expected size and
-    /// digests. An entry with the identity of an ended download is added only if it expects another size or other
-    /// digests, and then under a new identity. Labels and states are ignored.
+    /// If a download of the same file is active, it adopts mainly the expected size and checksums of the entry, and no
+    /// download is added. An entry with the identity of an ended download is added only if it expects another size or
+    /// other checksums, and then under a new identity. Labels and states are ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
@@ -50,7 +50,7 @@ extension RegistryCommand {
         case unknown(String)
     }
 
-    /// The maximum size of an encoded command, with room for half a million downloads.
+    /// The maximum size of an encoded command in bytes: room for millions of identities.
     static let maxBytes = 1 << 26
 
     init(decoding bytes: [UInt8]) throws(Failure) {
