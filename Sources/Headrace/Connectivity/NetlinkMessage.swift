@@ -1,6 +1,6 @@
 /// A message from the kernel about links, addresses or routes (rtnetlink(7)), parsed from untrusted bytes.
 ///
-/// Only default routes of the main table are represented.
+/// Routes other than default routes of the main table are skipped.
 enum NetlinkMessage: Sendable, Hashable {
     struct Link: Sendable, Hashable {
         var index: Int32

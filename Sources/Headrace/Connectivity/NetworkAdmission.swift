@@ -40,8 +40,8 @@ struct NetworkAdmission: Sendable {
         _ = update(path)
     }
 
-    /// Sets the path; returns `true` if the path is up but lacks an address of the last path that was up, which may
-    /// have broken connections.
+    /// Sets the path; returns `true` if the path is up but lacks a local endpoint of the last path that was up, so that
+    /// connections may be broken.
     mutating func update(_ path: NetworkPath?) -> Bool {
         self.path = path
         guard let path, path.isUp else { return false }

@@ -127,7 +127,7 @@ final class NetworkPathObserver: Sendable {
         self.thread = thread
     }
 
-    /// Stops passing paths to the closure; returns when the thread has finished.
+    /// Stops the observation; returns when the thread has finished.
     func end() async {
         core.end()
         await thread.join()

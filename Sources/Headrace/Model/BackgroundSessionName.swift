@@ -2,6 +2,6 @@
 struct BackgroundSessionName: Sendable, Hashable {
     /// The session identifier, unique in the app and the same at each launch.
     var identifier: String
-    /// The app group whose container an app extension stores its files in; `nil` for an app.
+    /// The app group in whose container an app extension stores its files; `nil` for an app.
     var sharedContainer: String?
 }

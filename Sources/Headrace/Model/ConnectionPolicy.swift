@@ -23,7 +23,7 @@ public struct ConnectionPolicy: Sendable, Hashable {
         case automatic
         /// HTTP/1.1 only.
         case http1
-        /// HTTP/2 with every https server that supports it, otherwise HTTP/1.1.
+        /// HTTP/2 with every https server that supports it, otherwise HTTP/1.1; requires a libcurl with HTTP/2.
         case http2
         /// HTTP/3 with every https server that supports it, otherwise an older version; requires a libcurl with HTTP/3.
         case http3

@@ -78,7 +78,7 @@ public enum AuthenticationScheme: String, Sendable, Hashable, CaseIterable {
 public struct CredentialRequest: Sendable, Hashable {
     /// The requested URL, without user and password; the credential is sent only to the origin of this URL.
     public let url: URL
-    /// The supported schemes that the server offers, in the server's order; empty if it offers none.
+    /// The supported schemes that the server offers, in the server's order; empty if its response has no challenge.
     public let schemes: [AuthenticationScheme]
     /// The realm from the first challenge in ``schemes``, if the server sent one.
     public let realm: String?

@@ -17,14 +17,15 @@ public struct DownloadConfiguration: Sendable {
     public var maxConcurrentDownloadsPerHost: Int?
     /// The maximum number of parallel connections for one file, at least 1; `nil` for an automatic number up to 16.
     ///
-    /// Several connections require a server that supports range requests and sends a strong validator.
+    /// Several connections require a server that supports range requests, and a strong validator from that server or a
+    /// checksum in the request.
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
     /// All downloads from a host share its connections evenly; if all are in use, a new download waits until one of
     /// them is closed. Only a fixed ``maxConcurrentDownloads`` above this limit takes precedence: that many downloads
     /// run, each over one connection. If a host refuses connections, its limit drops temporarily. HTTP/2 connections
-    /// that small files share are counted separately, with the same maximum.
+    /// that small files share are counted separately, with the same maximum, but at most 16.
     public var maxConnectionsPerHost = 16
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
@@ -35,8 +36,8 @@ public struct DownloadConfiguration: Sendable {
     /// beside their destinations.
     ///
     /// A complete file is renamed to its destination. If that is on another volume, the file is copied there first,
-    /// under the name of a partial file, so both volumes need space for it. A small file that arrives at once is
-    /// written to its destination only, unless it replaces a file. Several managers and processes can share a
+    /// under the name of a partial file, so both volumes need space for it. On Linux, a small file that arrives at once
+    /// is written to its destination only, unless it replaces a file. Several managers and processes can share a
     /// directory.
     ///
     /// Partial files in any other directory are not found: keep this setting while downloads are unfinished. A registry
@@ -59,8 +60,8 @@ public struct DownloadConfiguration: Sendable {
     public var connectTimeout: Duration = .seconds(15)
     /// The time without a received byte after which a transfer counts as stalled.
     ///
-    /// When a transfer stalls, other transfers from the same server that have received nothing for half of this time
-    /// are also retried.
+    /// On Linux, when a transfer stalls, other transfers from the same server that have received nothing for half of
+    /// this time are also retried.
     public var stallTimeout: Duration = .seconds(30)
     /// The minimum speed in bytes per second; `nil` for none.
     ///
@@ -100,7 +101,7 @@ public struct DownloadConfiguration: Sendable {
     ///
     ///     $0.allowsAddress = { $0.isPublic }
     ///
-    /// This example keeps a service that downloads its users' URLs from requesting its own machine or network.
+    /// With this example, the users of a service that downloads their URLs cannot reach its machine or private network.
     ///
     /// The closure is called before each connection, including those for redirects, with the address about to be
     /// connected to. Therefore neither a redirect nor a changed DNS record can bypass it. A reused connection is not
@@ -159,14 +160,15 @@ public struct DownloadConfiguration: Sendable {
     ///         return .login(user: "alice", password: try await keychain.password(for: request.url))
     ///     }
     ///
-    /// The closure is called once per rejected request, even if several downloads receive the same response. The
-    /// credential is stored in memory and sent with every later request to that origin (scheme, host and port) only. If
-    /// the server rejects the credential, the closure is called once more, with the credential in
-    /// ``CredentialRequest/refused``; the same credential is not sent again.
+    /// While a call for an origin (scheme, host and port) runs, other requests that this origin rejects wait for the
+    /// result. The credential is stored in memory, and sent with every later request to this origin only. If the server
+    /// rejects the credential, the closure is called again, with the credential in ``CredentialRequest/refused``. A
+    /// request is repeated at most four times, and never with a credential that was rejected for it.
     ///
     /// If the closure returns `nil`, the download fails with the server's status. If it throws, the error becomes the
     /// cause of the download's error. The closure is not called for requests with an `Authorization` field or with user
-    /// and password in the URL. If there is a ``DownloadRequest/linkProvider`` too, this closure is called first.
+    /// and password in the URL, or if the server offers only schemes other than those of ``AuthenticationScheme``. If
+    /// there is a ``DownloadRequest/linkProvider`` too, this closure is called first.
     ///
     /// The closure's task is cancelled when the download stops. If another download waits for the credential, the
     /// closure is called again.
@@ -186,11 +188,13 @@ public struct DownloadConfiguration: Sendable {
     public var netrc: Netrc?
     /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?
-    /// The file that keeps the hosts to request over https alone (HSTS, RFC 6797) beyond the process; `nil` for none.
+    /// The file that stores the hosts to request over https alone (HSTS, RFC 6797); `nil` to forget them with the
+    /// manager.
     ///
-    /// After a host has sent `Strict-Transport-Security` over https, its http URLs are requested over https, also those
-    /// in redirects; IP addresses are excepted. Each replaced URL is reported as
-    /// ``DownloadEvent/redirected(status:from:to:)`` with the status 307.
+    /// After a host has sent `Strict-Transport-Security` over https, its http URLs are requested over https, even
+    /// without a file; IP addresses are excepted. A replaced URL is reported as
+    /// ``DownloadEvent/redirected(status:from:to:)`` with the status 307. If a redirect leads to such a URL, the event
+    /// of that redirect contains the https URL instead.
     ///
     /// The file has the format of curl's `--hsts`. The manager creates the file if it is missing, and saves changes in
     /// ``DownloadManager/shutdown()`` and ``DownloadManager/prepareForSuspension()``. Changes that cannot be saved are

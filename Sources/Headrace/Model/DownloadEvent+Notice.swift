@@ -5,11 +5,14 @@ extension DownloadEvent {
     ///         if case .notice(let notice) = event { print(notice) }
     ///     }
     public enum Notice: Sendable, Equatable {
-        /// The link expired, and the link provider supplied a new one.
+        /// The time at which the link expires has passed, and the link provider supplied a new link.
+        ///
+        /// If a server rejects a link, ``DownloadEvent/sourceFailed(_:next:)`` reports the new one instead.
         case linkRenewed
-        /// The link expired, and the link provider could not supply a new one, so the old link is used.
+        /// The time at which the link expires has passed, and the link provider failed, so the old link is used.
         case linkNotRenewed(reason: String)
-        /// The existing file was downloaded with another login, so it is downloaded again with the current login.
+        /// The existing file was downloaded with another login, token, client certificate or other cookies, so it is
+        /// downloaded again.
         case otherLogin
         /// The given number of received bytes was missing from the disk when the download resumed.
         case bytesLost(Int64)

@@ -10,8 +10,8 @@ public enum DownloadEvent: Sendable, Equatable {
     case started
     /// The server redirected the request to another URL (RFC 9110, section 15.4).
     ///
-    /// With the status 307 also before a request, if the host is to be requested over https alone: see
-    /// ``DownloadConfiguration/hstsFile``.
+    /// If a host is requested over https alone, the replacement of an http URL is reported as well, with the status
+    /// 307: see ``DownloadConfiguration/hstsFile``.
     case redirected(status: Int, from: URL, to: URL)
     /// The response was accepted; `file` is the planned final URL, and `totalBytes` the size of the file, if known.
     case responded(status: Int, totalBytes: Int64?, file: URL)
@@ -40,9 +40,11 @@ public enum DownloadEvent: Sendable, Equatable {
     case fellBackToOneConnection(reason: ConnectionEndReason, bytesWasted: Int64)
     /// The bottleneck of the download changed, and the new one has lasted for two seconds; `nil` if it is now unknown.
     ///
-    /// Reported only for a bottleneck that the measurements show clearly, and for bodies of at least 1 MiB.
+    /// Reported only for a bottleneck that the measurements show clearly, and for files of at least 1 MiB or of unknown
+    /// size.
     case limited(by: Bottleneck?)
-    /// A source of the file failed, is too slow or requires a delay, so `next` is used instead.
+    /// A source of the file failed, is too slow or requires a delay, so `next` is used instead: another source, or a
+    /// new URL from the link provider.
     ///
     /// The error contains the URL of the abandoned source. If several sources deliver parts of the file, a mirror is
     /// abandoned if it fails or is slower than the others.

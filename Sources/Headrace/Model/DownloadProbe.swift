@@ -39,9 +39,11 @@ public struct DownloadProbe: Sendable, Hashable {
     public let outcome: Outcome
     /// The size of the file in bytes; `nil` if the server did not send it.
     public let totalBytes: Int64?
-    /// Whether the server announces support for range requests; `nil` if it sent no `Accept-Ranges`.
+    /// Whether the server announces support for range requests; `nil` if `Accept-Ranges` contains neither `bytes` nor
+    /// `none`, or is missing.
     public let acceptsRanges: Bool?
-    /// Whether an interrupted download could be resumed: the server supports ranges and sent a strong validator.
+    /// Whether the server announces support for range requests and sent a strong validator, so that an interrupted
+    /// download can be resumed.
     public let isResumable: Bool
     /// The entity tag as received, such as `"33a64df5"` with its quotation marks; `nil` if the server sent none.
     public let entityTag: String?
@@ -49,8 +51,9 @@ public struct DownloadProbe: Sendable, Hashable {
     public let lastModified: Date?
     /// The media type in lower case, without parameters, such as `application/gzip`; `nil` if the server sent none.
     public let mediaType: String?
-    /// The strongest checksum of the file that the server sent; `nil` if it sent none.
+    /// The strongest checksum from fields for the whole file, such as `Repr-Digest`; `nil` if there is none.
     ///
-    /// It detects transmission errors, not forgery.
+    /// `Content-Digest`, `Content-MD5` and `X-Amz-Checksum-…` are ignored, since they are for the body of one response.
+    /// The checksum detects transmission errors, but not forgeries.
     public let checksum: Checksum?
 }

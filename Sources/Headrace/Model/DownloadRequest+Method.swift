@@ -37,8 +37,8 @@ extension DownloadRequest {
     /// Whether the library may send the request more than once on its own.
     var mayRepeat: Bool { method == "GET" || isRepeatable }
 
-    /// A text that distinguishes requests of the same URL with different methods or bodies, and files that are decoded
-    /// from others; empty for a GET of a file that is not decoded.
+    /// A text that differs between requests of the same URL if their methods, bodies or ``decodesContent`` differ;
+    /// empty for a GET without ``decodesContent``.
     var operation: String {
         let coding = decodesContent ? "\ndecoded" : ""
         guard method != "GET" else { return coding }

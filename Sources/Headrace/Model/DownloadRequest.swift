@@ -12,9 +12,10 @@ public struct DownloadRequest: Sendable, Hashable {
     /// Other URLs of the same file, in order of preference; `http` or `https`, with a host.
     ///
     /// If a source rejects the request, or its retries are exhausted, the download continues with the next source. The
-    /// received bytes are retained if the next source has the same strong entity tag and length; otherwise the download
-    /// reports a restart and begins again at zero. Bytes of different versions are never mixed. Secret header fields
-    /// are sent only to the origin of ``url``. See <doc:Mirrors>.
+    /// received bytes are retained if the next source has the same strong entity tag and length. With a checksum in the
+    /// request, the same length is enough, since the complete file is verified. Otherwise the download reports a
+    /// restart and begins again at zero. Secret header fields are sent only to the origin of ``url``. See
+    /// <doc:Mirrors>.
     public var mirrors: [URL] = []
     /// The time at which ``url`` expires; `nil` if unknown.
     ///
@@ -23,8 +24,8 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The provider of a new URL; `nil` to use ``DownloadConfiguration/linkProvider``, if there is one.
     ///
     /// The provider is called if the current URL has expired, or if the server rejects it with 401, 403, 404 or 410.
-    /// The download resumes if the new URL has a matching validator. After three new URLs in a row without progress,
-    /// the download continues with ``mirrors`` or fails.
+    /// The received bytes are validated as on any resume. After three new URLs in a row without progress, the download
+    /// continues with ``mirrors`` or fails.
     public var linkProvider: LinkProvider?
     /// A key of the file that stays the same while its URL changes; `nil` to use ``url`` as the key.
     ///
@@ -34,8 +35,8 @@ public struct DownloadRequest: Sendable, Hashable {
     /// such links need no identity.
     ///
     /// Downloads with the same identity and destination are the same download: a request with a new URL resumes the
-    /// partial file of the old one, and replaces the URL of an active download. The new URL must have a matching
-    /// validator, as on any resume. The identity is saved in the registry, so it must not be secret.
+    /// partial file of the old one, and replaces the URL of an active download. The received bytes are validated as on
+    /// any resume. The identity is saved in the registry, so it must not be secret.
     public var identity: String?
     /// The location of the finished file: a file, or the directory in which the file is created.
     public var destination: Destination
@@ -50,9 +51,8 @@ public struct DownloadRequest: Sendable, Hashable {
     public var headers: [HeaderField]
     /// The method of the request, in upper case; `HEAD`, `CONNECT` and `TRACE` are rejected.
     ///
-    /// Unless ``isRepeatable`` is `true`, a request whose method is not GET is sent only once: without retries,
-    /// without resuming and over one connection. The only exception is a 401: the request is then sent again with a
-    /// login.
+    /// A request whose method is not GET uses one connection. Unless ``isRepeatable`` is `true`, it is sent only once,
+    /// without retries and without resuming. The only exception is a 401: the request is then sent again with a login.
     ///
     /// Redirects follow RFC 9110, section 15.4: a 303, and a 301 or 302 to a POST, is followed with GET and without the
     /// body; a 307 or 308 with the same method and body.
@@ -88,8 +88,8 @@ public struct DownloadRequest: Sendable, Hashable {
     /// size of the complete file is checked: a file of another size is not renamed; see ``mismatchPolicy``. In both
     /// cases the download fails with ``DownloadError/Code/checksum`` if no source remains.
     ///
-    /// While no response has announced a size, this value is used for ``DownloadProgress/totalBytes`` and to check the
-    /// free disk space.
+    /// If the response announces no size, this value is used for ``DownloadProgress/totalBytes`` and to check the free
+    /// disk space.
     public var expectedSize: Int64?
     /// The required checksums of the file; empty if unknown.
     ///
@@ -178,8 +178,7 @@ extension DownloadRequest {
     public enum Destination: Sendable, Hashable {
         /// The file at this file URL, whatever name the server proposes.
         ///
-        /// A missing directory is created when the download starts, but not when it resumes, since the directory may be
-        /// on an unmounted disk.
+        /// A missing directory is created unless bytes were received before: then it may be on an unmounted disk.
         case file(URL)
         /// A file in the directory at this file URL; a missing directory is created as for ``file(_:)``.
         ///
@@ -260,6 +259,9 @@ extension DownloadRequest {
     }
 
     /// The validation required to resume a partial file instead of downloading it from zero.
+    ///
+    /// With checksums in the request, a partial file is resumed even without a matching validator: see
+    /// ``DownloadRequest/checksums``.
     public enum ResumePolicy: String, Sendable, Hashable, CaseIterable {
         /// A partial file is resumed only with a matching strong validator: an entity tag, or a date old enough to be
         /// strong (RFC 9110, section 8.8.2.2).

@@ -99,7 +99,8 @@ public struct GroupProgress: Sendable, Hashable {
     /// Whether ``fractionCompleted`` is an estimate, because a size is still unknown.
     public var isFractionEstimated: Bool { totalBytes == nil }
 
-    /// The estimated remaining time at the present speed; `nil` if a size is unknown or no bytes arrive.
+    /// The estimated remaining time at the present speed; `nil` if a size is unknown, if no bytes arrive, or for more
+    /// than a hundred years.
     public var timeRemaining: Duration? {
         guard let totalBytes else { return nil }
         return DownloadProgress.timeRemaining(max(0, totalBytes - bytesReceived), bytesPerSecond: bytesPerSecond)

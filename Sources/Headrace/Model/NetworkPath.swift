@@ -9,7 +9,7 @@ public struct NetworkPath: Sendable, Hashable {
         case wifi
         /// A mobile network.
         case cellular
-        /// The loopback interface, if there is no other.
+        /// The loopback interface, because no other interface can be used.
         case loopback
         /// Any other interface, such as a tunnel.
         case other
@@ -23,7 +23,9 @@ public struct NetworkPath: Sendable, Hashable {
     public var isExpensive: Bool
     /// Whether the user has limited the traffic, as with Low Data Mode; always `false` on Linux.
     public var isConstrained: Bool
-    /// The local endpoints of connections, such as `eth0 192.0.2.1`; the connections from a lost endpoint are lost too.
+    /// The interfaces that connections use, such as `eth0`, with their addresses, such as `eth0 192.0.2.1`.
+    ///
+    /// If one of these is lost, connections may be broken. On Apple platforms, gateways stand for the addresses.
     var localEndpoints: Set<String>
 
     /// Creates the state of a network.

@@ -18,7 +18,7 @@ public enum QueueEvent: Sendable, Equatable {
     /// A damaged or unknown part of the registry, or an invalid command of another process, was skipped; the message is
     /// a sentence for the user.
     ///
-    /// Each new stream of events starts with the messages so far.
+    /// Each new stream of events starts with the messages so far, up to 100.
     case registryDamaged(String)
     /// The registry could not be written, or the commands of other processes could not be read.
     ///

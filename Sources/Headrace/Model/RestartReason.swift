@@ -15,8 +15,8 @@ public enum RestartReason: Error, Sendable, Hashable {
     case noValidator
     /// The only validator is a date, and the response is from another URL, where another file may have the same date.
     case differentURL
-    /// The received bytes were requested with other header fields or another login, and no strong entity tag can show
-    /// that the file is the same.
+    /// The received bytes were requested with other header fields or another login, and neither a checksum of the
+    /// request nor a strong entity tag in a further response can show that the file is the same.
     case differentRequester
     /// The only entity tag is weak, malformed or derived from the size alone.
     case weakValidator

@@ -15,6 +15,7 @@ public struct RetryPolicy: Sendable {
         case standard
         /// Retry the same source after this delay, regardless of the failure and the number of failures.
         ///
+        /// If the host has requested a longer delay (`Retry-After`), that delay applies, or another source is used.
         /// After ``DownloadError/Code/checksum`` or ``DownloadError/Code/contentCoding``, this is the same as
         /// ``standard``, since the same source would send the same wrong file.
         case retry(after: Duration)
@@ -24,10 +25,12 @@ public struct RetryPolicy: Sendable {
 
     /// The maximum number of failures in a row, without a byte of progress, that are retried; 0 for no retries.
     ///
-    /// A 429 or 503 from a host that is currently serving another download does not count as a failure. On Linux, two
-    /// more failures do not count: the early end of a transfer because another one from its server has stalled, and the
-    /// loss of a connection that the library itself had not read from for the stall timeout, because of a slow disk or
-    /// a rate limit. See ``DownloadConfiguration/stallTimeout``.
+    /// Each source of the file has its own count. A 429 or 503 from a host that is currently serving another download
+    /// does not count as a failure unless the download has another source.
+    ///
+    /// On Linux, two more failures do not count: the early end of a transfer because another one from its server has
+    /// stalled, and the loss of a connection from which the library itself has not read for the stall timeout, because
+    /// of a slow disk or a rate limit. See ``DownloadConfiguration/stallTimeout``.
     public var maxFailures = 5
     /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
     /// refuses the connection; `nil` for ``maxFailures``.
@@ -36,7 +39,7 @@ public struct RetryPolicy: Sendable {
     /// to any download of the manager, or if the download has bytes from any of its sources, ``maxFailures`` applies
     /// instead.
     public var maxUnreachableFailures: Int?
-    /// The maximum number of failures in total that are retried.
+    /// The maximum number of failures in total that are retried, for each source of the file.
     ///
     /// Each MiB of progress earns one more retry, so a server that delivers one byte per attempt cannot keep a download
     /// alive forever.
@@ -51,12 +54,13 @@ public struct RetryPolicy: Sendable {
     ///
     /// Further retries are delayed, so that a recovering host does not receive all retries at once.
     public var maxRetriesPerHostAndMinute: Int? = 300
-    /// Decides about a failure of a request, given the error and the number of failures in a row, counted from 1; `nil`
-    /// for ``Decision/standard`` in all cases.
+    /// Decides what follows a failed attempt, given the error and the number of failures in a row, counted from 1;
+    /// `nil` for ``Decision/standard`` in all cases.
     ///
     /// The download still counts as running while the closure runs. The closure is not called for a stopped download,
-    /// for an unreachable host after ``maxUnreachableFailures``, for a request that must not be repeated, or if the
-    /// network is lost.
+    /// for an unreachable host after ``maxUnreachableFailures``, or for a request that must not be repeated. It is also
+    /// not called if the network was lost or has just changed, if the process has too many open files, or if a link
+    /// provider supplied a new URL.
     public var decide: (@Sendable (DownloadError, _ failures: Int) async -> Decision)?
 
     /// Creates a policy with the default values, which the closure can change.
