@@ -27,8 +27,8 @@ struct ParsedArguments: Sendable, Equatable {
     /// Adds the settings of the configuration file, except for options that the command does not have, or that the
     /// command line overrides.
     ///
-    /// The options for requests are added to ``sections``: logins and header fields even for commands without `--user`
-    /// and `--header`, such as `queue run`.
+    /// The options for requests are added to ``sections``: logins and header fields even for commands without options
+    /// for them, such as `queue run`.
     mutating func add(_ file: ConfigurationFile, for verb: Verb) {
         let known = Set(verb.options.map(\.option))
         let overridden = Set(Option.alternatives.filter { !$0.allSatisfy { values[$0] == nil } }.joined())
@@ -38,7 +38,7 @@ struct ParsedArguments: Sendable, Equatable {
         }
         sections = file.sections.map { section in
             let settings = section.settings.filter {
-                ([.user, .header].contains($0.option) || known.contains($0.option))
+                ([.user, .header, .headerEverywhere].contains($0.option) || known.contains($0.option))
                     && ConfigurationFile.requestOptions.contains($0.option)
             }
             return ConfigurationFile.Section(host: section.host, settings: settings)

@@ -76,6 +76,12 @@ struct ConfigurationFileTests {
         #expect(secrets == [["X-Api-Key", "X-Token"], ["X-Api-Key", "Authorization", "X-Token"], ["X-Api-Key"]])
     }
 
+    /// Regression: the field was left out, since the command has no such option.
+    @Test func `queue add sends the fields of --header-everywhere in a section`() throws {
+        let request = try options(["http://h/a"], "[h]\nheader-everywhere X: 1\n", of: "queue add").requests()[0]
+        #expect(request.headers.map { "\($0.name): \($0.value)" } == ["X: 1"])
+    }
+
     @Test func `a section applies to the URLs of its host and its subdomains`() throws {
         let urls = ["http://h/a", "http://example.org/a", "http://cdn.Example.org/a", "http://notexample.org/a"]
         let requests = try options(urls).requests()
