@@ -91,7 +91,8 @@ private func queueStop(_ arguments: ParsedArguments) async throws -> ExitCode {
     guard let holder = try await registry.processID else {
         return arguments.has(.quiet) ? .success : Console.output.print("No process is running the queue.")
     }
-    guard kill(holder, SIGTERM) == 0 else {
+    // A process that has just ended is what was asked for.
+    guard kill(holder, SIGTERM) == 0 || errno == ESRCH else {
         throw DownloadError(
             .permission,
             "Process \(holder) could not be stopped: \(SystemError(errno: errno))"
