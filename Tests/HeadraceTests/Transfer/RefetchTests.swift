@@ -174,11 +174,20 @@ struct RefetchTests {
         }
     }
 
-    @Test func `a file named by the server is recognized by its response`() async throws {
+    @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .fail])
+    func `a file named by the server is recognized by its response`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
         try await Fixture.run(named) { fixture in
-            _ = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
-            let second = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
+            func fetch() async throws -> Fixture.Outcome {
+                try await fixture.fetch {
+                    $0.destination = .directory(fixture.folder)
+                    $0.conflictPolicy = policy
+                }
+            }
+            _ = try await fetch()
+            let second = try await fetch()
             #expect(second.isUnchanged)
             #expect(second.file?.lastPathComponent == "told.bin")
             #expect(try fixture.names == ["told.bin"])
