@@ -60,7 +60,9 @@ extension DownloadRequest {
             case "GET": "A GET request has no body: set the method too, such as POST."
             case "HEAD": "The response to HEAD has no body to download: use DownloadManager.probe(_:) or GET."
             case "CONNECT", "TRACE": "\(method) is no method for downloads."
-            default: nil
+            default:
+                ["GET", "HEAD"].contains(method.uppercased())
+                    ? "Methods are case-sensitive: write \(method.uppercased())." : nil
             }
         if let problem { throw DownloadError(.invalidRequest, problem) }
         guard !method.isEmpty, method.utf8.allSatisfy(\.isLetterOrDigit) else {

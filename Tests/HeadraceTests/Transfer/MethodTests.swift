@@ -132,7 +132,7 @@ struct MethodTests {
 
     @Test(arguments: [
         ("HEAD", "probe"), ("CONNECT", "CONNECT"), ("TRACE", "TRACE"), ("GET", "no body"), ("", "not a method"),
-        ("PO ST", "not a method"),
+        ("PO ST", "not a method"), ("get", "write GET"), ("head", "write HEAD"),
     ])
     func `a method that downloads nothing is rejected`(_ method: String, _ text: String) throws {
         var request = DownloadRequest(try #require(URL(string: "http://h/a")), to: .directory(URL(filePath: "/")))
