@@ -67,5 +67,5 @@ extension DownloadConfiguration.Proxy: CustomStringConvertible, CustomReflectabl
     }
 
     /// Shows only ``description`` in `dump` and debuggers.
-    public var customMirror: Mirror { Mirror(self, children: ["way": description]) }
+    public var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }
 }
