@@ -116,10 +116,10 @@ struct FileVerificationTests {
             }
             #expect(seen.withLock { $0 } == [1 << 19, 2 << 19, 3 << 19])
             await withTaskGroup(of: Void.self) { group in
+                group.cancelAll()
                 group.addTask {
                     await #expect(throws: CancellationError.self) { try await verification.verify(file) }
                 }
-                group.cancelAll()
             }
         }
     }

@@ -84,9 +84,13 @@ struct VerificationStopTests {
 
     @Test func `the progress reports the verified bytes`() async throws {
         let clock = TestClock()
-        // Each buffer takes a second, so that the progress after each one is published.
+        let isSeen = RecordGate()
+        // Each buffer takes a second, so that the progress after each one is published. The second half is read only
+        // when the progress has been seen, because a stream drops old values.
         let slow = FileSystemRecorder { call throws(SystemError) in
-            if case .readAt = call { clock.advance(by: .seconds(1)) }
+            guard case .readAt(let offset, _) = call else { return }
+            clock.advance(by: .seconds(1))
+            if offset >= cut { isSeen.wait() }
         }
         try await resume(over: slow.fileCalls, clock: clock) { download in
             var last: Int64 = 0
@@ -94,6 +98,7 @@ struct VerificationStopTests {
                 guard let bytes = progress.bytesVerified else { continue }
                 #expect(bytes > last && bytes <= file.size)
                 last = bytes
+                isSeen.open()
             }
             #expect(last > 0)
         }
