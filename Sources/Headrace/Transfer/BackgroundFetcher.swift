@@ -10,10 +10,10 @@ protocol BackgroundFetcher: Sendable {
     var reports: AsyncStream<BackgroundReport> { get }
     /// Finishes ``reports``, because the manager saves no further changes.
     func endReports()
-    /// Called when a download is added or restored, and after each of its changes; `state` is the new state, or `nil` if
-    /// it is unchanged.
+    /// Called when a download is added or restored, and after each of its changes; `state` is the new state, or `nil`
+    /// if it is unchanged.
     ///
-    /// Remembers the download if it is waiting, running or paused, and does nothing otherwise.
+    /// Remembers the download if `state` is waiting, running or paused, and does nothing otherwise.
     func entered(_ record: DownloadRecord, _ state: DownloadState?)
     /// Records that a download is being cancelled or removed, or was removed.
     func left(_ record: DownloadRecord)
@@ -26,7 +26,7 @@ protocol BackgroundFetcher: Sendable {
     /// Makes the system fetch the file of a transfer, then verifies and renames the file; returns `.again` if the
     /// system must fetch it again.
     ///
-    /// Throws `CancellationError` if the transfer is stopped meanwhile.
+    /// Throws `CancellationError` if the transfer is stopped meanwhile, and the errors of the fetch and of the file.
     func fetch(for transfer: inout DownloadTransfer) async throws -> DownloadTransfer.Step
 }
 

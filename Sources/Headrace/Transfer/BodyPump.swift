@@ -48,8 +48,8 @@ struct BodyPump: Sendable {
     /// Passes each chunk of the body to `take`, until the body ends, all needed bytes were passed, or `take` returns
     /// `false`.
     ///
-    /// `take` also receives the parts of the chunk to compare and to write, and whether only bytes to write remain in
-    /// the body.
+    /// `take` also receives the parts of the chunk to compare and to write, and whether the body continues with bytes
+    /// to write.
     ///
     /// Throws `stalled` if the server was below the minimum speed for too long, and the errors of the body and of
     /// `take`.

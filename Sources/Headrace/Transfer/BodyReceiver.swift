@@ -33,7 +33,7 @@ struct BodyReceiver {
     }
 
     /// Writes the body to the partial file and, if the file is then complete, finishes the download; returns `.again`
-    /// if bytes are still missing.
+    /// if another request must follow.
     func receive(_ body: ResponseBody, in transfer: inout DownloadTransfer) async throws -> Step {
         try begin(in: &transfer)
         let (environment, record, url) = (transfer.environment, transfer.record, response.head.url)
@@ -165,8 +165,9 @@ struct BodyReceiver {
 
     // MARK: Writing
 
-    /// Writes the body to the disk, with concurrent syncs unless the file is small; if `mayStop` is `true`, stops early
-    /// with `readerDemand` once a reader needs bytes.
+    /// Writes the body to the disk, with concurrent syncs unless the file is small.
+    ///
+    /// If `mayStop` is `true`, stops with `readerDemand` once the file has a reader and many bytes are missing.
     private func write(
         _ pump: inout BodyPump,
         mayStop: Bool,

@@ -1,6 +1,6 @@
 /// Decides what limits the speed of a download.
 ///
-/// Performs no I/O. The connections report when they begin to wait for bytes, to wait for a rate limit, and to write;
+/// Performs no I/O. The connections report when they wait for bytes, wait for a rate limit, handle bytes, and write;
 /// the sums of these times distinguish the network, a rate limit and the disk. If the network is the limit, the effect
 /// of further connections on the speed distinguishes the line and the server. The result is `nil` if nothing fits
 /// clearly.
@@ -30,7 +30,8 @@ struct BottleneckDetector: Sendable {
         /// The effect of the latest change of the number of connections; `nil` if none was measured yet, or if it was
         /// unclear.
         var scaling: ConcurrencyController.Scaling?
-        /// `nil` if more connections may still be opened, or if none would be useful.
+        /// `nil` if more connections may still be opened, if none would be useful, or if the number that the caller set
+        /// is reached.
         var cap: Cap?
         var roundTrip: Duration
         /// The speed of each connection that receives bytes, in bytes per second.
@@ -44,10 +45,11 @@ struct BottleneckDetector: Sendable {
     /// The time for which a bottleneck, or the absence of one, must have lasted before it is reported.
     static let minLasting = Duration.seconds(2)
 
-    /// The minimum share of the connections' time that the bottleneck takes.
+    /// The minimum share of the connections' time that the network takes if it is the bottleneck, and of the elapsed
+    /// time that writes take if the disk is.
     private static let minShare = 0.8
     private static let minThrottledShare = 0.5
-    /// The maximum share of the connections' time that anything else may take.
+    /// The maximum share of the connections' time that waiting for bytes takes if the disk is the bottleneck.
     private static let maxOtherShare = 0.2
     private static let maxThrottledShare = 0.1
     /// The range of ratios of the present to the earlier total speed in which the speed counts as unchanged.
@@ -57,7 +59,7 @@ struct BottleneckDetector: Sendable {
     /// The range of ratios of the present to the earlier average speed per connection in which that speed counts as
     /// unchanged.
     ///
-    /// The earlier speed was measured before connections were added.
+    /// The earlier speed is that of fewer connections, which were slower together.
     private static let sameShare = 0.9...1.3
     /// The number of bytes that TCP lets a connection send before the first acknowledgment: ten packets (RFC 6928).
     private static let initialWindow = 14_600.0
@@ -75,7 +77,8 @@ struct BottleneckDetector: Sendable {
     /// The number of connections in each phase, and the number of running writes.
     private var active = [Int](repeating: 0, count: Phase.allCases.count)
     private var writers = 0
-    /// The time that all connections together spent in each phase since ``start``, and in writes.
+    /// The time that all connections together spent in each phase since ``start``, and the time since then in which at
+    /// least one write was running.
     private var times = [Duration](repeating: .zero, count: Phase.allCases.count)
     private var writing = Duration.zero
     private var start: Duration
@@ -123,8 +126,8 @@ struct BottleneckDetector: Sendable {
 
     /// Returns the bottleneck if it has changed and the change has lasted; otherwise returns `nil`.
     ///
-    /// A result of `.some(nil)` means that the bottleneck is no longer known. `connections` is `nil` if there is only
-    /// one, or if the file has several sources.
+    /// A result of `.some(nil)` means that the bottleneck is no longer known. `connections` is `nil` if the file is not
+    /// downloaded in segments, or has several sources.
     mutating func evaluate(_ connections: Connections?, at now: Duration) -> Bottleneck?? {
         advance(to: now)
         let bottleneck = bottleneck(connections, over: now - start)
@@ -139,7 +142,7 @@ struct BottleneckDetector: Sendable {
 
     private func bottleneck(_ connections: Connections?, over elapsed: Duration) -> Bottleneck? {
         let all = times.reduce(.zero, +)
-        // With hardly a connection open, the times say nothing.
+        // With less than half a connection open on average, the times say nothing.
         guard elapsed > .zero, all * 2 >= elapsed else { return nil }
         let (receiving, throttled) = (times[Phase.receiving.rawValue] / all, times[Phase.throttled.rawValue] / all)
         if throttled >= Self.minThrottledShare { return .rateLimit }

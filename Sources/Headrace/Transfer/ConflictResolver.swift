@@ -65,7 +65,7 @@ struct ConflictResolver: Sendable {
         case (.link, .rename):
             throw DownloadError(.fileSystem, "\(path) is a link, not a file. Choose another name.")
         case (.other, .rename), (.other, .overwrite):
-            // The file must neither be saved beside a device, nor replace it.
+            // The file must not replace a device, nor get a numbered name beside it.
             throw DownloadError(
                 .fileSystem,
                 "\(path) is a device, a pipe or a socket, not a file. Choose another name."

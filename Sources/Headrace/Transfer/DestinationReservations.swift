@@ -4,8 +4,8 @@
 /// Without a reservation, two downloads with one name would each take the other's file for an older version and replace
 /// it.
 ///
-/// Paths are compared as the file system of their directory does, for which two different strings may name the same
-/// file.
+/// Paths are compared by the rules of their directory's file system, which may treat two different strings as the same
+/// name.
 final class DestinationReservations: Sendable {
     private typealias Name = NameComparison.Key
 

@@ -121,8 +121,8 @@ final class DownloadRecord: Sendable {
 
     /// Whether a new request for the same file has another URL, which this download should adopt.
     ///
-    /// Always `false` for a request with neither an ``DownloadRequest/identity`` nor a signed URL: its URL identifies the
-    /// file, so there is no other URL to adopt.
+    /// Always `false` for a request with neither an ``DownloadRequest/identity`` nor a signed URL: its URL identifies
+    /// the file, so there is no other URL to adopt.
     func isRelinked(by request: DownloadRequest) -> Bool {
         (request.identity != nil || request.key != request.url) && requested { $0.url.identity != request.url.identity }
     }
@@ -150,7 +150,8 @@ final class DownloadRecord: Sendable {
 
     /// Whether a request with the same path of the partial file is for the same file.
     ///
-    /// The name of a partial file contains only a hash of the URL or identity, which two of them may share.
+    /// The name of a partial file contains only a hash of the URL or identity, so two files may get the
+    /// same name.
     func isOfSameFile(as request: DownloadRequest) -> Bool {
         requested { $0.key.identity } == request.key.identity
     }

@@ -35,7 +35,8 @@ extension DownloadRequest {
         return text.isEmpty ? "" : Fingerprint(text).short
     }
 
-    /// Returns a 16-bit hash of all credentials and header fields by which a server may identify the requester.
+    /// Returns a 16-bit hash of the header fields, logins, cookies and certificate by which a server may identify the
+    /// requester, without the logins of the credential provider.
     private func loginBits(_ configuration: DownloadConfiguration) -> String {
         let fields = headers.filter(\.identifiesRequester).map { "\($0.name.lowercased()): \($0.value)" }.sorted()
         var texts = fields + (url.login.map { [$0.user, $0.password] } ?? [])

@@ -8,7 +8,7 @@ final class DownloadStatus: Sendable {
     /// The maximum number of events in the history and in the buffer of each event stream; the oldest are dropped.
     static let eventCapacity = 256
 
-    /// The history, progress and observers of a download; allocated when the download starts or is observed.
+    /// The history, progress and observers of a download; allocated when there is one of these.
     private final class Activity {
         var progress = DownloadProgress()
         var events: [DownloadEvent] = []
@@ -46,7 +46,7 @@ final class DownloadStatus: Sendable {
         var state: DownloadState
         var priority: DownloadPriority
         var networkBlocker: NetworkBlocker?
-        /// The progress, history and observers; `nil` until the download starts or is observed, which saves memory.
+        /// The progress, history and observers; `nil` as long as there are none, which saves memory.
         var activity: Activity?
 
         var progress: DownloadProgress { activity?.progress ?? DownloadProgress() }

@@ -24,7 +24,8 @@ struct DownloadTransfer: Sendable {
     private var measured: TransferMeasurement
     /// The value of ``TransferState/fetchedBytes`` at the start of this run, for the measurement of this run.
     private let earlierBytes: Int64
-    /// Publishes what limits the speed; `nil` until a body arrives, of a file of at least 1 MiB or of unknown size.
+    /// Publishes what limits the speed; `nil` until the first body of a file of at least 1 MiB, or of unknown size,
+    /// arrives.
     var monitor: BottleneckMonitor?
     /// Called with the body length (`nil` if unknown) if the first response head of the run carries the file.
     var onHead: (@Sendable (DownloadID, Int64?, _ isMultiplexed: Bool) async -> Void)?
@@ -214,7 +215,9 @@ struct DownloadTransfer: Sendable {
 
     // MARK: Requests
 
-    /// Sends one request, which the system sends in a background session, or finishes the file if no bytes are missing.
+    /// Finishes the file if no bytes are missing; otherwise sends one request and handles the response.
+    ///
+    /// With a background session, the system sends the request.
     private mutating func exchange() async throws -> Step {
         let (known, expectedSize) = (partial.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
@@ -271,7 +274,7 @@ struct DownloadTransfer: Sendable {
     private func restartReason(_ expectedSize: Int64?) -> RestartReason? {
         if let known = partial.representation {
             if !state.verification.isNeeded, known.isUnverified == true { return .unverified }
-            // The server's checksum is that of the file that it sent to the other requester.
+            // A server's checksum cannot verify the bytes: it is that of the file sent to the other requester.
             let requester = partial.requesterFingerprint
             if state.verification.isFromServer, known.requesterFingerprint ?? requester != requester {
                 // If the file is complete, no further response can verify it.
@@ -364,13 +367,13 @@ struct DownloadTransfer: Sendable {
         try await FileCompletion(path: path, framing: framing).complete(&self)
     }
 
-    /// Finishes with the unchanged existing file, and removes the partial file of an earlier run.
+    /// Finishes with the existing file because it is the requested version, and removes the partial file.
     mutating func unchanged(_ path: String) -> Step {
         partial.remove()
         return .finished(existingFiles.present(path, as: DownloadEvent.unchanged))
     }
 
-    /// Finishes with the existing file, and removes the partial file.
+    /// Finishes with the existing file because of the conflict policy `skip`, and removes the partial file.
     mutating func skipped(_ path: String) -> Step {
         partial.remove()
         return .finished(existingFiles.skip(path))

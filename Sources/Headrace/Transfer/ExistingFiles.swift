@@ -139,7 +139,8 @@ struct ExistingFiles {
     /// Copies the correct pieces of an existing file into the partial file, so that only the other pieces are
     /// downloaded; a piece that cannot be read counts as wrong.
     ///
-    /// Does nothing unless the request has piece hashes and the policy `ifChanged`.
+    /// Only for a request that has piece hashes and the refetch policy `ifChanged`, and does not decode the file; for
+    /// others, returns `false` at once.
     ///
     /// Returns `true` if the existing file is the result: all pieces match, and the request has no other checksum.
     func copyPieces(

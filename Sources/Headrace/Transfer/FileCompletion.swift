@@ -9,8 +9,8 @@ struct FileCompletion {
     /// The framing of the body that completed the file; `nil` if no body did, because all bytes were already received.
     let framing: BodyFraming?
 
-    /// Verifies the complete file, removes a requested content coding, and renames the file to its final name; returns
-    /// `.again` if bytes must be downloaded again.
+    /// Verifies the complete file, removes its content coding if the request demands that, and renames the file to its
+    /// final name; returns `.again` if bytes must be downloaded again, or the end of the file must be verified.
     ///
     /// Throws `checksum` or `contentCoding` if the file is wrong and the current source must be abandoned: the caller
     /// tries another source, if there is one. Also throws the errors of reading, syncing and renaming the file.
@@ -42,7 +42,7 @@ struct FileCompletion {
     /// Removes the content coding; returns the next step if the encoded bytes are wrong or may be incomplete.
     private func decode(_ coding: ContentCoding, _ transfer: inout DownloadTransfer) async throws -> Step? {
         let size = transfer.partial.heldBytes
-        // Servers send the coding also without a body.
+        // A complete empty body is not decoded: servers may send `Content-Encoding` with it.
         guard size > 0 || framing == .stream || framing == .unverified else { return nil }
         if framing == .delimited { recordSize(size, transfer.partial.ledger) }
         let maxBytes = transfer.environment.configuration.maxFileSize
@@ -104,8 +104,8 @@ struct FileCompletion {
         return try await verifier.mismatch(of: transfer.partial, path, size, &transfer.state.verification)
     }
 
-    /// Compares the file of a request that decodes it with the request; returns the mismatch, or `nil` if there is
-    /// none.
+    /// Compares a decoded file, or one that the server sent without a coding, with the expected size, checksum and
+    /// piece hashes; returns the mismatch, or `nil` if there is none.
     private func mismatch(
         ofDecoded expected: FileExpectations,
         _ transfer: inout DownloadTransfer
@@ -114,7 +114,7 @@ struct FileCompletion {
         guard expected.size != nil || verification.isNeeded else { return nil }
         var verifier = verifier(for: &transfer)
         let mismatch = try await verifier.mismatch(of: transfer.partial, path, expected.size, &verification)
-        // The encoded bytes from which wrong ones were decoded are unknown.
+        // It is unknown from which encoded bytes the wrong ones were decoded, so all must be downloaded again.
         return transfer.partial.original == nil ? mismatch : mismatch.map { Mismatch(error: $0.error, found: $0.found) }
     }
 
@@ -228,7 +228,7 @@ struct FileCompletion {
         let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
         let now = transfer.environment.clock.now()
         let hasExpectedSize = transfer.record.requested { $0.expectedSize != nil }
-        // The progress counts the received bytes.
+        // The progress counts received bytes, and the size of a decoded file is another number.
         if !isDecoded { transfer.state.meter.totalBytes = size }
         let progress = transfer.state.meter.progress(at: now)
         transfer.publish(progress)

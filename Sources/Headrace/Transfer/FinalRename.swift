@@ -2,7 +2,9 @@ import HeadracePlatform
 
 /// Gives a complete partial file its final name.
 ///
-/// The order is: sync or flush the data, write the record, rename, sync the directory.
+/// The order is: sync the data, update an existing record, set the attributes, rename the file, sync the directory,
+/// remove the record. Unless the durability is `full`, the directory is not synced; the data is flushed before the
+/// rename, and synced only if a saved validator requires that.
 struct FinalRename {
     /// The intended final path.
     let finalPath: String
@@ -156,7 +158,7 @@ struct FinalRename {
     /// Returns the next numbered name that no file has; `nil` if there is none, or if the conflict policy is not
     /// `rename`.
     ///
-    /// Looks at each taken name once, since announcing a name and trying to rename the file is slower.
+    /// Checks the status of each name, which is faster than announcing the name and trying to rename the file.
     private func freeName(
         after name: String,
         _ stamp: FileStamp,

@@ -16,7 +16,7 @@ final class OriginalFile: Sendable {
 enum EncodedEnd {
     /// The bytes are a complete file.
     case complete
-    /// The bytes are a complete file, but further gzip members or zstd frames may be missing.
+    /// The bytes are several complete gzip members or zstd frames, but further ones may be missing.
     case maybeMore
     case truncated(DownloadError)
     case damaged(DownloadError)
@@ -38,7 +38,8 @@ extension PartialDownload {
     /// Decodes the complete file, which is synced before if the configuration requires it.
     ///
     /// Throws `contentCoding` if the system cannot decode the coding, `fileTooLarge` at the limit, the errors of the
-    /// disk, and `CancellationError`. Then, and if the bytes are truncated or damaged, the partial file stays as it is.
+    /// disk, and `CancellationError`. If it throws, or if the bytes are truncated or damaged, the partial file stays as
+    /// it is.
     mutating func decode(_ coding: ContentCoding, upTo limit: SizeLimit) async throws -> EncodedEnd {
         let encoded = try completed()
         let decoder = try ContentDecoder(coding)
@@ -115,8 +116,8 @@ extension PartialDownload {
         try files.requireSpace(for: size, at: names.plannedPath, opened)
     }
 
-    /// Ends the checkpoints of the complete file, which is synced if the configuration requires it and gets a record;
-    /// returns the file and its record.
+    /// Ends the checkpoints of the complete file, syncs it if the configuration requires it, and writes its record if
+    /// it has none; returns the file and its record.
     private mutating func completed() throws(DownloadError) -> OriginalFile {
         let target = try opened()
         try ledger.stop(.keeping, on: target)
@@ -142,7 +143,7 @@ extension PartialDownload {
         let now = environment.clock.now()
         var policy = CheckpointPolicy(environment.configuration.durability, at: now)
         _ = policy.wrote(0..<size, isLast: true, at: now)
-        // The record of the partial file.
+        // The record of the partial file exists, and must be updated before the rename.
         policy.recordWritten()
         ledger.change { [policy] contents, _ in
             contents.policy = policy
@@ -161,7 +162,7 @@ extension PartialDownload {
     /// Returns to the partial file, and removes the file that was decoded or copied from it; does nothing if there is
     /// none.
     ///
-    /// The record still describes the removed file.
+    /// Does not update the record on the disk, which may still describe the removed file.
     mutating func returnToOriginal() {
         guard let original = original.take() else { return }
         file?.remove()

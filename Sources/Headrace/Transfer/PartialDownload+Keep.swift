@@ -11,8 +11,8 @@ extension PartialDownload {
     /// Saves the state of the received bytes, in the resume record and in the ``DownloadRecord``, so that the next
     /// attempt finds them; even after a reboot, unless that attempt is due within seconds.
     ///
-    /// If the record cannot be updated, the previous one remains, which lists fewer bytes, and a notice is published.
-    /// The bytes of a file without a name are lost if the file cannot be given one.
+    /// If the record cannot be updated, the previous one remains, which lists fewer bytes; a notice is published unless
+    /// the next attempt is due within seconds. The bytes of a file without a name are lost if it cannot be given one.
     /// - Parameters:
     ///   - reason: The reason why the run was stopped; `nil` if it was not.
     ///   - time: The time of the next attempt; `nil` if unknown.

@@ -2,8 +2,9 @@
 extension PartialDownload {
     /// The maximum size in bytes of a file that may be created without a name.
     static let maxUnnamedBytes: Int64 = 256 << 10
-    /// Creates the file of a small body when its first `count` bytes arrive; without a name, if possible, if the body
-    /// has no more bytes.
+    /// Creates the file of a small body when its first bytes arrive; `count` is their number.
+    ///
+    /// If they are the whole body, the file gets no name yet, as far as the file system supports that.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
         let (size, isDecoded) = ledger.read { ($0.representation?.totalBytes, $0.representation?.isDecoded == true) }
         if size == Int64(count), !hasStaleRecord, !isDecoded {
@@ -15,7 +16,8 @@ extension PartialDownload {
         return created
     }
 
-    /// Gives the file its name as a partial file if it has none yet, because its bytes are needed after this attempt.
+    /// Gives the file its name as a partial file if it has none yet; if that fails, replaces the file by a copy that
+    /// has the name.
     mutating func giveName() throws(DownloadError) {
         guard let unnamed = file, unnamed.isUnnamed else { return }
         do {
