@@ -35,7 +35,8 @@ struct DigestFields: Sendable, Hashable {
         func read(_ name: String, _ parse: (String) -> [Checksum]) -> [Checksum] {
             Self.text(of: name, head).map(parse) ?? []
         }
-        // Some fields are of the stored file, to which the server or a proxy may have applied a requested coding.
+        // Some fields describe the stored file, but the server or a proxy may have encoded it because the request
+        // accepts content codings.
         let isStored = head.decodable == nil ? true : head.contentCodings.isEmpty
         let stored =
             isStored
@@ -49,7 +50,7 @@ struct DigestFields: Sendable, Hashable {
             whole = read("content-md5") { Self.checksum(.md5, base64: $0[...]) }
             if !head.members("x-amz-checksum-type").contains("composite") {
                 for (name, algorithm) in Self.amazonFields {
-                    // The checksum of a list of checksums ends with a hyphen and their number, which is not base64.
+                    // The checksum of a list of checksums ends with a hyphen and their number, and is ignored.
                     whole += read(name) { Self.checksum(algorithm, base64: $0[...]) }
                 }
             }

@@ -3,8 +3,9 @@
 /// The digest covers the bytes received in order from the start of the file. Bytes after a gap are read from disk at
 /// the end.
 struct Verification: Sendable {
-    /// Whether the request's checksum or piece hashes apply to the file as received, so that the server's checksums are
-    /// ignored; `false` if the file is decoded, because the request's then apply to the decoded file.
+    /// Whether the request has a checksum or piece hashes for this file, so that the server's checksum is ignored.
+    ///
+    /// `false` for the received bytes of a file that is decoded: the request's checksums are those of the decoded file.
     private var isRequested: Bool
     /// Whether the file is verified against the server's checksum unless ``isRequested`` is `true`.
     private let checksServer: Bool

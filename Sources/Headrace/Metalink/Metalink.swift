@@ -35,7 +35,7 @@ public struct Metalink: Sendable, Hashable {
         ///
         /// The request includes the size and all checksums, which verify the downloaded file. Because the document
         /// chose the name, an existing file is kept, and the new one gets an unused name.
-        /// - Parameter directory: The existing directory to save the file in.
+        /// - Parameter directory: The directory to save the file in; created if it does not exist.
         /// - Returns: A request for the first source, with the others as its mirrors.
         public func request(to directory: URL) -> DownloadRequest? {
             guard problem == nil, let first = urls.first else { return nil }

@@ -1,7 +1,8 @@
 import HeadracePlatform
 
-/// An identifier of the current boot, empty if the system has none; read once, since it cannot change while the process
-/// runs.
+/// The identifier of the current boot; empty if the system has none.
+///
+/// Cached, since it cannot change while the process runs.
 enum BootID {
     private static let known = Locked<String?>(nil)
 

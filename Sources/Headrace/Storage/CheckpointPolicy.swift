@@ -1,7 +1,7 @@
 /// Decides when a download's resume record is written and when its data is synced.
 ///
-///     running ── stop, bytes to sync ──▶ stopping ── all synced, or a sync failed ──▶ stopped
-///        └────────── stop, nothing to sync ──────────────────────────────────────────────▲
+///     running ── stop, sync due or running ──▶ stopping ── all synced, or no sync possible ──▶ stopped
+///        └────────── stop, no sync due or running ────────────────────────────────────────────────▲
 ///
 /// This type performs no I/O. It tracks what a record may claim: a range is ``written`` once its write returned, and
 /// ``durable`` once a sync that started later has succeeded.
@@ -30,8 +30,9 @@ struct CheckpointPolicy: Sendable {
         case stopped
     }
 
-    /// The minimum time before the first record and between records of a running transfer; a download that finishes
-    /// earlier writes none.
+    /// The minimum time before the first periodic record and between periodic records of a running transfer.
+    ///
+    /// A new download that finishes earlier writes no record.
     static let recordInterval = Duration.milliseconds(500)
     /// The interval between two syncs of a running transfer with the durability `full`; a sync is due earlier if
     /// ``syncBytes`` bytes are unsynced.
@@ -62,7 +63,7 @@ struct CheckpointPolicy: Sendable {
 
     /// Creates the policy for one transfer of a download.
     /// - Parameters:
-    ///   - durability: Whether data is also synced during the transfer and before the file gets its final name.
+    ///   - durability: With `full`, data is also synced during the transfer and before the file gets its final name.
     ///   - written: The valid ranges that were written before; if there are any, a record counts as existing.
     ///   - durable: The durable ranges; only those within `written` count.
     ///   - replacesRecord: Whether a record on disk may claim more than these ranges, and must be replaced.
@@ -86,7 +87,9 @@ struct CheckpointPolicy: Sendable {
 
     var isSyncing: Bool { claim != nil }
 
-    /// Whether a record must be synced, since the download may be resumed after a power cut.
+    /// Whether a record must be synced, so that it survives a power cut.
+    ///
+    /// Without `full` durability, only the record of a `leaving` stop is synced, and only if all its bytes were.
     var syncsRecord: Bool {
         durability == .full || hasLeft && written == durable && !isWithoutSync && !hasSyncFailed
     }
@@ -150,8 +153,8 @@ struct CheckpointPolicy: Sendable {
 
     /// Stops the policy and returns the actions that are due; later writes are ignored.
     ///
-    /// The end of a sync, among these actions or running already, may return further ones. The stop is complete once
-    /// all are done. A second call does nothing.
+    /// If a sync is running or among these actions, the call that reports its end may return further actions. The stop
+    /// is complete once no action is left. A second call does nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)

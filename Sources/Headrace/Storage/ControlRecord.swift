@@ -7,7 +7,7 @@ import HeadracePlatform
 struct ControlRecord: Sendable, Equatable {
     /// The requested URL without user and password; the final URL is not stored, because it may be signed.
     let url: URL
-    /// The proposed name of the finished file, one path component.
+    /// The planned name of the finished file, one path component; `State.finalising` has the final one.
     var fileName: String
     /// The validators and metadata of the response that the bytes came from.
     var representation: RepresentationMetadata
@@ -49,8 +49,8 @@ struct ControlRecord: Sendable, Equatable {
     /// Returns the ranges that do not have to be downloaded again.
     /// - Parameters:
     ///   - bootID: The identifier of the current boot; empty if unknown.
-    ///   - fileSize: The size of the partial file; ranges beyond it are removed. The size alone does not
-    ///     validate the remaining ranges, because the file may contain zeros.
+    ///   - fileSize: The size of the partial file; ranges beyond it are removed. Bytes that were lost before the end
+    ///     of the file are not detected.
     ///   - file: The identity of the partial file that was found.
     /// - Returns: The written ranges if boot and device are the same, otherwise the durable ranges; empty if the record
     ///   belongs to another file.
@@ -86,8 +86,9 @@ extension ControlRecord {
         var isDurable: Bool
     }
 
-    /// The record of the file that has, or is about to get, the final name: this record or, if there is a ``decoded``
-    /// file, one that describes that file as complete.
+    /// The record of the file that has, or is about to get, the final name.
+    ///
+    /// If there is a ``decoded`` file, the record describes that file as complete; otherwise it is this record.
     var ofFinalFile: ControlRecord {
         guard let decoded else { return self }
         var record = self

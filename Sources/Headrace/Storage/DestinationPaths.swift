@@ -13,7 +13,8 @@ struct DestinationPaths: Sendable {
     private let directoryLength: Int
     /// The length in bytes of the suffix that ``partialPath`` adds to ``plannedPath``.
     ///
-    /// 0 if the partial file has another name: one that was truncated, or one from the request's identity.
+    /// 0 if ``partialPath`` does not begin with ``plannedPath``, because the name was truncated, or derived from the
+    /// request's identity.
     private let suffixLength: Int
     private let requestURL: URL
     private let fixedName: String?
@@ -116,8 +117,10 @@ struct DestinationPaths: Sendable {
 }
 
 extension DownloadSnapshot {
-    /// The name of the finished file; until the download has finished, the name according to the request, which may
-    /// differ because a response can propose another one.
+    /// The name of the finished file.
+    ///
+    /// Until the download has finished, the name according to the request. The finished file may get another one,
+    /// because the server may propose a name or redirect, or because the name may be taken.
     public var name: String {
         if let file = state.fileURL { return file.lastPathComponent }
         let names = DestinationPaths(request)

@@ -20,8 +20,8 @@ extension FileSystem {
 
     /// Returns the parts of the written ranges that an open file still contains.
     ///
-    /// Durable ranges are only compared with the size of the file, but not with its holes. If other ranges seem lost,
-    /// the file is synced and checked again; if the sync fails, all of them count as lost.
+    /// Durable ranges are only compared with the size of the file, but not with its holes. If any other range seems
+    /// lost, the file is synced and checked again; if the sync fails, all ranges that are not durable count as lost.
     func found(
         _ written: ByteRangeSet,
         durable: ByteRangeSet,
@@ -47,8 +47,8 @@ extension ByteRangeSet {
     /// - Parameters:
     ///   - data: The ranges of the file that are not holes.
     ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.
-    /// - Returns: All ranges if none is lost. Otherwise, the durable ranges, and the data in the other ranges, without
-    ///   the first and last block of each range of data, but with the first block of the file.
+    /// - Returns: All ranges if none is lost. Otherwise, the durable ranges, and the parts of the other ranges that are
+    ///   data, each without its first and last block. A part at the start of the file keeps its first block.
     func found(in data: ByteRangeSet, durable: ByteRangeSet) -> ByteRangeSet {
         let unsynced = ByteRangeSet(ranges.lazy.flatMap(durable.gaps))
         let found = unsynced.intersection(data)
@@ -64,7 +64,7 @@ extension ByteRangeSet {
     }
 }
 
-/// Implements ``FileSystem/dataRange``; moves the file's offset, which no other call of this library uses.
+/// Implements ``FileSystem/dataRange``; moves the file's offset, which no other call of `FileSystem` uses.
 func nextData(_ file: Int32, from offset: Int64) throws(SystemError) -> Range<Int64>? {
     try nextData(from: offset, size: FileSystem.system.openStatus(file).size) { offset throws(SystemError) in
         try position { seekData(file, offset) }

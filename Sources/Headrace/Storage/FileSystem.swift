@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// The system calls that the storage layer uses, as closures, so that tests can inject failures and record calls.
 ///
-/// All closures block and throw the call's `errno`, to which the caller adds the meaning and the path. The `Int32`
-/// parameters without a name are file descriptors.
+/// All closures block. Those that throw report the call's `errno`, to which the caller adds the meaning and the path.
+/// The `Int32` parameters without a name are file descriptors.
 package struct FileSystem: Sendable {
     /// Creates a new file with mode 0600 and opens it for reading and writing; links are not followed.
     package var create: @Sendable (_ path: String) throws(SystemError) -> Int32
@@ -76,8 +76,10 @@ package struct FileSystem: Sendable {
     package var spaceAfterPurging: @Sendable (Int32) throws(SystemError) -> Int64 = { _ in 0 }
     /// Returns how the file system of a directory compares names.
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
-    /// Returns whether the process with this ID exists and has the file open; if the system does not report which files
-    /// the process has open, whether it exists and the file is locked.
+    /// Returns whether the process with this ID exists and has the file open.
+    ///
+    /// If the system does not report which files the process has open, returns whether the process exists and the file
+    /// is locked by any process, or cannot be opened.
     package var isOpen: @Sendable (_ path: String, _ process: Int32) -> Bool = { SystemFileCalls.isOpen($0, by: $1) }
     /// Returns an identifier of the current boot; empty if the system has none.
     package var bootID: @Sendable () throws(SystemError) -> String

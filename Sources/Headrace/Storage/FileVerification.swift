@@ -47,7 +47,7 @@ public struct FileVerification: Sendable, Hashable {
             case size(found: Int64, expected: Int64)
             /// The checksum of the whole file differs.
             case checksum(found: Checksum, expected: Checksum)
-            /// The checksum of at least one piece differs.
+            /// At least one piece differs or is missing, or the file is longer than its pieces.
             case pieces
         }
 

@@ -38,8 +38,9 @@ package enum GivenFile {
         _ = try checked { access(path, R_OK) }
     }
 
-    /// Throws unless the path of the current directory, against which relative paths are resolved, can be determined;
-    /// `EILSEQ` if it is not UTF-8, because URLs would then name another directory.
+    /// Throws if the path of the current directory cannot be determined.
+    ///
+    /// Throws `EILSEQ` if the path is not UTF-8, because the URL of a relative path would then name another directory.
     package static func checkCurrentDirectory() throws(SystemError) {
         guard let path = getcwd(nil, 0) else { throw SystemError(errno: errno) }
         defer { free(path) }

@@ -7,7 +7,7 @@ package enum NameComparison: Sendable, Hashable {
     /// Names that differ only in case or Unicode normal form are equal, as on APFS by default.
     case ignoringCase
 
-    /// A key for comparing paths: two paths that name the same file have equal keys.
+    /// A key for comparing paths: two paths with names that the file system considers equal have equal keys.
     struct Key: Sendable, Hashable {
         private let bytes: [UInt8]
         /// The text of the key, compared by canonical equivalence like any `String`.

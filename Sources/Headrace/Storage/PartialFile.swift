@@ -2,13 +2,13 @@ import HeadracePlatform
 
 /// The locked file that receives a download's bytes.
 ///
-/// A file whose bytes arrive all at once may have no name until it is complete, which is faster and leaves nothing
-/// behind if the process is killed. Only ``move(to:)`` and ``replace(_:)`` give it its final name.
+/// Only ``move(to:)`` and ``replace(_:)`` give the file its final name. A file whose bytes arrive all at once may have
+/// no name before, which is faster and leaves nothing behind if the process is killed.
 ///
 /// All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
     private static let accessList = "system.posix_acl_access"
-    /// The maximum size of an access control list: that of any extended attribute on Linux, in bytes.
+    /// The maximum size of an access control list in bytes; Linux stores no larger extended attribute.
     private static let maxListBytes = 65_536
 
     let path: String
@@ -69,9 +69,9 @@ final class PartialFile: Sendable {
 
     /// Creates the partial file.
     ///
-    /// If another process created the file first, it is truncated and reused, after `willReuse` has removed the record
-    /// of its bytes; throws `busy` if that process still uses it. A file that has another name too is not truncated, but
-    /// loses the name `path`.
+    /// An existing file is truncated and reused, after `willReuse` has removed the record of its bytes. Throws `busy`
+    /// if another process or download uses it. A file that has another name too is not truncated; instead, its name
+    /// `path` is removed, and a new file is created.
     static func create(
         _ path: String,
         calls shared: SharedFileSystem,
@@ -239,7 +239,7 @@ final class PartialFile: Sendable {
     ///
     /// The ranges must have been written through this object or returned by ``found(_:durable:size:)``. Another program
     /// may have truncated the file between two writes, or the disk may have lost bytes. Bytes that were overwritten in
-    /// place are not detected.
+    /// place are not detected. If `WriteHistory.mayHaveHoles` is `false`, returns all ranges without a check.
     func intact(_ written: ByteRangeSet) throws(DownloadError) -> ByteRangeSet {
         let history = history.withLock { $0 }
         guard history.mayHaveHoles else { return written }
@@ -265,7 +265,7 @@ final class PartialFile: Sendable {
     /// After a failure, do not retry, since the kernel has discarded the data.
     func sync() throws(SystemError) { try sync(by: shared.calls.sync) }
 
-    /// Makes a network file system report an error of earlier writes, which counts as a failed sync.
+    /// Makes a network file system report the errors of earlier writes; a failed flush counts as a failed sync.
     func flush() throws(SystemError) { try sync(by: shared.calls.flush) }
 
     private func sync(by call: (Int32) throws(SystemError) -> Void) throws(SystemError) {
@@ -306,7 +306,8 @@ final class PartialFile: Sendable {
     /// Renames the file, and replaces a file that already has the new name; throws `EEXIST` if that one is a device, a
     /// pipe or a socket.
     ///
-    /// The file gets the group of the replaced one if possible, and at most its permissions.
+    /// The file gets the access control list and the group of the replaced one if possible. It grants others nothing
+    /// that the replaced file did not grant them.
     func replace(_ newPath: String) throws(SystemError) {
         // A special file may have been created since the last check, and a rename would replace it.
         let old = try shared.calls.status(newPath)
@@ -379,8 +380,8 @@ extension DownloadError {
         }
     }
 
-    /// Creates the error for a failed file call; `what` names the file, without a full stop, and `more` is a sentence
-    /// to append.
+    /// Creates the error for a failed file call; `what` says what failed, without a full stop, and `more` is a sentence
+    /// to append, beginning with a space.
     static func storage(_ what: String, _ error: SystemError, _ more: String = "") -> DownloadError {
         let (code, advice): (Code, String) =
             switch error.errno {

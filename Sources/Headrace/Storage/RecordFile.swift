@@ -54,8 +54,9 @@ struct RecordFile: Sendable {
     /// Atomically replaces the record; if the new record is too large to be encoded, the old one remains, without an
     /// error.
     ///
-    /// With `syncing`, the record survives a power cut. Without it, the old record or the new one survives if durable
-    /// bytes are recorded: a synced record may have to be replaced, and without any record, these bytes would be lost.
+    /// With `syncing`, the new record survives a power cut. Without it, the old record or the new one survives if the
+    /// new one lists durable bytes, which would be lost without any record; otherwise, none may survive.
+    ///
     /// After an error, the old record remains; but if only the sync of the directory failed, the new one is in place.
     func write(_ record: ControlRecord, syncing: Bool) throws(SystemError) {
         guard let bytes = record.encoded() else { return }

@@ -1,4 +1,4 @@
-/// A shared reference to a ``FileSystem``, whose two dozen closures are costly to copy.
+/// A shared reference to a ``FileSystem``, whose many closures are costly to copy.
 package final class SharedFileSystem: Sendable {
     /// The closures that perform the file-system calls.
     package let calls: FileSystem
@@ -10,7 +10,7 @@ package final class SharedFileSystem: Sendable {
     }
 }
 
-// Calls for each file use the shared instance directly, which avoids a copy.
+// The operations that each download performs; calling them on this class does not copy the closures.
 extension SharedFileSystem {
     func isNamed(_ path: String, _ opened: FileStatus) throws(SystemError) -> Bool {
         try calls.isNamed(path, opened)

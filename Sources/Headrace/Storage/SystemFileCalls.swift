@@ -120,7 +120,8 @@ enum SystemFileCalls {
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
-    /// Closes a descriptor, and never repeats the call: after EINTR it is closed all the same, and may be in use again.
+    /// Closes a descriptor, and never repeats the call: even after EINTR the descriptor is closed, and another thread
+    /// may have opened a file with its number.
     private static func closeOnce(_ file: Int32) throws(SystemError) {
         guard libraryClose(file) == 0 || errno == EINTR else { throw SystemError(errno: errno) }
     }
@@ -135,7 +136,8 @@ enum SystemFileCalls {
     static func isOpen(_ path: String, by process: Int32, in processes: String = "/proc") -> Bool {
         guard kill(process, 0) == 0 || errno == EPERM, let wanted = try? all.status(path) else { return false }
         if let isListed = isListed(wanted, in: "\(processes)/\(process)/fd") { return isListed }
-        // If the lock is free, no process owns it; a manager that opens the registry at this moment is refused.
+        // If the file can be locked here, no process uses it. A manager that opens the registry at this moment fails,
+        // because the lock is taken.
         guard let file = try? all.open(path) else { return true }
         defer { try? all.close(file) }
         return (try? all.lock(file)) != true
@@ -143,8 +145,8 @@ enum SystemFileCalls {
 
     /// Returns whether a directory of a process's descriptors contains a file.
     ///
-    /// Returns `nil` if the system has no such directory, or if this process may not read it: that of another user's
-    /// process, of a process that forbids it, or of one that has ended.
+    /// Returns `nil` if the directory cannot be opened: the system has no such directories, or the process belongs to
+    /// another user, hides its descriptors, or has ended.
     private static func isListed(_ file: FileStatus, in directory: String) -> Bool? {
         #if os(Linux)
         guard let folder = opendir(directory) else { return nil }
@@ -183,7 +185,7 @@ extension FileStatus {
     }
 }
 
-/// Calls the C library's `open`, which the closure of the same name hides here; new files are private to their owner.
+/// Calls the C library's `open`; a new file is private to its owner.
 func libraryOpen(_ path: String, _ flags: Int32) -> Int32 {
     // Passing the String directly would copy the path for the call.
     path.withCString { open($0, flags, mode_t(FileSystem.privateMode)) }

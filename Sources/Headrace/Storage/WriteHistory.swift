@@ -11,8 +11,8 @@ struct WriteHistory: Sendable {
     /// The maximum number of ranges of possible holes: each write searches and moves them.
     static let maxHoles = 4096
 
-    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes when the file was
-    /// opened.
+    /// The ranges that may be holes without any loss: zeros were written to them, or they were holes in durable ranges
+    /// when the file was opened.
     private(set) var possibleHoles = ByteRangeSet()
     private var writeCount = 0
     /// Whether there were more than ``maxHoles`` ranges, so that holes are not checked.
@@ -43,8 +43,8 @@ struct WriteHistory: Sendable {
         possibleHoles = ByteRangeSet()
     }
 
-    /// Records that an earlier run wrote to the file; `knownHoles` are the holes that are no loss, since
-    /// zeros belong there.
+    /// Records that an earlier run wrote to the file; `knownHoles` are the holes in its durable ranges, which stand for
+    /// zeros and not for lost bytes.
     mutating func resume(knownHoles: ByteRangeSet) {
         writeCount = max(writeCount, 1)
         hasTooManyHoles = knownHoles.ranges.count > Self.maxHoles

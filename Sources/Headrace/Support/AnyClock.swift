@@ -12,7 +12,7 @@ struct AnyClock: Sendable {
     init(_ clock: some Clock<Duration>) {
         let start = clock.now
         if clock is ContinuousClock, let start = start as? ContinuousClock.Instant {
-            // Without generic code, for the clock that is read a dozen times for each file.
+            // The default clock is read a dozen times for each file, so this closure avoids generic code.
             now = { start.duration(to: .now) }
         } else {
             now = { start.duration(to: clock.now) }

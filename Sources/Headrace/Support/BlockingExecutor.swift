@@ -77,9 +77,9 @@ final class BlockingExecutor: TaskExecutor {
 
     /// Starts the first thread; more are added when there is work for them.
     ///
-    /// At most `maxWorking` threads run jobs at once, not counting threads that are stuck in slow calls: more threads
-    /// than cores would only contend with each other, for example for the lock of a directory. `maxThreads` limits all
-    /// threads, including the stuck ones. Throws if the system cannot start the first thread.
+    /// At most `maxWorking` threads run jobs at once, because more would only contend with each other, for example for
+    /// the lock of a directory. Threads that are stuck in slow calls do not count. `maxThreads` limits all threads,
+    /// including the stuck ones. Throws if the system cannot start the first thread.
     init(name: String, maxThreads: Int, maxWorking: Int) throws(SystemError) {
         shared = Shared(State(pool: ThreadPoolState(maxThreads: maxThreads, maxWorking: maxWorking)), name: name)
         successor = globalConcurrentExecutor

@@ -1,6 +1,7 @@
 /// A cyclic redundancy check over consecutive bytes, of 32 or 64 bits; it detects transmission errors, not forgeries.
 ///
-/// The remainder is reflected: it begins and ends with all bits inverted, and the lowest bit is transmitted first.
+/// The bits of each byte are processed from the lowest to the highest (reflected). The remainder starts with all bits
+/// set, and is inverted at the end.
 struct CRC: Sendable {
     /// The tables of a polynomial.
     struct Polynomial: Sendable {

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// A 64-bit hash that is the same in every run.
 ///
-/// For example, the name of a partial file contains the fingerprint of the download's URL and destination. It only
-/// makes names distinct; the resume record identifies the download that the bytes belong to.
+/// For example, the name of a partial file contains the fingerprint of the download's URL and file name. It only makes
+/// names distinct; the resume record identifies the download that the bytes belong to.
 struct Fingerprint: Sendable, Hashable, CustomStringConvertible {
     let description: String
 

@@ -1,6 +1,7 @@
 extension Int64 {
-    /// Parses decimal digits; returns `nil` if the number is too large, and for any other text, even with a sign, which
-    /// `Int64(_:)` would accept.
+    /// Parses decimal digits; returns `nil` for any other text, or if the number is too large.
+    ///
+    /// Unlike `Int64(_:)`, does not accept a sign.
     init?(digits text: some StringProtocol) {
         guard text.isDigits, let number = Int64(text) else { return nil }
         self = number

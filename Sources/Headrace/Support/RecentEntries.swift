@@ -1,8 +1,8 @@
 /// A dictionary that retains the most recently used entries, so that a process that talks to ever more servers does not
 /// grow.
 ///
-/// Used entries move to the present generation. Once it is full, it becomes the previous one, and the entries that were
-/// not used meanwhile are dropped. Thus, unlike with a list in order of use, no access depends on the number of entries.
+/// Used entries move to the present generation. Once it is full, it becomes the previous one, and the entries of the
+/// old previous generation are dropped. This needs no list in order of use.
 struct RecentEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The number of most recently used entries that are always retained; at most twice as many are stored.
     let capacity: Int
@@ -16,7 +16,7 @@ struct RecentEntries<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The number of stored entries.
     var count: Int { present.count + previous.count }
 
-    /// Whether the key has a value; not a use of it.
+    /// Whether the key has a value; does not count as a use.
     func contains(_ key: Key) -> Bool { present[key] != nil || previous[key] != nil }
 
     /// The value of a key; reading it counts as a use.

@@ -25,7 +25,7 @@ extension String {
     /// Whether the bytes of the text begin with those of `prefix`.
     func begins(with prefix: StaticString) -> Bool { withBytes { $0.begins(with: prefix) } }
 
-    /// Whether both texts have the same bytes; equal strings may have different ones.
+    /// Whether both texts have the same bytes; strings that `==` considers equal may have different bytes.
     func hasBytes(of other: String) -> Bool {
         withBytes { bytes in other.withBytes { $0.count == bytes.count && $0.elementsEqual(bytes) } }
     }

@@ -1,8 +1,8 @@
 /// Decides for each thread of a pool whether it runs jobs, waits for jobs, or checks whether the running threads are
 /// stuck.
 ///
-/// Up to `maxWorking` threads run jobs. If jobs are queued and no thread takes one for a while, the running jobs are
-/// stuck, and one more thread runs jobs until one of the stuck jobs returns.
+/// Up to `maxWorking` threads run jobs. If jobs are queued and no thread takes one for a while, the running jobs count
+/// as stuck, and one more thread runs jobs until one of the stuck jobs returns.
 struct ThreadPoolState<Job> {
     /// The step that a thread has just finished.
     enum PreviousStep {
@@ -88,7 +88,8 @@ struct ThreadPoolState<Job> {
         switch previous {
         case .job(let number):
             runningCount -= 1
-            // Each number is matched by a different job that has not returned, so none remains after all jobs have.
+            // For each number, there is a different running job that removes it when it returns. So no number is left
+            // once all jobs have returned.
             if let index = stuckNumbers.firstIndex(where: { $0 >= number }) { stuckNumbers.remove(at: index) }
         case .start: isWaking = false
         case .wait:

@@ -1,11 +1,11 @@
 package import HeadracePlatform
 
 extension URL {
-    /// Parses a URL or a relative reference whose path, query and fragment may contain characters that must be encoded,
-    /// such as blanks and letters outside ASCII; returns `nil` if the text is not a URL even with these encoded.
+    /// Parses a URL or a relative reference, and first encodes the characters that its path, query and fragment must
+    /// not contain, such as blanks and letters outside ASCII (RFC 3986, section 2.1).
     ///
-    /// Encodes only such characters (RFC 3986, section 2.1). `URL(string:)` would also encode the percent signs of
-    /// escapes, such as `%20`, that the text has already.
+    /// Returns `nil` if the text is not a URL even then. Escapes in the text, such as `%20`, are unchanged, while
+    /// `URL(string:)` may encode their percent signs again.
     package init?(encoding text: String, relativeTo base: URL? = nil) {
         self.init(string: text.encodingURLCharacters, relativeTo: base)
     }
@@ -33,7 +33,8 @@ extension String {
 }
 
 extension UInt8 {
-    /// Whether the byte means itself in each part of a URL, or separates the common parts.
+    /// Whether the byte is a letter, a digit, or one of the punctuation marks that are common in URLs and are never
+    /// encoded.
     fileprivate var isPlainInURL: Bool {
         switch self {
         case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "/"),

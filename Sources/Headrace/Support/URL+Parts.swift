@@ -1,7 +1,7 @@
 package import HeadracePlatform
 
 extension URL {
-    /// The absolute URL without user and password; two requests for the same resource have equal identities.
+    /// The absolute URL without user and password, for comparing the URLs of requests.
     var identity: URL { absoluteURL.withoutCredentials }
 
     /// The URL without user and password, for messages, events and logs.
@@ -43,17 +43,19 @@ extension URL {
         plainAuthority.map { text(in: $0.lowerBound..<$0.hostEnd) } ?? host()?.lowercased() ?? ""
     }
 
-    /// The bytes of the text with the host, and with the port after it, of an http or https URL with a common form; `nil`
-    /// for other URLs.
+    /// The byte offsets in the URL's text at which the host begins and ends, and at which the port after it ends; `nil`
+    /// unless this is an http or https URL of a common form.
     ///
-    /// In this form, the host is a name in lower case or an IPv4 address, there is no user, and the port is missing or
-    /// a number up to 65535 without leading zeros. Foundation reads these parts several times slower.
+    /// In this form, the host is a name in lower case or an IPv4 address, there is no user, the port is missing or a
+    /// number from 1 to 65535 without leading zeros, and a slash or nothing follows. Foundation reads these parts
+    /// several times slower.
     var plainAuthority: (lowerBound: Int, hostEnd: Int, end: Int)? {
         absoluteString.withBytes { bytes in
             let start = bytes.begins(with: "https://") ? 8 : bytes.begins(with: "http://") ? 7 : bytes.count
             var hostEnd = start
             while hostEnd < bytes.count, bytes[hostEnd].isPlainInHost {
-                // Foundation writes the ASCII form of an international name, which the caller may not have written.
+                // The text may have the ASCII form (`xn--`) of a name that the caller wrote with other letters, which
+                // only `host()` returns.
                 if bytes[hostEnd] == UInt8(ascii: "-"), bytes[hostEnd - 1] == UInt8(ascii: "-") { return nil }
                 hostEnd += 1
             }

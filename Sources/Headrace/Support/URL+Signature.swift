@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension URL {
-    /// A way of signing links, whose parameters differ in each link to a file.
+    /// A way of signing links: the query parameters that differ between two signed links to the same file.
     private struct Signature {
         /// The parameters that show that a link is signed in this way, in lower case.
         let required: Set<String>
