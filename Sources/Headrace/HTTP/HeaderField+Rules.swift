@@ -58,7 +58,9 @@ extension HeaderField {
             || words.contains { word in secretEndings.contains(where: word.hasSuffix) }
     }
 
-    /// Whether the value may identify the requester: a credential, `Origin` or `Referer`. Such values are never shown.
+    /// Whether the value may identify the requester, as those of credentials, `Origin` and `Referer` do.
+    ///
+    /// Such values are never shown.
     var identifiesRequester: Bool { isCredential || Self.bound.contains(name.lowercased()) }
 
     /// Whether the field must be sent only to the origin it was set for.

@@ -9,8 +9,9 @@ extension Checksum {
     ///   - file: A file URL; symbolic links are followed.
     ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The checksum.
-    /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
-    ///   file cannot be read, is not a regular file, or was changed while it was read.
+    /// - Throws: `invalidRequest` if the URL names no local file, `digestUnavailable` if the system lacks the hash
+    ///   function, `permission` or `fileSystem` if the file cannot be read, is not a regular file, or was changed while
+    ///   it was read.
     public static func compute(
         _ algorithm: Algorithm,
         ofFileAt file: URL,
@@ -31,8 +32,9 @@ extension PieceHashes {
     ///   - onProgress: Called on that thread with the number of bytes read and the size of the file; must not block.
     /// - Returns: The ranges that are wrong, missing or surplus, in order; empty if all pieces match. If ``fileSize``
     ///   is `nil`, the length of the last piece is unknown: if that piece is missing, its range is only its first byte.
-    /// - Throws: `digestUnavailable` if the system lacks the hash function, `permission` or `fileSystem` if the
-    ///   file cannot be read, is not a regular file, or was changed while it was read.
+    /// - Throws: `invalidRequest` if the URL names no local file, `digestUnavailable` if the system lacks the hash
+    ///   function, `permission` or `fileSystem` if the file cannot be read, is not a regular file, or was changed while
+    ///   it was read.
     public func wrongRanges(
         ofFileAt file: URL,
         onProgress: @escaping @Sendable (_ bytes: Int64, _ size: Int64) -> Void = { _, _ in }
@@ -62,11 +64,14 @@ extension PieceHashes {
     }
 }
 
-/// Opens a file and passes it to `body` on a separate thread; throws if the file is changed in the meantime.
+/// Opens a file and passes it to `body` on a separate thread.
+///
+/// Throws if the URL names no file of this machine, or if the file is changed in the meantime.
 func withOpenFile<Value: Sendable>(
     _ file: URL,
     _ body: @concurrent @escaping @Sendable (borrowing OpenFile) async throws -> Value
 ) async throws -> Value {
+    if let fault = file.fileFault { throw DownloadError(.invalidRequest, "\(file.absoluteString) \(fault).") }
     let executor = try BlockingExecutor.forFiles("headrace-digest", maxThreads: 1, maxWorking: 1)
     let result = await withTaskExecutorPreference(executor) { () -> Result<Value, any Error> in
         do {

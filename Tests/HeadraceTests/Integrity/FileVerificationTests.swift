@@ -104,6 +104,15 @@ struct FileVerificationTests {
         }
     }
 
+    /// Regression: the local file with the same path was read.
+    @Test(arguments: ["https://h/etc/passwd", "file://h/etc/passwd"])
+    func `a URL of another host is rejected`(_ url: String) async throws {
+        let error = await #expect(throws: DownloadError.self) {
+            try await FileVerification(expectedSize: 1).verify(try #require(URL(string: url)))
+        }
+        #expect(error?.code == .invalidRequest)
+    }
+
     @Test func `the progress is reported, and a cancelled verification throws`() async throws {
         try await withTemporaryDirectory { folder in
             let file = folder.appending(path: "x")
