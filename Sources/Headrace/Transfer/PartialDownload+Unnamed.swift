@@ -4,7 +4,8 @@ extension PartialDownload {
     static let maxUnnamedBytes: Int64 = 256 << 10
     /// Creates the file of a small body when its first bytes arrive; `count` is their number.
     ///
-    /// If they are the whole body, the file gets no name yet, as far as the file system supports that.
+    /// The file gets no name yet if these bytes are the whole body and need no decoding, if there is no stale resume
+    /// record, and if the file system supports files without a name.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
         let (size, isDecoded) = ledger.read { ($0.representation?.totalBytes, $0.representation?.isDecoded == true) }
         if size == Int64(count), !hasStaleRecord, !isDecoded {

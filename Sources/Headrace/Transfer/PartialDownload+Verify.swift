@@ -12,7 +12,7 @@ extension PartialDownload {
         }
     }
 
-    /// Copies ranges of another file into the partial file; the rest of a range that cannot be read is left missing.
+    /// Copies ranges of another file into the partial file; if a read fails, the rest of that range stays missing.
     ///
     /// The version of the bytes is recorded as unknown. If `isWhole` is `true`, the ranges are the complete file, and
     /// their length is recorded as its size.

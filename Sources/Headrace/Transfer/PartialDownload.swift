@@ -163,7 +163,7 @@ struct PartialDownload {
     // MARK: Receiving
 
     /// Prepares the partial file for an accepted body, which begins the file or continues the received bytes; throws
-    /// `diskFull` if the file has no space.
+    /// `diskFull` if the file system has too little space for the missing bytes.
     ///
     /// The file of a small body is created when its first bytes arrive.
     mutating func begin(_ body: BodyPlacement, for finalPath: String) throws(DownloadError) {

@@ -20,7 +20,7 @@ struct PartialRecovery {
     /// Adopts the bytes of the partial file, or discards unusable ones; without a partial file, finds out whether the
     /// file already has its final name.
     func recover(_ partial: inout PartialDownload) throws(DownloadError) -> Outcome {
-        // The file was linked to its final name, but the process was killed before it removed this name.
+        // An earlier process linked the file to its final name, and was killed before it removed the partial name.
         if let file = partial.file, hasFinalName(file, partial) {
             file.remove()
             partial.detachFile()
@@ -135,8 +135,8 @@ struct PartialRecovery {
 
     // MARK: A decoded or copied file
 
-    /// Returns the final path if a file that was decoded or copied from the partial file already has its final name, and
-    /// then removes the partial file.
+    /// Returns the final path if a file that was decoded or copied from the partial file already has its final name;
+    /// then also removes the partial file.
     ///
     /// Otherwise returns `nil`, and removes the unfinished decoded or copied file, if there is one.
     private func outputFile(of file: PartialFile, _ partial: inout PartialDownload) throws(DownloadError) -> String? {

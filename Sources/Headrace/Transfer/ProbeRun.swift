@@ -2,7 +2,7 @@ import HeadracePlatform
 
 /// Requests a file to find out what a download would receive, or to read a small body into memory.
 ///
-/// It is not a transfer, because it has no place in the queue and writes nothing to the disk.
+/// It is not a transfer, because it is not in the queue and writes nothing to the disk.
 struct ProbeRun: Sendable {
     let request: DownloadRequest
     let environment: TransferEnvironment
@@ -15,7 +15,8 @@ struct ProbeRun: Sendable {
         return await probe(of: head, size, source)
     }
 
-    /// Returns the body; throws `fileTooLarge` if it has more than `maxBytes` bytes, and like ``run(untilEndOf:_:)``.
+    /// Returns the body; throws `fileTooLarge` if it has more than `maxBytes` bytes, `connectionLost` if it has another
+    /// size than announced, and like ``run(untilEndOf:_:)``.
     func data(maxBytes: Int, untilEndOf events: AsyncStream<QueueEvent>) async throws -> Data {
         let limit = SizeLimit(maxBytes: Int64(maxBytes))
         return try await run(untilEndOf: events) { _, size, _, body in
@@ -130,7 +131,7 @@ struct ProbeRun: Sendable {
         case .retry(let rejection, let delay): throw rejection.error(retryAfter: delay, isTransient: true)
         case .fail(let rejection): throw rejection.error()
         case .restart(let reason): throw DownloadError(.protocolViolation, reason.description)
-        // A request without a range and without a condition has none of these responses.
+        // These verdicts require a range or a precondition, and this request has neither.
         case .complete, .unchanged, .retryWithoutIfRange, .retryWithoutPrecondition:
             throw DownloadError(.protocolViolation, "The response does not match the request.")
         }

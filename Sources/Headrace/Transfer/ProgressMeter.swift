@@ -2,7 +2,7 @@
 struct ProgressMeter: Sendable {
     /// The minimum time between two progress reports.
     static let interval = Duration.milliseconds(100)
-    /// The interval at which progress is published while no bytes arrive.
+    /// The interval at which progress is published even if no bytes arrive.
     static let longestSilence = Duration.seconds(1)
 
     private(set) var bytesReceived: Int64

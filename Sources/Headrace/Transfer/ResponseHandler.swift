@@ -5,7 +5,8 @@ struct ResponseHandler {
     typealias Step = DownloadTransfer.Step
 
     let response: RequestSender.Response
-    /// The final path according to this response or, for a mirror, the origin's response.
+    /// The final path according to this response or, if a mirror sent it and the origin's response advertised mirrors,
+    /// according to the origin's response.
     let named: String
 
     private var head: ResponseHead { response.head }

@@ -134,8 +134,8 @@ struct ResumeStrategy: Sendable {
 
     /// Records that the received bytes were discarded; returns `false` after more than ``maxRestarts`` restarts.
     ///
-    /// Discarding unverifiable bytes does not count as a restart, because it follows a failure that is counted
-    /// elsewhere.
+    /// Discarding unverifiable bytes does not count as a restart: it can only happen again after another failed
+    /// attempt, and the retry budgets limit those.
     mutating func restarted(for reason: RestartReason) -> Bool {
         if !reason.isUnverifiable { restarts += 1 }
         isOtherSource = false

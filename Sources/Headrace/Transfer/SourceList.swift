@@ -3,8 +3,8 @@ import HeadracePlatform
 /// The URLs from which a file can be downloaded, in the order in which they are tried, and the errors of those that
 /// failed.
 ///
-/// Performs no I/O. A source that is temporarily unavailable is tried again after all untried sources; other failed
-/// sources are not tried again.
+/// Performs no I/O. A source is tried again after all untried ones if its host required a wait, or if it was abandoned
+/// after a transient error for which `leavesAtOnce` is `true`. Other failed sources are not tried again.
 struct SourceList: Sendable, Equatable {
     /// A source that has failed, and its last error.
     struct Failure: Sendable, Equatable {
@@ -95,8 +95,7 @@ struct SourceList: Sendable, Equatable {
 
     /// Switches to the next source after an error of the current one, and returns the next one.
     ///
-    /// If the current source is temporarily unavailable and an untried one is left, the current one is tried again
-    /// later.
+    /// If the error is transient and `leavesAtOnce` is `true` for it, the current source is tried again later.
     ///
     /// Throws `error` if another source would not help. If no source is left, throws an error that lists the failures
     /// of all sources.
@@ -127,7 +126,8 @@ struct SourceList: Sendable, Equatable {
 
     /// The error that explains why no source had the file: the only error, or all errors in one sentence.
     ///
-    /// A file with a wrong checksum, which any source sent, says more than the failures of the others.
+    /// If a source sent a file with a wrong checksum, its error determines the code, because it says more than the
+    /// others.
     private var summary: DownloadError {
         let wrong = failures.last { $0.error.code == .checksum }
         let first = wrong?.error ?? failures[0].error

@@ -56,15 +56,15 @@ final class TransferEnvironment: Sendable {
         self.willRename = willRename
     }
 
-    /// Creates an environment without background downloads and without stored validators.
+    /// Creates an environment without a registry and without background downloads.
     /// - Parameters:
     ///   - configuration: The manager's settings.
     ///   - transport: The transport for requests.
     ///   - files: The file system.
     ///   - clock: The clock.
     ///   - network: The network monitor; by default the path is unknown.
-    ///   - localTime: Returns the local time of day.
-    ///   - hsts: The hosts that are requested over https alone.
+    ///   - localTime: Returns the local weekday and time of day.
+    ///   - hsts: The hosts that require https.
     ///   - descriptors: The limit on the file descriptors of all transfers; unlimited by default.
     ///   - soleExecutor: The executor of a simulation, on which everything runs.
     ///   - random: The random numbers for identities and delays.
@@ -123,7 +123,10 @@ final class TransferEnvironment: Sendable {
         return settled.map { clock.now() < $0 } ?? false
     }
 
-    /// Whether the server of a URL, which HSTS may replace, has responded before.
+    /// Whether the server of a URL has responded before; if HSTS requires https for the host, the server of the https
+    /// URL.
+    ///
+    /// Always `false` if the retry policy sets no `maxUnreachableFailures`.
     func hasResponded(_ url: URL) -> Bool { hosts.hasResponded(hsts.upgraded(url) ?? url) }
 
     /// Returns whether the error is a lack of file descriptors and other transfers will release theirs; if so, also

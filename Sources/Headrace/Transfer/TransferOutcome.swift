@@ -13,8 +13,8 @@ struct FinishedFile: Sendable {
 enum TransferOutcome: Sendable {
     case finished(FinishedFile)
     case failed(DownloadError)
-    /// The transfer stopped as requested; `keptBytes` is `true` if a partial file, or a resume record without a partial
-    /// file, remains.
+    /// The transfer stopped as requested; `keptBytes` is `true` if received bytes remain on the disk, or if a resume
+    /// record without a partial file was found.
     case stopped(keptBytes: Bool)
     /// The download must run again with this state, at the given time or later.
     indirect case retry(TransferState, at: Duration)

@@ -15,7 +15,8 @@ extension TransferState {
         /// Whether the network, rather than the server, may have failed: it is unavailable or has just changed.
         var isNetworkUnsettled = false
         var hasLinkProvider = false
-        /// Whether the source's host has responded to any request of this process.
+        /// Whether the source's server has responded to any request of this manager; always `false` without
+        /// `maxUnreachableFailures`.
         var hasHostResponded = false
     }
 

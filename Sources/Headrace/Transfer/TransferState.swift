@@ -61,7 +61,7 @@ struct TransferState: Sendable {
     /// Reset when the source changes, or when received bytes are discarded for a reason that is not
     /// ``RestartReason/isUnverifiable``.
     private var maxHeldBytes: Int64 = 0
-    /// The number of times that the current source stalled, since an attempt received ``minHealthyBytes``.
+    /// The number of stalls of the current source since an attempt last received ``minHealthyBytes`` or more.
     private var stalls = 0
     private static let minHealthyBytes: Int64 = 1 << 20
     /// The number of stalls after which a source is left for an untried one, although the received bytes may not match.
@@ -125,8 +125,8 @@ struct TransferState: Sendable {
 
     /// Records that an attempt has ended, successfully or not, with `held` bytes received in total.
     ///
-    /// If it received any, the failures in a row and the requests for links are counted from zero again. Only bytes above
-    /// ``maxHeldBytes`` earn further retries.
+    /// If the attempt received new bytes, the failures in a row and the requests for links are counted from zero again.
+    /// Only bytes above ``maxHeldBytes`` earn further retries.
     mutating func progressed(to held: Int64) {
         let earlierMax = max(maxHeldBytes, attemptStart)
         backoff.progressed(by: held - attemptStart, earning: max(0, held - earlierMax))
@@ -135,10 +135,10 @@ struct TransferState: Sendable {
         if held - attemptStart >= Self.minHealthyBytes { stalls = 0 }
     }
 
-    /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts no
-    /// failure, if the source must be abandoned.
+    /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts
+    /// no failure, if the source must be abandoned.
     ///
-    /// Stalls are counted in both cases.
+    /// A stall is counted in both cases, unless the error follows an earlier stall.
     mutating func failed(
         _ error: DownloadError,
         holdingBytes: Bool,
@@ -206,8 +206,8 @@ struct TransferState: Sendable {
         allowParts()
     }
 
-    /// Allows several ranges at once, unless a file that was assembled from ranges has failed verification: then every
-    /// further source sends it in one stream.
+    /// Allows several ranges at once, unless the file was downloaded again after it failed verification and must now be
+    /// requested in one range; then every further source sends it in one range too.
     private mutating func allowParts() { if !hasRefetched || parts != .none { parts = .several } }
 
     /// Counts a request for a new link; returns `false` after too many requests without progress.

@@ -96,7 +96,7 @@ struct WrongFile {
         do throws(SystemError) {
             guard try file.namedStatus()?.size == partial.heldBytes else { throw SystemError(errno: ENOENT) }
             if environment.configuration.durability == .full { try file.sync() }
-            // A validator may be left from a time when the file was right and only its name was taken.
+            // The attribute remains if an earlier run found the file correct but could not rename it.
             if (try? environment.files.attribute(path, SavedValidator.attribute, SavedValidator.maxBytes)) != nil {
                 try file.setAttribute(SavedValidator.attribute, [])
             }
