@@ -18,7 +18,8 @@ extension Scheduler {
     enum Outcome: Sendable, Hashable {
         case finished
         case failed
-        /// The transfer stopped on request; `keptBytes` is `true` if a partial file or a resume record remains.
+        /// The transfer stopped on request; `keptBytes` is `true` if received bytes remain on the disk, or if a resume
+        /// record without a partial file was found.
         case stopped(keptBytes: Bool)
         /// The transfer failed temporarily and must be retried, but not before this time.
         case retry(at: Duration)
