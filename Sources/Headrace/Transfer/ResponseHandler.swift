@@ -59,14 +59,16 @@ struct ResponseHandler {
     ) async throws -> Step {
         // Resumed bytes keep the name from their first response.
         let path = accepted.proof == nil ? named : transfer.partial.finalPath ?? named
-        // Before the policy for existing files, which may refuse one that is up to date.
+        let isSatisfied = Result { () throws(DownloadError) in try transfer.destination.isSatisfied(by: path) }
+        if case .success(true) = isSatisfied { return transfer.skipped(path) }
+        // The policy `fail` does not refuse a file that is up to date.
         if transfer.partial.held.isEmpty,
             let existing = try await existingFile(insteadOf: accepted, path, &transfer)
         {
             await body.drain(of: head)
             return transfer.unchanged(existing)
         }
-        if try transfer.destination.isSatisfied(by: path) { return transfer.skipped(path) }
+        _ = try isSatisfied.get()
         try transfer.reserve(path)
         try transfer.sizeLimit.check(accepted.minFileSize)
         transfer.state.resume.accepted(accepted.proof)

@@ -174,24 +174,35 @@ struct RefetchTests {
         }
     }
 
-    @Test(arguments: [DownloadRequest.ConflictPolicy.rename, .fail])
-    func `a file named by the server is recognized by its response`(
-        _ policy: DownloadRequest.ConflictPolicy
-    ) async throws {
+    @Test func `a file named by the server is recognized by its response`() async throws {
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
         try await Fixture.run(named) { fixture in
-            func fetch() async throws -> Fixture.Outcome {
-                try await fixture.fetch {
-                    $0.destination = .directory(fixture.folder)
-                    $0.conflictPolicy = policy
-                }
-            }
-            _ = try await fetch()
-            let second = try await fetch()
+            _ = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
+            let second = try await fixture.fetch { $0.destination = .directory(fixture.folder) }
             #expect(second.isUnchanged)
             #expect(second.file?.lastPathComponent == "told.bin")
             #expect(try fixture.names == ["told.bin"])
             #expect(fixture.server.requests.count == 2)
+        }
+    }
+
+    /// Regression: `fail` refused the file although it is current.
+    @Test(arguments: [DownloadRequest.ConflictPolicy.fail, .skip])
+    func `a current file named by the server is not refused by fail, and not compared by skip`(
+        _ policy: DownloadRequest.ConflictPolicy
+    ) async throws {
+        let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=told.bin")
+        try await Fixture.run(named) { fixture in
+            let change = { (request: inout DownloadRequest) in
+                request.destination = .directory(fixture.folder)
+                request.conflictPolicy = policy
+                request.refetchPolicy = .unlessCurrent
+            }
+            #expect(try await fixture.fetch(change).isFinished)
+            let second = try await fixture.fetch(change)
+            #expect(second.isUnchanged == (policy == .fail))
+            #expect(second.events.contains { if case .skipped = $0 { true } else { false } } == (policy == .skip))
+            #expect(try fixture.names == ["told.bin"])
         }
     }
 
