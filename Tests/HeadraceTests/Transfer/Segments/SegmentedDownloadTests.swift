@@ -123,7 +123,7 @@ struct SegmentedDownloadTests {
         }
         #expect(outcome.isExact)
         #expect(!outcome.losses.isEmpty)
-        #expect(outcome.requests.count < 60)
+        #expect(outcome.requests.count < 28)
     }
 
     @Test func `after a redirect the other connections use the final URL`() async throws {
