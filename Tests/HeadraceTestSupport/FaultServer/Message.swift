@@ -57,13 +57,15 @@ struct Message: Sendable {
         var ending: Ending
     }
 
-    /// A gate before the byte at an offset of the body or, if that is negative, before the head.
+    /// A gate before the byte at an offset of the body.
     struct Hold: Sendable {
         var offset: Int64
         var gate: Gate
     }
 
     var delay: Duration = .zero
+    /// The gate that must open before the first byte of the message is sent.
+    var gate: Gate?
     /// Complete interim responses.
     var interim: [UInt8] = []
     /// `nil` if the body is the whole message, byte for byte.

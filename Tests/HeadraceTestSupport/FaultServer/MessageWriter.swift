@@ -33,7 +33,7 @@ struct MessageWriter {
     mutating func write(_ message: Message) -> Outcome {
         do {
             if message.delay > .zero { try rest(for: message.delay) }
-            if let hold = message.hold, hold.offset < 0 { try wait(for: hold.gate) }
+            if let gate = message.gate { try wait(for: gate) }
             buffer += message.interim
             if let head = message.head {
                 let bytes = head.bytes

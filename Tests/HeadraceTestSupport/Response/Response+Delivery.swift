@@ -44,7 +44,9 @@ extension Response {
     }
 
     /// Waits for a gate to open before sending anything.
-    package func held(until gate: Gate) -> Response { held(after: -1, until: gate) }
+    package func held(until gate: Gate) -> Response {
+        modified { $0.gate = gate }
+    }
 
     /// Sends `count` surplus bytes after the end of the message.
     package func extraBytes(_ count: Int) -> Response {

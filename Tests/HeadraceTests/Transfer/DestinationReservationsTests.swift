@@ -25,15 +25,14 @@ struct DestinationReservationsTests {
         let gate = try Gate()
         let named = Response.file(Fixture.old).header("Content-Disposition", "attachment; filename=other.bin")
         let waits = what == "waits to be tried again"
-        let isRequested = try Gate()
         // A 503 delays all later requests to the host, so it comes only once the other download has sent its own.
         let first =
             waits
-            ? Response.status(503).header("Retry-After", "3600").held(until: isRequested)
+            ? Response.status(503).header("Retry-After", "3600").held(until: gate)
             : named.held(after: 100, until: gate)
         let response = Response.answering { request in
             if request.path == "/a/file.bin" { return first }
-            isRequested.open()
+            if waits { gate.open() }
             return .file(Fixture.new)
         }
         try await Fixture.run(response) { fixture in
