@@ -150,8 +150,7 @@ final class DownloadRecord: Sendable {
 
     /// Whether a request with the same path of the partial file is for the same file.
     ///
-    /// The name of a partial file contains only a hash of the URL or identity, so two files may get the
-    /// same name.
+    /// The name of a partial file contains only a hash of the URL or identity, so two files may get the same name.
     func isOfSameFile(as request: DownloadRequest) -> Bool {
         requested { $0.key.identity } == request.key.identity
     }

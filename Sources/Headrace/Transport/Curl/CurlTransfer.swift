@@ -96,9 +96,8 @@ final class CurlTransfer {
         let route = try CurlRoute(configuration.connectionPolicy, options)
         self.route = route
         headers = try options.setRequest(configuration)
-        // libcurl may have been built without the remaining options. Their failures are ignored, except for a request
-        // that requires a public address. Without HR_OPT_HTTP_VERSION, libcurl chooses the version, and
-        // `receive(header:)` rejects a wrong one.
+        // libcurl may lack the remaining options. Only a request that requires a public address then fails. Without
+        // HR_OPT_HTTP_VERSION, libcurl chooses the version, and `receive(header:)` rejects a wrong one.
         options.set(HR_OPT_HTTP_VERSION, route.version)
         let bufferBytes = max(Self.minBufferBytes, request.bufferBytes ?? .max)
         options.set(HR_OPT_BUFFERSIZE, min(stream.chunkCapacity, bufferBytes))
@@ -146,9 +145,8 @@ final class CurlTransfer {
     /// Whether the transfer made no new connection: it reused one, or its request was not sent.
     private var isReused: Bool { CurlMetrics(handle: handle).newConnections == 0 }
 
-    /// Returns whether the transfer failed because its reused connection was lost.
-    ///
-    /// Returns `false` if Headrace aborted the transfer, or if the server reset the stream or cut off a body.
+    /// Returns whether the transfer failed because its reused connection was lost; `false` if Headrace aborted the
+    /// transfer, or if the server reset the stream or cut off a body.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         let others = [HR_E_WRITE_ERROR, HR_E_PARTIAL_FILE, HR_E_HTTP2_STREAM]
         guard code == HR_E_OK ? !hasHead : !others.contains(code) else { return false }
@@ -370,10 +368,8 @@ final class CurlTransfer {
         }
     }
 
-    /// Records that the server has sent a head or body bytes.
-    ///
-    /// Only the first call after each ``flush()`` has an effect. Little time passes until the next flush, so the
-    /// recorded time is accurate enough.
+    /// Records that the server has sent a head or body bytes; only the first call after each ``flush()`` has an effect,
+    /// since little time passes between two flushes.
     private func markDelivered() {
         guard !isDelivered else { return }
         isDelivered = true
