@@ -288,10 +288,12 @@ extension DownloadRegistry {
         )
     }
 
-    /// Prints that no process runs the queue; prints nothing if one does, or if that cannot be determined.
-    func warnUnlessRunning(_ arguments: ParsedArguments) async {
-        guard case .some(nil) = try? await Optional(processID) else { return }
+    /// Prints that no process runs the queue; if one does, or if that cannot be determined, only returns `false`.
+    @discardableResult
+    func warnUnlessRunning(_ arguments: ParsedArguments) async -> Bool {
+        guard case .some(nil) = try? await Optional(processID) else { return false }
         Console.error.note("no process is running the queue; start it with: headrace queue run\(arguments.queueWords)")
+        return true
     }
 
     fileprivate func makeParent() throws(DownloadError) {

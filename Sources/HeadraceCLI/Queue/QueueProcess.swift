@@ -121,8 +121,9 @@ private func queueWait(_ arguments: ParsedArguments) async throws -> ExitCode {
     var queue = try await registry.presentDownloads()
     let ids = Set(try selector.resolve(in: queue))
     func isOpen(_ download: DownloadSnapshot) -> Bool { ids.contains(download.id) && !download.state.isEnded }
-    if queue.contains(where: isOpen), !arguments.has(.quiet) { await registry.warnUnlessRunning(arguments) }
+    var isWarned = arguments.has(.quiet)
     while queue.contains(where: isOpen) {
+        if !isWarned { isWarned = await registry.warnUnlessRunning(arguments) }
         try await Task.sleep(for: .milliseconds(200))
         queue = try await registry.downloads()
     }

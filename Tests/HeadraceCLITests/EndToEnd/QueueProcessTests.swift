@@ -82,6 +82,29 @@ struct QueueProcessTests {
     }
 
     @Test
+    func `queue wait reports that the process that ran the queue has ended`() async throws {
+        try await withFaultServer(file.stalled(after: 100_000)) { server in
+            try await withQueueFolder { folder in
+                _ = try await folder.add(server.url("/a"))
+                let here = folder.url.appending(path: "wait")
+                try FileManager.default.createDirectory(at: here, withIntermediateDirectories: false)
+                try await withRun(folder) { process in
+                    let words = ["queue", "wait", "--registry", folder.registryPath, "all"]
+                    var wait = try ToolProcess(words, in: here)
+                    // Each takes longer than the start of the waiting process, which prints nothing yet.
+                    for _ in 0..<3 { #expect(try await status(folder).processID == process) }
+                    kill(process, SIGKILL)
+                    let errors = here.appending(path: ".stderr")
+                    while try FileProbe.bytes(of: errors).isEmpty { try await Task.sleep(for: .milliseconds(20)) }
+                    wait.send(SIGTERM)
+                    let result = try await wait.result()
+                    #expect(result.errors.contains("no process is running the queue"), "\(result.errors)")
+                }
+            }
+        }
+    }
+
+    @Test
     func `of several runs started at once one succeeds, and the others name its process`() async throws {
         try await withFaultServer(file.stalled(after: 100_000)) { server in
             try await withQueueFolder { folder in
