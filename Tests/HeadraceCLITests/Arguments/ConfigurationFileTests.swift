@@ -52,6 +52,11 @@ struct ConfigurationFileTests {
         #expect(requests.map { $0.headers.map(\.name) } == [["X"], []])
     }
 
+    @Test func `a heading does not match the end of an IP address`() throws {
+        let requests = try options(["http://10.0.0.1/a"], "[0.0.1]\nheader X: 1").requests()
+        #expect(requests.map(\.headers.count) == [0])
+    }
+
     @Test func `a switch and a file that only the configuration file names are used`() async throws {
         #expect(try options(["http://h/a"], "compressed").requests().map(\.decodesContent) == [true])
         var login = try options(["http://h/a"], "netrc-file /none/netrc")

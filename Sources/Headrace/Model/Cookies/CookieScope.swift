@@ -18,7 +18,7 @@ struct CookieScope: Sendable, Hashable {
         isAddress = host.contains(":") || IPAddress(host) != nil
     }
 
-    func isIn(_ domain: String) -> Bool { isAddress ? host == domain : host.isIn(domain: domain) }
+    func isIn(_ domain: String) -> Bool { host.isIn(domain: domain) }
 
     /// The domains whose cookies may apply: the host and, unless it is an IP address, its parent domains.
     var domains: [String] {
