@@ -15,7 +15,7 @@ struct CurlFailureTests {
         osError: Int32 = 0,
         hasHead: Bool = false,
         isResumable: Bool = false,
-        isReused: Bool = false,
+        madeNoConnection: Bool = false,
         connectStatus: Int = 0,
         resolver: String? = nil,
         proxy: String? = nil
@@ -27,7 +27,7 @@ struct CurlFailureTests {
             osError: osError,
             hasHead: hasHead,
             isResumable: isResumable,
-            isReused: isReused,
+            madeNoConnection: madeNoConnection,
             connectStatus: connectStatus,
             resolver: resolver
         )
@@ -123,8 +123,8 @@ struct CurlFailureTests {
     @Test func `surplus bytes of a response are not blamed on the next one on its connection`() throws {
         for code in [HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY] {
             #expect(try error(code, "Invalid status line").code == .protocolViolation)
-            #expect(try error(code, "Invalid status line", isReused: true).code == .connectionLost)
-            #expect(try error(code, "Invalid status line", hasHead: true, isReused: true).code == .protocolViolation)
+            #expect(try error(code, "Invalid status line", madeNoConnection: true).code == .connectionLost)
+            #expect(try error(code, "Invalid status line", hasHead: true, madeNoConnection: true).code == .protocolViolation)
         }
     }
 

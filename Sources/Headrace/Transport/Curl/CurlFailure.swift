@@ -15,7 +15,7 @@ struct CurlFailure {
     /// Whether the response indicated that the remaining bytes can be requested with a range.
     var isResumable = false
     /// Whether the transfer made no new connection: it reused one, or its request was not sent.
-    var isReused: Bool
+    var madeNoConnection: Bool
     /// The status of an HTTP proxy's response to CONNECT; 0 if there was none.
     var connectStatus: Int
     /// The last IP address that the ``AddressRule`` refused; `nil` if it refused none, or allowed at least one.
@@ -210,7 +210,7 @@ struct CurlFailure {
         case HR_E_FILESIZE_EXCEEDED, HR_E_BAD_CONTENT_ENCODING: true
         // libcurl reports an HTTP/0.9 response with these codes; the URL's scheme was checked before. On a reused
         // connection, the cause is excess data of the previous response.
-        case HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY: !isReused || hasHead
+        case HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY: !madeNoConnection || hasHead
         // Some versions report a malformed trailer, or a header that begins with half a field, with this code.
         case HR_E_BAD_FUNCTION_ARGUMENT: true
         // libcurl uses this code for a broken connection and for malformed chunks or headers; only its message differs.

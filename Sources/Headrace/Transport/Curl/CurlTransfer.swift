@@ -143,14 +143,14 @@ final class CurlTransfer {
     }
 
     /// Whether the transfer made no new connection: it reused one, or its request was not sent.
-    private var isReused: Bool { CurlMetrics(handle: handle).newConnections == 0 }
+    private var madeNoConnection: Bool { CurlMetrics(handle: handle).newConnections == 0 }
 
     /// Returns whether the transfer failed because its reused connection was lost; `false` if Headrace aborted the
     /// transfer, or if the server reset the stream or cut off a body.
     func hasLostReusedConnection(_ code: hr_code) -> Bool {
         let others = [HR_E_WRITE_ERROR, HR_E_PARTIAL_FILE, HR_E_HTTP2_STREAM]
         guard code == HR_E_OK ? !hasHead : !others.contains(code) else { return false }
-        return isReused && silentSince != nil
+        return madeNoConnection && silentSince != nil
     }
 
     /// Returns the request to send again, if it failed only because of its connection or its HTTP version; `nil`
@@ -210,7 +210,7 @@ final class CurlTransfer {
             osError: osError == 0 ? socketError : Int32(osError),
             hasHead: hasHead,
             isResumable: finalHead?.isResumable ?? false,
-            isReused: isReused,
+            madeNoConnection: madeNoConnection,
             connectStatus: connectStatus,
             refusedAddress: hasTriedAddress ? nil : refusedAddress,
             resolver: hasTriedAddress || silentSince != nil ? nil : route?.resolver,
