@@ -181,6 +181,8 @@ public actor DownloadManager {
         guard !queue.scheduler.isShutDown else { throw .shutDown() }
         let added = queue.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: clock.now())
         performer.publish(added)
+        // The changes are written below, which needs no further child task.
+        if skippingInvalid || added.refusals.isEmpty { queue.journal?.claimFlush() }
         perform(added.effects)
         do throws(DownloadError) {
             for refusal in added.refusals {

@@ -44,7 +44,8 @@ struct EffectPerformer: Sendable {
             }
         }
         for removal in removals { removing[removal.record.id, default: 0] += 1 }
-        scheduleFlush(of: &queue)
+        // Removals of files begin with a write of the journal.
+        if removals.isEmpty { scheduleFlush(of: &queue) }
         publishIdle(queue)
         return removals
     }

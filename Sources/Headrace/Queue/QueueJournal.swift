@@ -113,6 +113,7 @@ struct QueueJournal: Sendable {
     /// Returns whether the caller must schedule a write, because one is needed and none is scheduled yet.
     ///
     /// The write then counts as scheduled.
+    @discardableResult
     mutating func claimFlush() -> Bool {
         guard !changes.isEmpty || mustSync, !isScheduled else { return false }
         isScheduled = true
