@@ -1,6 +1,9 @@
 public import HeadracePlatform
 
 extension DownloadRequest {
+    /// The URL of the request, with the time at which it expires.
+    var link: Link { Link(url, expires: urlExpires) }
+
     /// A URL that may expire, such as the signed URL of a file.
     public struct Link: Sendable, Hashable {
         /// The URL, with the scheme `http` or `https` and a host.

@@ -93,7 +93,7 @@ struct QueueAdditions {
     /// also adopts that URL.
     private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
         if queue.scheduler.entries[twin.id]?.isSaved == false { joinedUnsaved.append(twin) }
-        if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.url, at: now) }
+        if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.link, at: now) }
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { queue.recordRequest(of: twin.id) }
         } catch {

@@ -89,14 +89,15 @@ extension QueueState {
         guard request.body?.isSecret != true || Origin(url) == Origin(request.url) else {
             throw DownloadError(.invalidRequest, "\(url.withoutQuery) must not receive the secret body of the request.")
         }
-        try journal?.check([request.relinked(to: url)])
-        return relink(record, to: url, at: now)
+        let link = DownloadRequest.Link(url)
+        try journal?.check([request.relinked(to: link)])
+        return relink(record, to: link, at: now)
     }
 
     /// Replaces the URL of a download like ``setURL(_:of:at:)``, but without checking the URL.
-    mutating func relink(_ record: DownloadRecord, to url: URL, at now: Duration) -> [QueueEffect] {
+    mutating func relink(_ record: DownloadRecord, to link: DownloadRequest.Link, at now: Duration) -> [QueueEffect] {
         let id = record.id
-        record.relink(to: url)
+        record.relink(to: link)
         recordRequest(of: id)
         let (host, need) = record.requested { (HostLimiter.host(of: $0.url), NetworkRequirement($0)) }
         let effects = effects(of: scheduler.relink(id, to: host, need, at: now))

@@ -22,8 +22,8 @@ final class DownloadRecord: Sendable {
         weak var ledger: FileLedger?
 
         /// Replaces the URL; the path of the partial file stays the same.
-        mutating func relink(to url: URL) {
-            request = request.relinked(to: url)
+        mutating func relink(to link: DownloadRequest.Link) {
+            request = request.relinked(to: link)
             names = DestinationPaths(request)
             changeStored { [request] in $0.relink(as: request) }
             if withoutSecrets.first?.lacksSecrets == false { withoutSecrets = [] }
@@ -108,15 +108,15 @@ final class DownloadRecord: Sendable {
     func supplySecrets(of request: DownloadRequest) {
         state.withLock { state in
             guard state.withoutSecrets.popLast() != nil else { return }
-            state.request.url = request.url
+            (state.request.url, state.request.urlExpires) = (request.url, request.urlExpires)
             state.request.headers = request.headers
             state.names = DestinationPaths(state.request)
         }
     }
 
-    /// Replaces the URL by another one of the same file.
-    func relink(to url: URL) {
-        state.withLock { $0.relink(to: url) }
+    /// Replaces the URL by another link to the same file.
+    func relink(to link: DownloadRequest.Link) {
+        state.withLock { $0.relink(to: link) }
     }
 
     /// Whether a new request for the same file has another URL, which this download should adopt.

@@ -58,16 +58,15 @@ extension DownloadRequest {
     /// request's conflict policy.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
 
-    /// Returns the request with another URL of the same file, and with the same identity, by which the received bytes
+    /// Returns the request with another link to the same file, and with the same identity, by which the received bytes
     /// are found.
     ///
     /// Secret header fields stay with their origin, so a URL of another origin loses them.
-    func relinked(to url: URL) -> DownloadRequest {
+    func relinked(to link: Link) -> DownloadRequest {
         var request = self
         request.identity = identity ?? key.identity.absoluteString
-        if Origin(url) != Origin(self.url) { request.headers.removeAll(where: \.isBoundToOrigin) }
-        request.url = url
-        request.urlExpires = nil
+        if Origin(link.url) != Origin(url) { request.headers.removeAll(where: \.isBoundToOrigin) }
+        (request.url, request.urlExpires) = (link.url, link.expires)
         return request
     }
 }

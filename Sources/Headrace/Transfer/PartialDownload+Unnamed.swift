@@ -32,7 +32,7 @@ extension PartialDownload {
     }
 
     /// Returns a partial file with the bytes of a file without a name.
-    private func copy(of unnamed: PartialFile) throws(DownloadError) -> PartialFile {
+    private mutating func copy(of unnamed: PartialFile) throws(DownloadError) -> PartialFile {
         let named = try createNamed()
         do throws(DownloadError) {
             let bytes = try unnamed.read(at: 0, maxBytes: Int(Self.maxUnnamedBytes))

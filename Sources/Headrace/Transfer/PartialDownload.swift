@@ -293,9 +293,10 @@ struct PartialDownload {
     ///
     /// If another process has created the file since ``open()``, empties and reuses it, or throws `busy` while that
     /// process still uses it.
-    func createNamed() throws(DownloadError) -> PartialFile {
+    mutating func createNamed() throws(DownloadError) -> PartialFile {
         let created = try PartialFile.create(path, calls: environment.sharedFiles, willReuse: removeRecord)
         if hasStaleRecord { recordFile.remove() }
+        hasStaleRecord = false
         return created
     }
 }

@@ -36,7 +36,7 @@ struct SourceList: Sendable, Equatable {
     init(_ request: borrowing DownloadRequest) {
         origin = request.url
         current = request.url
-        link = DownloadRequest.Link(request.url, expires: request.urlExpires)
+        link = request.link
         untried = []
         guard !request.mirrors.isEmpty else { return }
         var known: Set<URL> = [request.url]

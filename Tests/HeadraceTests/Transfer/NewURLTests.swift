@@ -71,6 +71,20 @@ struct NewURLTests {
         }
     }
 
+    @Test func `a new link that has expired is not requested`() async throws {
+        try await withServer { server, folder in
+            try await withDownloadManager(configuration) { manager in
+                _ = try? await manager.download(request(server.url("/old"), in: folder, identity: "report")).value
+                var expired = request(server.url("/expired"), in: folder, identity: "report")
+                expired.urlExpires = .distantPast
+                expired.linkProvider = .init { .init(server.url("/new")) }
+                _ = try await manager.download(expired).value
+            }
+            #expect(!server.requests.map(\.path).contains("/expired"))
+            try expectResumed(server, in: folder)
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a new signed link resumes the partial file of the old one`(_ isSameQueue: Bool) async throws {
         let response = Response.answering { [file, cut] request in
@@ -264,12 +278,12 @@ struct NewURLTests {
         request.headers = [token, HeaderField(name: "Accept", value: "text/plain")]
         let same = try #require(URL(string: "https://a.example/y"))
         let other = try #require(URL(string: "https://b.example/y"))
-        #expect(request.relinked(to: same).headers.map(\.name) == ["Authorization", "Accept"])
-        #expect(request.relinked(to: other).headers.map(\.name) == ["Accept"])
+        #expect(request.relinked(to: .init(same)).headers.map(\.name) == ["Authorization", "Accept"])
+        #expect(request.relinked(to: .init(other)).headers.map(\.name) == ["Accept"])
         var saved = RegistryRequest(request, bases: RegistryFixture.bases)
-        saved.relink(as: request.relinked(to: same))
+        saved.relink(as: request.relinked(to: .init(same)))
         #expect(saved.withheldNames == ["Authorization"])
-        saved.relink(as: request.relinked(to: other))
+        saved.relink(as: request.relinked(to: .init(other)))
         #expect(saved.withheldNames == [])
     }
 
