@@ -29,8 +29,9 @@ final class ManagerReference: Sendable {
     }
 }
 
-/// Performs a manager's work in child tasks: one for each slot in which downloads run, and one for each removal of
-/// files, write of the journal and wait.
+/// Performs a manager's work in child tasks.
+///
+/// Each slot in which downloads run has a child task, and so has each removal of files, write of the journal and timer.
 struct ChildTasks: Sendable {
     /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
     @TaskLocal static var transferring: DownloadRecord?

@@ -146,7 +146,7 @@ struct CommandServer: Sendable {
         for manager: isolated DownloadManager
     ) async throws(DownloadError) {
         try await manager.journalWriter.flush(manager, always: true)
-        // Without items too, if an earlier removal was not synced: the removed files are no longer among the items.
+        // If an earlier removal was not synced, the folder is synced even if there are no items.
         guard !items.isEmpty || manager.performer.commands.hasUnsyncedRemovals else { return }
         manager.performer.commands.hasUnsyncedRemovals = true
         try await registry.executor.run { () throws(DownloadError) in try registry.removeCommands(items) }
@@ -176,7 +176,7 @@ struct CommandServer: Sendable {
 
     // MARK: Commands
 
-    /// Carries out a command; returns once its changes are on disk.
+    /// Carries out a command; returns once the downloads that it stops have stopped, and its changes are written.
     func carryOutAndFlush(
         _ command: RegistryCommand,
         for manager: isolated DownloadManager
@@ -240,7 +240,7 @@ struct CommandServer: Sendable {
 
     /// Carries out commands as they arrive, as ``DownloadManager/serveCommands(untilIdle:)`` does.
     func serve(_ manager: DownloadManager, untilIdle: Bool) async throws(DownloadError) {
-        // Not the events, of which a slow reader may miss some.
+        // The stream of events would not do, because a slow reader may miss some of them.
         let changes = observers.changes()
         await forgetPaused(of: manager)
         let failure = await withTaskGroup(of: DownloadError?.self) { group in

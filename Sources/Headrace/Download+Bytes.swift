@@ -5,8 +5,9 @@ extension Download {
     ///
     ///     for try await bytes in download.bytes(in: 1_000_000...) { play(bytes) }
     ///
-    /// If the server supports range requests, missing bytes of the range are downloaded before the rest of the file.
-    /// With several readers, the range of the latest reader is downloaded first. See <doc:Reading>.
+    /// If the download can send range requests, missing bytes of the range are downloaded before the rest of the file;
+    /// otherwise the file arrives in order. With several readers, the range of the latest reader is downloaded first.
+    /// See <doc:Reading>.
     /// - Parameter range: The byte offsets to read, counted from zero; offsets beyond the end of the file are ignored.
     /// - Returns: A sequence that can be iterated more than once, each time from the start of the range.
     public func bytes(in range: some RangeExpression<Int64> = 0...) -> DownloadBytes {
@@ -31,9 +32,8 @@ extension Download {
 /// memory. If bytes are missing, the iterator waits for them, even while the download is waiting or paused.
 ///
 /// The bytes are delivered before the file's checksum is verified. If a wrong file would do harm, wait for
-/// ``Download/value`` instead. A sequence of the whole file ends when the file is finished, so if it ends without an
-/// error, its bytes were right. With ``DownloadRequest/decodesContent``, no bytes are delivered before the file is
-/// finished.
+/// ``Download/value`` instead. A sequence of the whole file ends only when the file is verified and finished. With
+/// ``DownloadRequest/decodesContent``, no bytes are delivered before the file is finished.
 ///
 /// The iterator throws:
 /// - the download's ``DownloadError`` when it fails or is cancelled;

@@ -33,7 +33,7 @@ public struct Download: Sendable, Identifiable {
         }
     }
 
-    /// Whether the finished file has the same size, modification time and inode number as when it was completed.
+    /// Whether the finished file has the same size, modification time and inode number as when the download finished.
     ///
     /// `false` if the download is not finished, or if these properties cannot be read or were not recorded.
     public var fileIsIntact: Bool {
@@ -47,17 +47,18 @@ public struct Download: Sendable, Identifiable {
         await manager.executor.run { [files = manager.environment.files] in try? files.status(file.filePath) }
     }
 
-    /// The partial file, which exists from the first byte until the file is renamed to its final name.
+    /// The path of the partial file, which exists from the first byte until the file is renamed to its final name.
     ///
     /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination
-    /// resumes it.
+    /// resumes it. A small file whose bytes arrive at once may have no partial file.
     public var partialFile: URL {
         URL(filePath: record.names.partialPath(in: manager.environment.configuration.partialsDirectory))
     }
 
     /// Whether a stopped or failed download can be resumed, according to the server's responses.
     ///
-    /// `nil` while the download is running, once it is finished, and if this manager has received no bytes of the file.
+    /// `nil` while the download is running, once it is finished or cancelled, and until a transfer of this manager has
+    /// stopped with received bytes.
     ///
     /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the
     /// file on the server may change meanwhile.
@@ -78,7 +79,7 @@ extension Download {
     /// Each access returns a new stream. A slow reader may miss intermediate values, but never the last one.
     public var progress: AsyncStream<DownloadProgress> { record.status.progressUpdates() }
 
-    /// All past and future events of the download, with their reasons; finishes when the download does.
+    /// The past and future events of the download in this manager; finishes when the download does.
     ///
     /// Each access returns a new stream. If there are more than 256 past or unread events, the oldest are dropped.
     public var events: AsyncStream<DownloadEvent> { record.status.events() }
@@ -115,8 +116,8 @@ extension Download {
     /// Queues the download again after a pause, a failure or a cancellation, or if its finished file no longer exists.
     ///
     /// The download runs as soon as the limits allow, at its old position in the queue. If it is waiting for a retry or
-    /// for its ``DownloadRequest/earliestBegin``, that wait ends. Does nothing if the download is running, or if
-    /// another download of the same file has been added since.
+    /// for its ``DownloadRequest/earliestBegin``, that wait ends. Does nothing if the download is running or was
+    /// removed, or while another download of the same file is waiting, running or paused.
     public func resume() async {
         if state.isFinished {
             if await !fileExists { await restart() }
@@ -125,19 +126,22 @@ extension Download {
         }
     }
 
-    /// Queues a finished download to be downloaded again.
+    /// Queues a finished download again.
     ///
-    /// The request's ``DownloadRequest/conflictPolicy-swift.property`` applies to the existing file. Does
-    /// nothing if the download is not finished, or if another download of the same file has been added since.
+    /// The request's ``DownloadRequest/refetchPolicy-swift.property`` and
+    /// ``DownloadRequest/conflictPolicy-swift.property`` apply to the existing file: by default, it is not downloaded
+    /// again if it is the server's current version. Does nothing if the download is not finished or was removed, or
+    /// while another download of the same file is waiting, running or paused.
     public func restart() async {
         await manager.apply { $0.restart(id, at: manager.clock.now()) }
     }
 
-    /// Frees a slot for this download by sending a running download with a lower priority back to the queue.
+    /// Sends a running download with a lower priority back to the queue, so that this download can have its slot.
     ///
     /// The running download with the lowest priority is chosen; of several, the one that started last. If the limit per
     /// host is reached, only downloads from the same host are considered. Requests that must not be repeated are never
-    /// chosen. Does nothing if this download is not waiting for a slot, or if no such download has a lower priority.
+    /// chosen. Returns before the slot is free; then the first waiting download by priority and position gets it. Does
+    /// nothing if this download is not waiting for a slot, or if no such download has a lower priority.
     public func preempt() async {
         await manager.apply { $0.effects(of: $0.scheduler.preempt(for: id)) }
     }
@@ -156,8 +160,9 @@ extension Download {
 
     /// Removes the download from the queue, in any state; an active download ends as `cancelled`.
     ///
-    /// Returns once the transfer has stopped, even if the calling task is cancelled. Called from one of this download's
-    /// own hooks, such as ``RetryPolicy/decide``, or from a task that a hook starts, it returns immediately.
+    /// Returns once the transfer has stopped and, with `deletingFile`, the files are deleted, even if the calling task
+    /// is cancelled. Called from one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that
+    /// a hook starts, it returns immediately.
     /// - Parameter deletingFile: Whether to delete the finished or partial file as well. A finished file remains if it
     ///   existed before the download, or was changed since. Both remain if the registry cannot be written, unless they
     ///   are on the registry's disk and that disk is full.
@@ -212,9 +217,9 @@ extension Download {
     /// The received bytes are retained if the new URL has a matching validator, as on any resume; in a background
     /// session, the download starts again at zero. Secret header fields are removed if the new URL has another origin.
     ///
-    /// A running download continues with the new URL, unless its request must not be repeated. A paused download
-    /// remains paused. A download that failed or waits for a retry is queued again. Does nothing if the download has
-    /// been removed, or after the shutdown.
+    /// A running download continues with the new URL; it fails if its request was sent and must not be repeated. A
+    /// paused, cancelled or finished download keeps its state. A download that failed or waits for a retry is queued
+    /// again. Does nothing if the download has been removed, or after the shutdown.
     /// - Parameter url: The URL; `http` or `https`, with a host.
     /// - Throws: `invalidRequest` if the URL is invalid or too long for the registry, or if it has another origin and
     ///   the request has a secret body; nothing changes then.
@@ -227,7 +232,7 @@ extension Download {
 }
 
 extension Download: Hashable {
-    /// Compares the managers and identities of two handles.
+    /// Compares the downloads to which two handles refer.
     /// - Parameters:
     ///   - lhs: A handle.
     ///   - rhs: Another handle.
@@ -236,7 +241,7 @@ extension Download: Hashable {
         lhs.record === rhs.record
     }
 
-    /// Hashes the identity.
+    /// Hashes the download to which the handle refers.
     /// - Parameter hasher: The hasher to feed.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(ObjectIdentifier(record))

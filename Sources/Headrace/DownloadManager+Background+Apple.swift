@@ -10,8 +10,8 @@ extension DownloadConfiguration {
     ///     }
     ///
     /// Create the manager at each launch of the app, with the same identifier and ``registryDirectory``, which
-    /// `configure` must set. All downloads are handed to the system at once; it decides when each one runs. See
-    /// <doc:BackgroundDownloads> for the limits of background sessions.
+    /// `configure` must set. By default, up to 1000 downloads are handed to the system at once; it decides when each
+    /// one runs. See <doc:BackgroundDownloads> for the limits of background sessions.
     /// - Parameters:
     ///   - identifier: The name of the session, unique in the app.
     ///   - sharedContainerIdentifier: The app group whose container stores the files of an extension; `nil` for an app.

@@ -7,9 +7,9 @@
 extension DownloadManager {
     /// Changes how many downloads may run in parallel.
     ///
-    /// A higher limit starts more downloads immediately. A lower limit sends the newest running ones back to the queue;
-    /// they retain their positions and their bytes. Requests that must not be repeated continue. With an automatic
-    /// limit, the manager discards its measurements and begins again with up to 16 downloads.
+    /// A higher limit starts more downloads immediately. A lower limit sends the running downloads that started last
+    /// back to the queue; they retain their positions and their bytes. Requests that must not be repeated continue.
+    /// With an automatic limit, the manager discards its measurements and begins again with up to 16 downloads.
     /// - Parameter limit: A number of at least 1, or ``ConcurrencyLimit/automatic``.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloads(_ limit: ConcurrencyLimit) throws(DownloadError) {
@@ -22,8 +22,8 @@ extension DownloadManager {
 
     /// Changes how many downloads from one host may run in parallel.
     ///
-    /// A host at its limit does not delay other hosts. A lower limit sends the newest running downloads back to the
-    /// queue, except for requests that must not be repeated.
+    /// A host at its limit does not delay other hosts. A lower limit sends the running downloads that started last back
+    /// to the queue, except for requests that must not be repeated.
     /// - Parameter limit: The maximum number of running downloads per host, at least 1; `nil` for no limit.
     /// - Throws: `invalidRequest` if the limit is below 1; nothing changes then.
     public func setMaxConcurrentDownloadsPerHost(_ limit: Int?) throws(DownloadError) {

@@ -7,8 +7,9 @@ extension DownloadManager {
     ///     print(probe.file.lastPathComponent, probe.totalBytes ?? 0)
     ///
     /// The request is a GET, because servers may respond to HEAD differently; the body is not read. Redirects, retries
-    /// and mirrors are handled as for a download, within its ``DownloadConfiguration/timeLimit``. Nothing is written to
-    /// the disk or added to the queue, and the limits of the queue do not apply, so probe a few files at a time.
+    /// and mirrors are handled as for a download, within the ``DownloadConfiguration/timeLimit``; link providers are
+    /// not called. Nothing is written to the disk or added to the queue, and the limits of the queue do not apply, so
+    /// probe a few files at a time.
     /// - Parameter request: The file, and the destination that a download would have.
     /// - Returns: The response, and the effect that a download would have on existing files.
     /// - Throws: The error with which a download would fail before its first byte: any error of the network or the
@@ -25,7 +26,7 @@ extension DownloadManager {
     ///
     ///     let list = try await manager.data(from: url, maxBytes: 1 << 20)
     ///
-    /// Redirects and retries are handled as for a download, within its ``DownloadConfiguration/timeLimit``; a retry
+    /// Redirects and retries are handled as for a download, within the ``DownloadConfiguration/timeLimit``; a retry
     /// begins at zero. No content coding is requested. The limits of the queue and on rates do not apply, so request a
     /// few files at a time.
     /// - Parameters:
@@ -33,7 +34,8 @@ extension DownloadManager {
     ///   - headers: The header fields to send.
     ///   - maxBytes: The maximum size of the file in bytes.
     /// - Returns: The bytes of the file.
-    /// - Throws: `fileTooLarge` if the file exceeds `maxBytes`, and the errors of ``probe(_:)``.
+    /// - Throws: `fileTooLarge` if the file exceeds `maxBytes` or, according to the response,
+    ///   ``DownloadConfiguration/maxFileSize``, and the errors of ``probe(_:)``.
     public nonisolated func data(
         from url: URL,
         headers: [HeaderField] = [],

@@ -2,13 +2,14 @@ import HeadracePlatform
 
 /// Operations on many downloads. Each is atomic: no selected download starts while the operation is applied.
 ///
-/// Operations that stop downloads return only when those downloads have stopped, even if the calling task is cancelled.
+/// Operations that stop downloads return only when those downloads have stopped and the files to delete are deleted,
+/// even if the calling task is cancelled.
 ///
 /// There is one exception: calls from a download's hook, such as ``RetryPolicy/decide``, or from a task that the hook
-/// started. They do not wait for that download, because it cannot stop before the hook returns. If that download is
-/// stopped, they do not wait for the other downloads either.
+/// started. They do not wait for that download, because it cannot stop before the hook returns. They wait for other
+/// downloads only until their own task is cancelled, which happens to the hook's task when its download is stopped.
 extension DownloadManager {
-    /// All downloads in queue order, which is the order in which they were added unless the caller moves one.
+    /// All downloads in queue order: the order in which they were added, unless some were moved.
     public var downloads: [Download] { queue.scheduler.ids.compactMap { self[$0] } }
 
     /// Returns the downloads of a selection: in queue order or, if they are selected by identity, in the given order.
@@ -87,27 +88,32 @@ extension DownloadManager {
     }
 
     /// Queues the paused downloads of a selection again; each still waits for its ``DownloadRequest/earliestBegin``.
-    /// - Parameter selection: The downloads to resume; those that are not paused do not change.
+    /// - Parameter selection: The downloads to resume; those that are neither paused nor being paused do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func resume(_ selection: DownloadSelection) throws(DownloadError) {
         perform(try queue.requeue(selection, only: .paused, at: clock.now()))
     }
 
     /// Retries the failed downloads of a selection; they retain their positions and their bytes.
-    /// - Parameter selection: The downloads to retry; those that have not failed do not change.
+    /// - Parameter selection: The downloads to retry. Those that have not failed do not change, nor do those whose file
+    ///   is being downloaded by another download of the queue.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func retry(_ selection: DownloadSelection) throws(DownloadError) {
         perform(try queue.requeue(selection, only: .failed, at: clock.now()))
     }
 
-    /// Cancels downloads and deletes their partial files; returns once the running ones have stopped.
+    /// Cancels downloads and deletes their partial files; returns once the running ones have stopped and the files are
+    /// deleted.
+    ///
+    /// If the registry cannot be written, the files remain, as for ``Download/cancel()``.
     /// - Parameter selection: The downloads to cancel; those that are finished or cancelled do not change.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func cancel(_ selection: DownloadSelection) async throws(DownloadError) {
         await ChildTasks.waitForStop(of: try stop(selection, .cancel), in: self)
     }
 
-    /// Removes downloads from the queue, in any state; returns once the running ones have stopped.
+    /// Removes downloads from the queue, in any state; returns once the running ones have stopped and the files to
+    /// delete are deleted.
     /// - Parameters:
     ///   - selection: The downloads to remove.
     ///   - deletingFiles: Whether to delete their finished and partial files as well. Finished files remain if they
@@ -143,11 +149,12 @@ extension DownloadManager {
     ///         if case .stateChanged(let id, .finished(let file)) = event { print(id, file.path()) }
     ///     }
     ///
-    /// Each access returns a new stream. A reader that is more than a thousand events behind misses the oldest.
+    /// Each access returns a new stream, which begins with the ``QueueEvent/registryDamaged(_:)`` events so far, up to
+    /// 100. A reader that is more than a thousand events behind misses the oldest.
     public nonisolated var events: AsyncStream<QueueEvent> { observers.events() }
 
-    /// Snapshots of the whole queue in order: one now, then at most ten per second as it changes, until the manager is
-    /// shut down.
+    /// Snapshots of the whole queue in order: one at first, then at most ten per second as it changes, until the
+    /// manager is shut down.
     ///
     /// Each access returns a new sequence. A slow reader gets the latest snapshot.
     public nonisolated var snapshots: some AsyncSequence<[DownloadSnapshot], Never> & Sendable {
@@ -157,7 +164,7 @@ extension DownloadManager {
         }
     }
 
-    /// The combined progress of a group: one value now, then at most ten per second as it changes.
+    /// The combined progress of a group: one value at first, then at most ten per second as it changes.
     ///
     /// The sequence finishes when no download of the group is waiting, running or paused, or when the manager is shut
     /// down.
@@ -178,8 +185,10 @@ extension DownloadManager {
         return snapshots
     }
 
-    /// Waits until no download, including those added meanwhile, is waiting or running, and no files of removed or
-    /// cancelled ones are being deleted; returns early if the calling task is cancelled.
+    /// Waits until no download is waiting or running, including those added meanwhile.
+    ///
+    /// Also waits until the files of removed and cancelled downloads are deleted. Returns early if the calling task is
+    /// cancelled.
     public func waitUntilIdle() async {
         guard !performer.isIdle(queue) else { return }
         let (subscriber, stream) = performer.followIdle()
@@ -210,13 +219,14 @@ extension DownloadManager {
     /// Carries out the commands of other processes that wait in the registry's directory.
     ///
     /// Returns once all of them are done, or when the task is cancelled. A command is deleted once its effects survive
-    /// a power failure, for any ``DownloadConfiguration/durability-swift.property``. Does nothing without a registry.
+    /// a power failure, for any ``DownloadConfiguration/durability-swift.property``. A command that is damaged or
+    /// invalid is renamed, and reported as ``QueueEvent/registryDamaged(_:)``. Does nothing without a registry.
     ///
-    /// The manager does the same when it starts, but gives a command that must wait for a download to stop at most a
-    /// second; after that, the command is left for the next call.
+    /// The manager does the same when it starts, but waits at most a second for the downloads that a command stops.
+    /// Later commands on the same downloads are then left for the next call.
     /// - Throws: Any error from reading the directory or writing the registry, such as `fileSystem` after the directory
-    ///   was deleted, moved or replaced, and `shutDown` after ``shutdown()``. Commands that were not carried
-    ///   out stay in the directory.
+    ///   was deleted, moved or replaced. `shutDown` after ``shutdown()``. Commands that were not carried out stay in
+    ///   the directory.
     public func takeCommands() async throws(DownloadError) { try await commandServer.takeCommands(for: self) }
 
     /// Carries out the commands of other processes as they arrive, until the manager is shut down or the task is
@@ -227,19 +237,21 @@ extension DownloadManager {
     ///
     /// A command is noticed within milliseconds if the file system reports new files, and within half a second
     /// otherwise. After a failure, the manager polls less often until a poll succeeds; of several failures in a row,
-    /// only the first is published as ``QueueEvent/registryFailed(_:)``. One task serves the commands of a manager.
+    /// only the first is published as ``QueueEvent/registryFailed(_:)``. Without a registry, there are no commands.
+    ///
+    /// Call it from one task at a time: a second call makes the first one forget which downloads were paused.
     /// - Parameter untilIdle: Whether to return also when nothing is left to do: no download is waiting or running, and
-    ///   a last poll has found no further work. A download that was paused during the call still counts as work,
-    ///   because it may be resumed.
+    ///   a last poll has failed or found no further work. A download that was paused during the call still counts as
+    ///   work, because it may be resumed.
     /// - Throws: `fileSystem` if the registry is lost for good, because its directory was deleted, moved or replaced.
     public nonisolated func serveCommands(untilIdle: Bool = false) async throws(DownloadError) {
         try await commandServer.serve(self, untilIdle: untilIdle)
     }
 
-    /// The number of times that a download failed, was cancelled or was queued again.
+    /// The number of times that a download failed, was cancelled or entered the state `waiting` again.
     package var turnCount: Int { performer.turnCount }
 
-    /// Whether the registry, if there is one, has all changes of the queue that were to be written.
+    /// Whether the last write of the registry succeeded; `true` without a registry.
     package var isSaved: Bool { queue.journal?.isBehind != true }
 
     /// The number of downloads for which ``serveCommands(untilIdle:)`` waits although they are paused.

@@ -30,8 +30,10 @@ public actor DownloadManager {
     /// - Parameters:
     ///   - configuration: The settings.
     ///   - clock: The clock for delays and speeds.
-    /// - Throws: `transportUnavailable` if the system's HTTP library is missing or too old, `invalidRequest` if a
-    ///   setting is invalid, and `fileSystem` if the process may not open as many files as a download needs. With a
+    /// - Throws: `transportUnavailable` if the system's HTTP library is missing, too old or unable to apply a setting,
+    ///   `invalidRequest` if a setting or a proxy variable of the environment is invalid, and `fileSystem` if the
+    ///   process may not open as many files as a download needs, or cannot start a thread. On Apple platforms, `tls` if
+    ///   the file ``DownloadConfiguration/certificateAuthorities`` cannot be used. With a
     ///   ``DownloadConfiguration/registryDirectory``, also `busy` if another manager uses the directory or the
     ///   background session, and `permission`, `diskFull` or `fileSystem` if the directory cannot be read or created.
     ///   With a ``DownloadConfiguration/hstsFile``, also `permission`, `diskFull` or `fileSystem` if that file cannot
@@ -106,9 +108,10 @@ public actor DownloadManager {
 
     /// Stops all downloads and releases all resources.
     ///
-    /// Active downloads fail with the code `shutDown`, and their partial files remain. Returns once nothing is running;
-    /// further calls wait for the first. Do not await it in a hook of a download, such as ``RetryPolicy/decide``: that
-    /// is a deadlock.
+    /// Waiting, running and paused downloads fail with the code `shutDown`, and their partial files remain. With a
+    /// registry, the next manager restores them as waiting or paused. Returns once nothing is running, even if the
+    /// calling task is cancelled; further calls wait for the first. Do not await it in a hook of a download, such as
+    /// ``RetryPolicy/decide``: that is a deadlock.
     public func shutdown() async {
         perform(queue.shutDown())
         performer.commands.abandon()
@@ -134,18 +137,20 @@ public actor DownloadManager {
 
     /// Adds a download, which runs as soon as the limits allow.
     ///
-    /// If a download of the same URL to the same destination is already active, it is returned instead. It adopts the
-    /// new request's expected size, piece hashes and any checksum algorithms it lacks, and is verified against them
-    /// before it is renamed. It also adopts the link provider, and the secrets if a restart of the process lost its
-    /// own. All other properties of the new request, such as its mirrors, group and priority, are ignored. But adding a
-    /// request with ``DownloadRequest/requiresPublicAddress`` fails if the active download does not require that.
+    /// If an active (waiting, running or paused) download has the same URL and destination, it is returned instead. It
+    /// adopts the new request's expected size, piece hashes and any checksum algorithms it lacks, and is verified
+    /// against them before it is renamed. It also adopts the link provider, and the secrets if a restart of the process
+    /// lost its own. If the URLs differ, as for requests with the same ``DownloadRequest/identity``, it continues with
+    /// the new URL. All other properties of the new request, such as its mirrors, group and priority, are ignored. But
+    /// adding a request with ``DownloadRequest/requiresPublicAddress`` fails if the active download does not require
+    /// that.
     ///
     /// A failed download of the file is also returned if the new request supplies what that download lacked: secrets
-    /// after a `credentialsMissing` error, or a link provider after a status of 401, 403, 404 or 410. It is then queued
-    /// again or, with ``DownloadRequest/startsPaused``, paused.
+    /// after a `credentialsMissing` error, or a new URL or link provider after a status of 401, 403, 404 or 410. It is
+    /// then queued again or, with ``DownloadRequest/startsPaused``, paused.
     ///
-    /// Returns immediately or, with a registry, once the download is saved. Later failures are reported as the
-    /// download's state.
+    /// Returns immediately or, with a registry, once the download is saved, even if the calling task is cancelled.
+    /// Later failures are reported as the download's state.
     /// - Parameter request: The file to download and its destination.
     /// - Returns: A handle on the download.
     /// - Throws: The same errors as ``download(_:)-([DownloadRequest])``; nothing is added then.
@@ -157,9 +162,10 @@ public actor DownloadManager {
     /// Adds several downloads in this order, with a single sync of the registry; all of them or none.
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: A handle on each download, in the same order.
-    /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
-    ///   file, `shutDown` after ``shutdown()``, and any error from writing the registry; none is added then. After an
-    ///   error from writing the registry, active downloads keep what they have adopted from the requests.
+    /// - Throws: `invalidRequest` for the first request that is invalid, cannot be saved in the registry, or
+    ///   contradicts another of the requests or an active download of the same file; `shutDown` after ``shutdown()``;
+    ///   any error from writing the registry. None is added then, but after an error from writing the registry, active
+    ///   downloads keep what they have adopted from the requests.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for index in requests.indices { try requests[index].validate() }
@@ -175,8 +181,9 @@ public actor DownloadManager {
     /// cannot be written, the call throws and adds nothing. But active downloads keep what they have adopted from the
     /// requests: their transfers may have used it already.
     ///
-    /// A request is invalid if its expected size or hashes contradict another download. With `skippingInvalid`, such a
-    /// request is skipped, and its error is published. Otherwise the call throws and adds nothing.
+    /// A request is invalid if it contradicts another download or addition, for example in its expected size. With
+    /// `skippingInvalid`, such a request is skipped, and its error is published. Otherwise the call throws and adds
+    /// nothing.
     func add(_ additions: [QueueAddition], skippingInvalid: Bool) async throws(DownloadError) -> [DownloadRecord] {
         guard !queue.scheduler.isShutDown else { throw .shutDown() }
         let added = queue.add(additions, skippingInvalid: skippingInvalid, observers: observers, at: clock.now())

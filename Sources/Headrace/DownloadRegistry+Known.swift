@@ -9,7 +9,7 @@ extension DownloadRegistry {
 
         func includes(_ request: DownloadRequest) -> Bool { !request.expectations.addInformation(than: expectations) }
 
-        /// Throws `invalidRequest` if this download cannot serve the request; otherwise returns the combined expectations.
+        /// Returns the combined expectations; throws `invalidRequest` if this download cannot serve the request.
         @discardableResult
         func expectations(joinedBy request: DownloadRequest) throws(DownloadError) -> FileExpectations {
             guard requiresPublicAddress || !request.requiresPublicAddress else {
@@ -25,14 +25,14 @@ extension [DownloadRegistry.Known] {
     /// - Parameters:
     ///   - request: The request, which a manager has carried out.
     ///   - id: The identity that the request was posted with.
-    /// - Returns: The identity of the download; `nil` if the manager skipped the request, or if the download was removed.
+    /// - Returns: The identity of the download; `nil` if the manager skipped the request, or the download was removed.
     /// - Throws: `invalidRequest` if one of these downloads is active, but cannot serve the request.
     func identity(of request: DownloadRequest, posted id: DownloadID) throws(DownloadError) -> DownloadID? {
         if let active = first(where: \.isActive) {
             try active.expectations(joinedBy: request)
             return active.id
         }
-        // A download may have ended without these expectations, or after the request was merged into it.
+        // All have ended. The request was merged into one, which then has its expectations, or was added as `id`.
         let suitable = filter { $0.includes(request) }
         if let latest = suitable.max(by: { $0.number < $1.number }), !suitable.contains(where: { $0.id == id }) {
             return latest.id

@@ -7,8 +7,9 @@ public import HeadracePlatform
 ///     try await registry.perform(.pause(ids))
 ///
 /// Reading takes no lock and changes nothing. If a manager uses the registry, a command is left in the registry's
-/// directory, and the manager carries out the command when it starts and in ``DownloadManager/takeCommands()``.
-/// Otherwise the command is carried out immediately, after any commands that a killed manager left behind.
+/// directory. That manager carries it out in ``DownloadManager/serveCommands(untilIdle:)`` or
+/// ``DownloadManager/takeCommands()``; if it does not, the next manager carries it out when it starts. If no manager
+/// uses the registry, the command is carried out immediately, after any commands that a manager left behind.
 public struct DownloadRegistry: Sendable, Hashable {
     /// A change to the queue; identities that are not in the queue are skipped.
     public enum Command: Sendable, Hashable {
@@ -25,7 +26,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         /// With `deletingFiles`, the finished and partial files of these downloads are deleted too, except finished
         /// files that existed before the download or were changed since.
         case remove([DownloadID], deletingFiles: Bool)
-        /// Moves a download to another position in the queue.
+        /// Moves a download to another position in the queue; does nothing if the queue has no such position.
         case move(DownloadID, to: QueuePosition)
         /// Changes the priority of a download.
         case setPriority(DownloadPriority, DownloadID)
@@ -60,7 +61,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         self.simulated = simulated
     }
 
-    /// Returns whether two views are of the same directory.
+    /// Returns whether the directories of two views have the same URL.
     public static func == (left: DownloadRegistry, right: DownloadRegistry) -> Bool {
         left.directory == right.directory
     }
@@ -72,8 +73,8 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Reads the queue as its manager last wrote it.
     ///
-    /// The progress is read from the disk: from the sizes of finished files, and from partial files and their resume
-    /// records.
+    /// The progress is read from the disk: from the recorded sizes of finished files, and from partial files and their
+    /// resume records.
     /// - Returns: The downloads in queue order; empty if there is no registry.
     /// - Throws: `permission` or `fileSystem` if the registry cannot be read or was written by a later release.
     public func downloads() async throws(DownloadError) -> [DownloadSnapshot] {
@@ -86,7 +87,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
         var earlier: Reading?
         if (try? await hasCommands) == true {
-            // Carrying out commands may rewrite the registry without its damaged entries, so they are collected before.
+            // Carrying out commands may rewrite the registry without its damaged entries, so these are reported first.
             earlier = try await read()
             _ = try? await withListTakingCommands()
         }
@@ -145,7 +146,7 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// The identifier of the process whose manager runs the queue; `nil` if there is none.
     ///
     /// A process that only changes the queue, or whose ``DownloadConfiguration/startsDownloads`` is `false`, does not
-    /// count. If the process was killed, the system may have reused its identifier.
+    /// count, nor does a process that has ended.
     public var processID: Int32? {
         get async throws(DownloadError) {
             try await blocking { RegistryLock.holder(in: directory.filePath, calls: calls) }
@@ -154,7 +155,8 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Carries out the commands that a manager had not carried out when its process ended.
     ///
-    /// Does nothing if there are none, or if a manager uses the registry and will carry them out itself.
+    /// Does nothing if there are none, or if a manager uses the registry: that manager carries them out itself. If the
+    /// task is cancelled, returns early, and the remaining commands stay in the directory.
     /// - Throws: Any error from reading the directory or writing the registry; then the commands remain.
     public func takeCommands() async throws(DownloadError) {
         if try await hasCommands { _ = try await withListTakingCommands() }
@@ -168,15 +170,17 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Adds downloads to the queue at once or, if a manager uses the registry, leaves them to that manager.
+    /// Adds downloads to the queue at once or, if a manager uses the registry, leaves them to that manager and waits
+    /// for it as ``perform(_:)`` does.
     ///
     /// Secrets are not saved, so a request with secrets fails when it starts; see ``HeaderField/isSecret``.
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
-    ///   request for the file of an active download gets the identity of that download. If `isDone` is `false`, the
-    ///   manager adds the downloads later; an identity changes only if the same file is added or resumed first,
-    ///   or if its download ends first without the expected size or checksums of the request. `isDone` is also `false`
-    ///   if a download was added and has left the queue again.
+    ///   request for the file of an active download gets the identity of that download. `isDone` is `false` if the
+    ///   manager has not carried out the command in time or the task was cancelled; then the downloads are added later.
+    ///   Their identities change only if the same file is added or resumed first, or if its active download ends first
+    ///   without the expected size or checksums of the request. `isDone` is also `false` if a request was skipped, or
+    ///   if its download has left the queue again.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
@@ -207,7 +211,7 @@ public struct DownloadRegistry: Sendable, Hashable {
             active[path] = known
             let id = known.id
             ids.append(id)
-            // Also if the download is active on the disk: its manager may not have written its removal yet.
+            // Posted even if the download is active on the disk: its manager may not have written its removal yet.
             entries.append(RegistryEntry(id: id.rawValue, RegistryRequest(request, bases: bases), label: 0))
         }
         for entry in entries { try RegistryEncoder.check(entry.request) }
@@ -224,7 +228,8 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, isDone)
     }
 
-    /// Returns the downloads of the queue on the disk by the paths of their partial files; at most one of a path is active.
+    /// Returns the downloads of the queue on the disk by the paths of their partial files; at most one of a path is
+    /// active.
     private func known() async throws(DownloadError) -> [String: [Known]] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)

@@ -12,7 +12,7 @@ struct EffectPerformer: Sendable {
     ///
     /// Until this is empty, serving until idle does not end, because another process may resume them.
     var pausedWhileServing: Set<DownloadID> = []
-    /// The number of times that a download failed, was cancelled or was queued again.
+    /// The number of times that a download failed, was cancelled or entered the state `waiting` again.
     private(set) var turnCount = 0
     /// The latches of the tasks that wait for a download to stop, by its identity.
     private var stops: [DownloadID: [Latch]] = [:]

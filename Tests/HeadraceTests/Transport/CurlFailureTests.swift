@@ -124,7 +124,8 @@ struct CurlFailureTests {
         for code in [HR_E_UNSUPPORTED_PROTOCOL, HR_E_WEIRD_SERVER_REPLY] {
             #expect(try error(code, "Invalid status line").code == .protocolViolation)
             #expect(try error(code, "Invalid status line", madeNoConnection: true).code == .connectionLost)
-            #expect(try error(code, "Invalid status line", hasHead: true, madeNoConnection: true).code == .protocolViolation)
+            let withHead = try error(code, "Invalid status line", hasHead: true, madeNoConnection: true)
+            #expect(withHead.code == .protocolViolation)
         }
     }
 

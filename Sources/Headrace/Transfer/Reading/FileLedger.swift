@@ -98,7 +98,7 @@ final class FileLedger: Sendable {
 
     // MARK: Checkpoints
 
-    /// Lets any thread write the record of this file from now on, as ``save(syncing:)`` does.
+    /// Lets ``save(syncing:)`` write the record of this file, on any thread, until ``end()`` or a failed sync.
     func begin(_ target: Target) { state.withLock { $0.target = target } }
 
     /// Stops other threads from writing the record, and waits for one that is doing so; called before the record is

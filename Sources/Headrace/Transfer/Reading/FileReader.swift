@@ -1,6 +1,6 @@
 import HeadracePlatform
 
-/// Reads a download's file from a given offset, with its own file descriptor, while the file is being received.
+/// Reads a range of a download's file with its own file descriptor, even while the file is being received.
 ///
 /// When the reader is released, its bytes are no longer requested with priority.
 final class FileReader: Sendable {

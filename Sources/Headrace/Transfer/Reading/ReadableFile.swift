@@ -4,9 +4,9 @@ import HeadracePlatform
 ///
 /// Performs no I/O. A reader receives the bytes of its range in order: ``step(of:)`` returns a range that can be read,
 /// and its bytes are delivered only if ``took(_:of:by:)`` confirms that they were valid throughout the read. Bytes are
-/// lost when the download restarts or discards parts. Each loss begins a new ``generation``, as does a copy: readers
-/// that received any of the lost bytes fail, and the others continue, so no reader receives bytes of two versions. The
-/// ``Proof`` changes with these events:
+/// lost when the download restarts or discards parts. Readers that received any of the lost bytes fail, and the others
+/// continue, so no reader receives bytes of two versions. A new ``generation`` begins with each loss, and whenever
+/// readers must open the file again. The ``Proof`` changes with these events:
 ///
 ///     opened ──▶ session ── kept ──▶ stamp ──▶ opened
 ///                   └────── named ──▶ final ── waiting again ──▶ nothing
@@ -186,7 +186,8 @@ struct ReadableFile: Sendable {
         path = nil
     }
 
-    /// Records that the complete file was renamed to its final name, or a copy of it, which readers must open.
+    /// Records that the complete file was renamed to its final name; with `isCopy`, the renamed file is a copy or the
+    /// decoded file, which readers must open.
     mutating func named(_ path: String, isCopy: Bool = false) {
         if isCopy { generation += 1 }
         totalBytes = held.end

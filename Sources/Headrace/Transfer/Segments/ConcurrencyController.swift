@@ -88,7 +88,7 @@ struct ConcurrencyController: Sendable {
     /// measurement is quick.
     private static let minRoundTrip = Duration.milliseconds(5)
     /// The number of missing bytes for each connection that is opened before the first measurement; a new connection
-    /// needs six round trips to deliver them.
+    /// needs about seven round trips to deliver them.
     private static let firstShareBytes: Int64 = 1 << 20
     /// The maximum number of connections before the first measurement, if the round-trip time is below
     /// ``longRoundTrip``.
@@ -123,7 +123,7 @@ struct ConcurrencyController: Sendable {
         guard case .automatic = mode else { return }
         let shares = Int(clamping: missingBytes / Self.firstShareBytes)
         if let earlier, earlier.connections > 0, Double(missingBytes) > earlier.rate {
-            // The number was measured to be useful; a later download measures whether it still is.
+            // The earlier download found this number useful, so the measurements begin with it.
             count = max(1, min(earlier.connections, maximum, max(shares, 2)))
         } else if roundTrip >= Self.minRoundTrip {
             count = max(1, min(shares, roundTrip < Self.longRoundTrip ? Self.maxFirst : maximum, maximum))
@@ -223,7 +223,7 @@ struct ConcurrencyController: Sendable {
             if !isSlower {
                 scaling = Scaling(isClear: false, connections: count, rate: rate)
             } else if scaling.map({ $0.isClear || $0.connections != previous.count }) ?? true {
-                // Otherwise, more connections than these were just found to be no faster.
+                // Otherwise, `scaling` remains; it records that the previous halving made no difference.
                 let isClear = gain >= Self.clearGain
                 scaling = isClear ? Scaling(isClear: true, connections: count, rate: rate) : nil
             }

@@ -14,8 +14,8 @@ struct RecentRefusals: Sendable {
 
     /// Removes and returns the refusals that show that a host limits its connections, each as the index of its source.
     ///
-    /// A refusal shows this if the host later sent bytes over an older connection, which may have served other segments
-    /// before. Refusals older than ``SegmentPlanner/timeout`` are removed, but not returned.
+    /// A refusal shows this if the same source later sent bytes for a segment that was requested earlier, or requested
+    /// on an idle connection. Refusals older than ``SegmentPlanner/timeout`` are removed, but not returned.
     mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int] {
         refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
         let isProven = { (refusal: Refusal) in

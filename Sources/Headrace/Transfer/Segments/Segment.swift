@@ -12,8 +12,8 @@ struct Segment: Sendable {
     let source: Int
     /// The end of the range that the connection requested; the segment may be extended up to this offset.
     let limit: Int64
-    /// The planned end; when the connection has received all bytes before this offset, the planner extends the segment
-    /// or stops the connection.
+    /// The planned end; when the connection reaches this offset, the planner extends the segment or, if it cannot, the
+    /// segment is complete.
     var end: Int64
     /// The following segment whose range this segment has borrowed, because none of that segment's bytes had arrived;
     /// `nil` if there is none.
@@ -63,8 +63,8 @@ struct Segment: Sendable {
     /// The range that the connection still has to deliver; empty if the position is past the planned end.
     var rest: Range<Int64> { min(position, end)..<end }
 
-    /// Whether the connection has delivered fewer bytes than ``SegmentPart/minPieceBytes``; if it ended now before the
-    /// end of its segment, it would count as failed.
+    /// Whether fewer bytes of the segment than ``SegmentPart/minPieceBytes`` have arrived; if its connection ended now
+    /// before the end of the segment, that would count as a failure.
     var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
     /// Records received bytes; for the first bytes, returns the latency since the request, else `nil`.

@@ -62,8 +62,8 @@ struct SegmentList: Sendable {
         return segments[index].received(count, at: now)
     }
 
-    /// Hands out the missing bytes of a range for writing, up to the first received byte after them; returns their
-    /// range, or `nil` if there are none.
+    /// Hands out the first missing bytes of a range for writing, up to the next byte that is not missing; returns their
+    /// range, or `nil` if no byte is missing.
     mutating func handOut(_ range: Range<Int64>) -> Range<Int64>? {
         let new = held.firstGap(from: range.lowerBound, before: range.upperBound)
         if let new { held.insert(new) }

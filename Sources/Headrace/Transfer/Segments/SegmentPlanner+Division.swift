@@ -119,8 +119,8 @@ extension SegmentPlanner {
 
     /// The maximum number of extra connections, in addition to the number that the controller wants.
     ///
-    /// An extra connection is opened once the controller wants a second connection; then it stays open, even if the
-    /// controller wants fewer.
+    /// A source is first tried when the controller wants a second connection. After that, the source keeps its extra
+    /// connection, even if the controller wants only one.
     var possibleExtras: Int {
         guard sources.count > 1 else { return 0 }
         return min(pool.extraCount(triesNew: advisedConnections > 1), controller.maximum / 2)

@@ -25,11 +25,12 @@ struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
         /// Request these bytes from a source, on an idle connection if there is one.
         case open(SegmentID, Range<Int64>, source: Int)
-        /// Close a connection that is no longer needed; the caller need not report its end.
+        /// Close a connection that is no longer needed, too slow, or over its host's limit; the caller need not report
+        /// its end.
         case stop(SegmentID)
         /// Close a useful connection, to make room for one that fetches demanded bytes; otherwise like ``stop(_:)``.
         case displace(SegmentID)
-        /// Close a useful connection, because fewer connections are as fast; otherwise like ``stop(_:)``.
+        /// Close a useful connection, because fewer connections may be as fast; otherwise like ``stop(_:)``.
         case drop(SegmentID)
         /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
@@ -42,7 +43,7 @@ struct SegmentPlanner: Sendable {
 
     /// The reason why a connection was lost.
     enum Failure: Sendable, Hashable {
-        /// The connection was lost or timed out, or the response was an error.
+        /// The connection was lost, silent or slow, or the response was an error.
         case broken
         /// The host requested that the client slow down (429, 503).
         case refused
@@ -169,9 +170,8 @@ struct SegmentPlanner: Sendable {
 
     /// Handles the end of a body.
     ///
-    /// If the connection has delivered its whole request and `staysOpen`, it can be used for another one. If bytes of
-    /// the segment are missing, because the body was truncated or the server sent only a part, the connection counts as
-    /// lost.
+    /// If the connection has delivered its whole request, and `staysOpen` is `true`, it can be used for another one. If
+    /// bytes of the segment are missing, because the server sent only a part of them, the connection counts as lost.
     mutating func ended(_ id: SegmentID, staysOpen: Bool = true, at now: Duration) -> [Action] {
         if staysOpen, let segment = segments.first(where: { $0.id == id }), segment.position >= segment.limit {
             let rate = segment.rate(at: now) ?? segment.earlierRate ?? segment.averageRate(at: now)
@@ -234,7 +234,7 @@ struct SegmentPlanner: Sendable {
 
     mutating func plan(at now: Duration) -> [Action] {
         guard !isOver else { return [] }
-        // Connections whose bytes another connection has already delivered.
+        // Connections without missing bytes: these or other connections have delivered all of them.
         var actions = segments.filter { list.held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
         list.reclaimUnassigned()
         actions += serve(at: now)

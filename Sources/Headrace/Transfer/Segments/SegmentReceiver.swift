@@ -129,7 +129,7 @@ struct SegmentReceiver {
 
     // MARK: Writing
 
-    /// Writes those bytes of a chunk that are still needed; returns `true` if no further bytes of the connection are.
+    /// Writes the needed bytes of a chunk; returns `true` if no further bytes of the connection are needed.
     ///
     /// `piece` is the part of the chunk with bytes of the file; its first byte belongs at the present position.
     private mutating func take(_ bytes: UnsafeRawBufferPointer, _ piece: Range<Int>) throws -> Bool {

@@ -51,7 +51,7 @@ extension ResponseHead {
 }
 
 extension RestartReason {
-    /// Whether the reason shows that the server's version of the file differs from that of the received bytes.
+    /// Whether the reason indicates that the server has another version of the file than that of the received bytes.
     var isOtherVersion: Bool {
         switch self {
         case .changedEntityTag, .changedLastModified, .changedLength, .validatorBecameWeak, .preconditionFailed: true

@@ -94,7 +94,7 @@ extension SegmentedFetch.State {
 
     /// Throws `stalled` if all connections together were below the minimum speed for too long.
     ///
-    /// Time spent on the disk is not counted, nor time in which a connection waits for a rate limit.
+    /// Time is not counted while all connections write to the disk, or while one waits for a rate limit.
     mutating func checkMinimumSpeed(at now: Duration, isThrottled: Bool) throws(DownloadError) {
         let count = Int(clamping: transfer.state.fetchedBytes - lastFetchedBytes)
         let elapsed = now - lastTick

@@ -2,10 +2,10 @@ import HeadracePlatform
 
 /// Fetches the missing bytes of a file over several connections, as planned by a ``SegmentPlanner``.
 ///
-/// One lock protects the planner, the partial file and the transfer state. Each connection has a task that sends a
-/// request, reads the body and writes bytes without holding the lock. No task waits for the disk while it holds the
-/// lock, since ``tick()`` takes the lock on a thread of the global pool. The tasks do not throw: a fatal error is
-/// stored and ends the fetch.
+/// One lock protects the planner and the state of the transfer. Each connection has a task that sends a request, reads
+/// the body and writes bytes without holding the lock. No task waits for the disk while it holds the lock, since
+/// ``tick()`` takes the lock on a thread of Swift's cooperative pool, which must not block. The tasks do not throw: a
+/// fatal error is stored and ends the fetch.
 final class SegmentedFetch: Sendable {
     struct Connection: Sendable {
         let id: SegmentID
@@ -20,8 +20,7 @@ final class SegmentedFetch: Sendable {
         var planner: SegmentPlanner
         /// The run of the download, with the partial file and the state over attempts.
         var transfer: DownloadTransfer
-        /// The indices of the sources that are requested without `If-Range`, because they ignore the range of requests
-        /// with it.
+        /// The indices of the sources that are requested without `If-Range`, because it makes them send the whole file.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.
@@ -35,7 +34,8 @@ final class SegmentedFetch: Sendable {
         /// The number of tasks that are writing to the disk.
         var writers = 0
 
-        /// Records that a response was accepted; `proof` is the reason why its bytes belong to the known version.
+        /// Records that a response was accepted; if only a checksum can show that its bytes are of the known version,
+        /// marks the partial file as unverified.
         mutating func accepted(_ proof: ResumeProof?) {
             guard proof == .checksum else { return }
             transfer.state.resume.accepted(proof)
@@ -155,7 +155,8 @@ final class SegmentedFetch: Sendable {
     /// Fetches the missing bytes until all connections have ended; returns the error with which the attempt fails if
     /// bytes are still missing.
     ///
-    /// Returns `nil` if there is no such error; missing bytes are then requested again in fewer ranges at once.
+    /// Returns `nil` if there is no such error. If bytes are missing then, the caller lowers ``TransferState/Parts`` by
+    /// one step: to one range at a time, then to a single range up to the end of the file.
     func run(with pump: BodyPump, _ transfer: inout DownloadTransfer) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in
@@ -198,7 +199,7 @@ final class SegmentedFetch: Sendable {
         while (try? await clock.sleep(clock.now() + SegmentPlanner.tickInterval)) != nil {
             change(because: .slow) { state, now in
                 do {
-                    // Without a monitor, every limit is assumed to be reached.
+                    // Without a monitor, a rate limit is assumed to be reached.
                     let isThrottled = monitor?.isThrottled ?? (environment.rates.bufferBytes(for: record) != nil)
                     try state.checkMinimumSpeed(at: now, isThrottled: isThrottled)
                 } catch {

@@ -5,7 +5,7 @@ import HeadracePlatform
 /// The main source is the one with the most connections. The first connection to each other source is an extra
 /// connection, which tries the source without slowing the download down.
 struct SourcePool: Sendable {
-    /// The minimum time for which a source is measured before it is compared with the main source.
+    /// The minimum time for which an open connection is measured before its source is compared with the main source.
     static let trial = Duration.milliseconds(750)
     /// The speed in bytes per second that is assumed before any measurement, the same for every connection.
     static let assumedRate = Double(1 << 20)
@@ -121,12 +121,13 @@ struct SourcePool: Sendable {
             && source.mayOpen(beside: open.count { $0 == index }, at: now)
     }
 
-    /// Returns the number of sources that deserve an extra connection; untried ones count if `triesNew` is set.
+    /// Returns the number of sources for which ``deservesExtra(_:triesNew:)`` is `true`.
     func extraCount(triesNew: Bool) -> Int {
         sources.indices.count { deservesExtra($0, triesNew: triesNew) }
     }
 
-    /// Whether a source deserves an extra connection; an untried one does if `triesNew` is set.
+    /// Whether a source deserves an extra connection: it is neither the main source, retired nor suspended, and it was
+    /// tried before or `triesNew` is set.
     func deservesExtra(_ index: Int, triesNew: Bool) -> Bool {
         let source = sources[index]
         return index != main && !source.isRetired && !source.isSuspended && (source.isTried || triesNew)

@@ -56,7 +56,7 @@ struct SourceStats: Sendable {
     /// Records that a connection to the source was closed because other sources are faster.
     mutating func suspend() { isSuspended = true }
 
-    /// Whether the latest connection to the source failed.
+    /// Whether a connection to the source has failed since ``progressed()`` was last called.
     var isFailing: Bool { failures > 0 }
 
     /// Whether no further connection to the source may be opened.
@@ -73,7 +73,7 @@ struct SourceStats: Sendable {
 
     /// Records that a request was sent, on an idle connection if there is one.
     ///
-    /// If the latest connection to the source failed, a delay begins, during which no second connection may be opened.
+    /// If ``isFailing`` is `true`, a delay begins, during which no second connection may be opened.
     mutating func opened(at now: Duration) {
         _ = idleRates.popLast()
         if failures > 0 { notBefore = now + delay }
