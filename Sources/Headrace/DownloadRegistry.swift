@@ -155,8 +155,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Carries out the commands that a manager had not carried out when its process ended.
     ///
-    /// Does nothing if there are none, or if a manager uses the registry: that manager carries them out itself. If the
-    /// task is cancelled, returns early, and the remaining commands stay in the directory.
+    /// Does nothing if there are none, or if a manager uses the registry: that manager carries them out itself.
     /// - Throws: Any error from reading the directory or writing the registry; then the commands remain.
     public func takeCommands() async throws(DownloadError) {
         if try await hasCommands { _ = try await withListTakingCommands() }
@@ -170,8 +169,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Adds downloads to the queue at once or, if a manager uses the registry, leaves them to that manager and waits
-    /// for it as ``perform(_:)`` does.
+    /// Adds downloads to the queue, at once or, like ``perform(_:)``, through the manager that uses the registry.
     ///
     /// Secrets are not saved, so a request with secrets fails when it starts; see ``HeaderField/isSecret``.
     /// - Parameter requests: The files to download and their destinations.
@@ -228,8 +226,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, isDone)
     }
 
-    /// Returns the downloads of the queue on the disk by the paths of their partial files; at most one of a path is
-    /// active.
+    /// Returns the downloads of the queue on the disk by the path of the partial file; at most one of each is active.
     private func known() async throws(DownloadError) -> [String: [Known]] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
