@@ -39,7 +39,7 @@ extension SegmentPlanner {
                 let displaced = leastUrgent(beside: serving, for: bytes, at: now)
             {
                 place = pool.replacement(of: displaced, among: segments, at: now)
-                actions += [.displace(displaced.id)] + close(displaced.id, at: now)
+                actions += stop(displaced.id, because: .readerDemand, at: now)
                 list.reclaimUnassigned()
             }
             guard let place else {

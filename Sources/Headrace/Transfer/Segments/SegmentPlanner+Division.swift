@@ -138,7 +138,7 @@ extension SegmentPlanner {
         let counted = segments.filter { !$0.isExtra }
         let youngest = counted.filter { $0.id != .first }.sorted { $0.id.number > $1.id.number }
         return youngest.prefix(max(0, counted.count - controller.count)).flatMap {
-            [.drop($0.id)] + close($0.id, at: now)
+            stop($0.id, because: .surplus, at: now)
         }
     }
 

@@ -25,13 +25,9 @@ struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
         /// Request these bytes from a source, on an idle connection if there is one.
         case open(SegmentID, Range<Int64>, source: Int)
-        /// Close a connection that is no longer needed, too slow, or over its host's limit; the caller need not report
-        /// its end.
-        case stop(SegmentID)
-        /// Close a useful connection, to make room for one that fetches demanded bytes; otherwise like ``stop(_:)``.
-        case displace(SegmentID)
-        /// Close a useful connection, because fewer connections may be as fast; otherwise like ``stop(_:)``.
-        case drop(SegmentID)
+        /// Close a connection; the caller need not report its end. The reason is `nil` if it is that of the event which
+        /// the planner handled.
+        case stop(SegmentID, because: ConnectionEndReason? = nil)
         /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
         case wasted(Int64)
@@ -235,7 +231,8 @@ struct SegmentPlanner: Sendable {
     mutating func plan(at now: Duration) -> [Action] {
         guard !isOver else { return [] }
         // Connections without missing bytes: these or other connections have delivered all of them.
-        var actions = segments.filter { list.held.contains($0.rest) }.flatMap { stop($0.id, at: now) }
+        let done = segments.filter { list.held.contains($0.rest) }
+        var actions = done.flatMap { stop($0.id, because: .delivered, at: now) }
         list.reclaimUnassigned()
         actions += serve(at: now)
         pool.compare(&list.segments, at: now)
@@ -296,7 +293,9 @@ struct SegmentPlanner: Sendable {
         pool.sources[segment.source].failed(failure, openedAt: segment.opened, isAlone: isAlone, at: now)
     }
 
-    mutating func stop(_ id: SegmentID, at now: Duration) -> [Action] { [.stop(id)] + close(id, at: now) }
+    mutating func stop(_ id: SegmentID, because reason: ConnectionEndReason? = nil, at now: Duration) -> [Action] {
+        [.stop(id, because: reason)] + close(id, at: now)
+    }
 
     mutating func close(_ id: SegmentID, at now: Duration) -> [Action] {
         guard let index = list.index(of: id) else { return [] }

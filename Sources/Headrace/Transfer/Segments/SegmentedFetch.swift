@@ -305,14 +305,9 @@ final class SegmentedFetch: Sendable {
                 effects.append(.command(.open(Connection(id: id, range: range, source: source, stop: stop))))
                 let url = sources[source].url.withoutCredentials
                 publish(.connectionOpened(range: range, from: url, connections: state.stops.count))
-            case .stop(let id), .displace(let id), .drop(let id):
+            case .stop(let id, let special):
                 if let stop = state.stops.removeValue(forKey: id) { effects.append(.stop(stop)) }
-                reason =
-                    switch action {
-                    case .displace: .readerDemand
-                    case .drop: .surplus
-                    default: cause
-                    }
+                reason = special ?? cause
                 if case .wasted? = actions.dropFirst(index + 1).first { continue }
                 if reason == .delivered { continue }
                 publish(.connectionClosed(reason: reason, bytesWasted: 0))

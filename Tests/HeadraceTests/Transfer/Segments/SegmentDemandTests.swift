@@ -11,6 +11,7 @@ struct SegmentDemandTests {
     private var mebibyte: Int64 { Self.mebibyte }
 
     private func id(_ number: Int) -> SegmentID { SegmentID(number: number) }
+    private func displace(_ id: SegmentID) -> Action { .stop(id, because: .readerDemand) }
 
     /// A plan of 64 MiB whose first response is the whole file.
     private func begun(
@@ -69,7 +70,7 @@ struct SegmentDemandTests {
         feed(&planner, [0: 1])
         expect(
             want(&planner, 5 * mebibyte..<64 * mebibyte),
-            [.displace(.first), .open(id(1), 5 * mebibyte..<10 * mebibyte, source: 0)]
+            [displace(.first), .open(id(1), 5 * mebibyte..<10 * mebibyte, source: 0)]
         )
     }
 
@@ -77,7 +78,7 @@ struct SegmentDemandTests {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         let actions = want(&planner, 40 * mebibyte..<50 * mebibyte)
-        #expect(actions == [.displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
+        #expect(actions == [displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
         // A silent connection at the demanded position is not replaced: another one may be no better.
         expect(want(&planner, 40 * mebibyte..<50 * mebibyte, after: 1900), [])
         _ = planner.accept(24 << 20, for: id(1), at: .seconds(2))
@@ -91,7 +92,7 @@ struct SegmentDemandTests {
         _ = want(&planner, 40 * mebibyte..<64 * mebibyte)
         _ = planner.accept(1 << 20, for: id(1), at: .milliseconds(1100))
         let actions = want(&planner, 0..<64 * mebibyte, after: 1100)
-        #expect(actions == [.displace(id(1)), .open(id(2), mebibyte..<40 * mebibyte, source: 0)])
+        #expect(actions == [displace(id(1)), .open(id(2), mebibyte..<40 * mebibyte, source: 0)])
         #expect(planner.list.unassigned == [41 * mebibyte..<64 * mebibyte])
     }
 
@@ -103,7 +104,7 @@ struct SegmentDemandTests {
         // connections are not needed for them, and the one with the most bytes left is stopped.
         let wanted = starts[2] + 2 * mebibyte
         let actions = want(&planner, wanted..<64 * mebibyte)
-        guard case .displace(let victim)? = actions.first else {
+        guard case .stop(let victim, .readerDemand)? = actions.first else {
             Issue.record("nothing gave its place")
             return
         }
@@ -116,13 +117,13 @@ struct SegmentDemandTests {
         var planner = begun(.fixed(1))
         feed(&planner, [0: 1])
         let (early, late) = (20 * mebibyte..<30 * mebibyte, 50 * mebibyte..<51 * mebibyte)
-        expect(want(&planner, early), [.displace(.first), .open(id(1), 20 * mebibyte..<64 * mebibyte, source: 0)])
-        expect(want(&planner, late, early), [.displace(id(1)), .open(id(2), 50 * mebibyte..<64 * mebibyte, source: 0)])
+        expect(want(&planner, early), [displace(.first), .open(id(1), 20 * mebibyte..<64 * mebibyte, source: 0)])
+        expect(want(&planner, late, early), [displace(id(1)), .open(id(2), 50 * mebibyte..<64 * mebibyte, source: 0)])
         expect(want(&planner, late, early), [])
         // The first demand is satisfied, so the next one is served.
         _ = planner.accept(1 << 20, for: id(2), at: .milliseconds(1200))
         let next = planner.tick(at: .milliseconds(1200))
-        #expect(next == [.displace(id(2)), .open(id(3), 20 * mebibyte..<50 * mebibyte, source: 0)])
+        #expect(next == [displace(id(2)), .open(id(3), 20 * mebibyte..<50 * mebibyte, source: 0)])
     }
 
     @Test func `more allowance is requested before a connection is stopped`() {
@@ -135,7 +136,7 @@ struct SegmentDemandTests {
         let opened = granted.allow(2, on: 0, at: .milliseconds(1000))
         #expect(opened == [.open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
         let refused = planner.tick(at: .milliseconds(1050))
-        #expect(refused == [.displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
+        #expect(refused == [displace(.first), .open(id(1), 40 * mebibyte..<64 * mebibyte, source: 0)])
         #expect(granted.wantedConnections == 2 && planner.wantedConnections == 1)
     }
 

@@ -169,10 +169,10 @@ struct SegmentPlannerTests {
             }
             most = max(most, planner.segments.count)
             dropped = planner.tick(at: now)
-                .filter { if case .drop = $0 { true } else { false } }
+                .filter { if case .stop(_, .surplus) = $0 { true } else { false } }
         }
         #expect(most == 16 && dropped.count == 8 && planner.segments.count == 8)
-        #expect(!dropped.contains(.drop(.first)))
+        #expect(!dropped.contains(.stop(.first, because: .surplus)))
         #expect(planner.experience?.connections == 8)
     }
 
@@ -386,7 +386,17 @@ struct SegmentPlannerTests {
         #expect(planner.accept(4_000, for: id(1), at: .milliseconds(2400)) == .init(range: nil, isDone: false))
         let end = planner.accept(6_000, for: id(1), at: .milliseconds(2400))
         #expect(end == .init(range: piece.lowerBound + 4_000..<piece.upperBound, isDone: true))
-        expect(planner.ended(id(1), at: .milliseconds(2400)), [.wasted(4_000), .stop(id(2)), .finished])
+        let actions = planner.ended(id(1), at: .milliseconds(2400))
+        expect(actions, [.wasted(4_000), .stop(id(2), because: .delivered), .finished])
+    }
+
+    @Test func `a connection whose bytes have all been handed out is not stopped as slow`() {
+        var planner = silent(10_000)
+        _ = planner.ended(.first, at: .milliseconds(2300))
+        _ = planner.accept(10_000, for: id(1), at: .milliseconds(2400))
+        // It still writes its bytes.
+        let stops = [id(1), id(2)].map { Action.stop($0, because: .delivered) }
+        expect(planner.tick(at: .milliseconds(2450)), stops + [.finished])
     }
 
     @Test func `a large last piece is split, and the silent connection keeps a part`() {

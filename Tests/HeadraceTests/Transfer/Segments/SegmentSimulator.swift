@@ -81,7 +81,7 @@ struct SegmentSimulator {
                     result.connectionCount = max(result.connectionCount, number + 1)
                     result.requests[source] += 1
                     connections.append(Connection(number: number, id: id, source: source, range: range, opened: now))
-                case .stop(let id), .displace(let id), .drop(let id): connections.removeAll { $0.id == id }
+                case .stop(let id, _): connections.removeAll { $0.id == id }
                 case .wasted(let count): result.wastedBytes += count
                 case .finished: result.isFinished = true
                 case .exhausted: break

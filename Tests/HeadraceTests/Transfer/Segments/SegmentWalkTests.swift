@@ -150,7 +150,7 @@ private struct Walk {
                 #expect(seen.insert(id).inserted && !range.isEmpty)
                 #expect(written.firstGap(from: range.lowerBound, before: range.upperBound) == range, "held already")
                 connections[id] = Connection(range: range, source: source, position: range.lowerBound)
-            case .stop(let id), .displace(let id), .drop(let id):
+            case .stop(let id, _):
                 #expect(connections.removeValue(forKey: id) != nil)
             case .wasted(let count): #expect(count > 0)
             case .finished, .exhausted: ends.append(action)
