@@ -116,11 +116,11 @@ struct ReadableFile: Sendable {
     /// Records that a reader has read `count` bytes; returns whether they may be delivered: there are any, and they
     /// were valid throughout the read.
     ///
-    /// Fewer bytes than requested mean the end of a finished file; otherwise, they make the reader fail.
+    /// Fewer bytes than requested are the end of a finished file of unknown size; otherwise, they make the reader fail.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
-            guard isFinished else {
+            guard isFinished, totalBytes == nil else {
                 readers[id]?.failure = .fileChanged(read.path)
                 return false
             }

@@ -245,6 +245,15 @@ struct ReadableFileTests {
         #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
     }
 
+    @Test func `a finished file that another program has shortened fails`() throws {
+        var file = file(0..<1000)
+        file.named(final)
+        try enter(&file, .finished(URL(filePath: final)))
+        let id = file.join(0..<Int64.max)
+        let isTaken = take(&file, id, count: 700)
+        #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
+    }
+
     @Test func `a copy that gets the final name is opened`() throws {
         var file = file(0..<1000)
         let id = file.join(0..<1000)
