@@ -141,9 +141,9 @@ public actor DownloadManager {
     /// adopts the new request's expected size, piece hashes and any checksum algorithms it lacks, and is verified
     /// against them before it is renamed. It also adopts the link provider, and the secrets if a restart of the process
     /// lost its own. If the URLs differ, as for requests with the same ``DownloadRequest/identity``, it continues with
-    /// the new URL. All other properties of the new request, such as its mirrors, group and priority, are ignored. But
-    /// adding a request with ``DownloadRequest/requiresPublicAddress`` fails if the active download does not require
-    /// that.
+    /// the new URL and the new request's secret header fields. All other properties of the new request, such as its
+    /// mirrors, group and priority, are ignored. But adding a request with ``DownloadRequest/requiresPublicAddress``
+    /// fails if the active download does not require that.
     ///
     /// A failed download of the file is also returned if the new request supplies what that download lacked: secrets
     /// after a `credentialsMissing` error, or a new URL or link provider after a status of 401, 403, 404 or 410. It is

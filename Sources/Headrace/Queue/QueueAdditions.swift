@@ -90,10 +90,12 @@ struct QueueAdditions {
     /// Adds the expectations of another request for the same file to those of a download.
     ///
     /// If the request has another URL, and an identity or a signed URL shows that the file is the same, the download
-    /// also adopts that URL.
+    /// also adopts that URL and the secret header fields meant for it.
     private mutating func join(_ request: DownloadRequest, to twin: DownloadRecord, in queue: inout QueueState) {
         if queue.scheduler.entries[twin.id]?.isSaved == false { joinedUnsaved.append(twin) }
-        if twin.isRelinked(by: request) { effects += queue.relink(twin, to: request.link, at: now) }
+        if twin.isRelinked(by: request) {
+            effects += queue.relink(twin, to: request.link, with: request.headers, at: now)
+        }
         do throws(DownloadError) {
             if try twin.takeExpectations(of: request) { queue.recordRequest(of: twin.id) }
         } catch {

@@ -94,10 +94,16 @@ extension QueueState {
         return relink(record, to: link, at: now)
     }
 
-    /// Replaces the URL of a download like ``setURL(_:of:at:)``, but without checking the URL.
-    mutating func relink(_ record: DownloadRecord, to link: DownloadRequest.Link, at now: Duration) -> [QueueEffect] {
+    /// Replaces the URL of a download like ``setURL(_:of:at:)``, but without checking the URL; also adopts the secret
+    /// fields of `fields`.
+    mutating func relink(
+        _ record: DownloadRecord,
+        to link: DownloadRequest.Link,
+        with fields: [HeaderField] = [],
+        at now: Duration
+    ) -> [QueueEffect] {
         let id = record.id
-        record.relink(to: link)
+        record.relink(to: link, with: fields)
         recordRequest(of: id)
         let (host, need) = record.requested { (HostLimiter.host(of: $0.url), NetworkRequirement($0)) }
         let effects = effects(of: scheduler.relink(id, to: host, need, at: now))

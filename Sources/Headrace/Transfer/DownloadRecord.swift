@@ -22,8 +22,8 @@ final class DownloadRecord: Sendable {
         weak var ledger: FileLedger?
 
         /// Replaces the URL; the path of the partial file stays the same.
-        mutating func relink(to link: DownloadRequest.Link) {
-            request = request.relinked(to: link)
+        mutating func relink(to link: DownloadRequest.Link, with fields: [HeaderField]) {
+            request = request.relinked(to: link, with: fields)
             names = DestinationPaths(request)
             changeStored { [request] in $0.relink(as: request) }
             if withoutSecrets.first?.lacksSecrets == false { withoutSecrets = [] }
@@ -114,9 +114,9 @@ final class DownloadRecord: Sendable {
         }
     }
 
-    /// Replaces the URL by another link to the same file.
-    func relink(to link: DownloadRequest.Link) {
-        state.withLock { $0.relink(to: link) }
+    /// Replaces the URL by another link to the same file, with the secret fields of `fields`.
+    func relink(to link: DownloadRequest.Link, with fields: [HeaderField]) {
+        state.withLock { $0.relink(to: link, with: fields) }
     }
 
     /// Whether a new request for the same file has another URL, which this download should adopt.

@@ -61,11 +61,15 @@ extension DownloadRequest {
     /// Returns the request with another link to the same file, and with the same identity, by which the received bytes
     /// are found.
     ///
-    /// Secret header fields stay with their origin, so a URL of another origin loses them.
-    func relinked(to link: Link) -> DownloadRequest {
+    /// Secret header fields stay with their origin, so a URL of another origin loses them. Those of `fields`, which
+    /// belong to the new link, replace fields of the same name.
+    func relinked(to link: Link, with fields: [HeaderField] = []) -> DownloadRequest {
         var request = self
         request.identity = identity ?? key.identity.absoluteString
         if Origin(link.url) != Origin(url) { request.headers.removeAll(where: \.isBoundToOrigin) }
+        let secrets = fields.filter(\.identifiesRequester)
+        for field in secrets { request.headers[field.name] = nil }
+        request.headers += secrets
         (request.url, request.urlExpires) = (link.url, link.expires)
         return request
     }

@@ -71,6 +71,23 @@ struct NewURLTests {
         }
     }
 
+    @Test func `a request with a new URL supplies the secret fields for it`() async throws {
+        let new = Response.answering { [file] in $0["Authorization"] == "Bearer new" ? .file(file) : .status(401) }
+        let old = Response.sequence([.file(file).truncated(after: cut)], then: .status(403))
+        try await withTemporaryDirectory { folder in
+            try await withFaultServer(.routes(["/old": old, "/new": new])) { server in
+                try await withDownloadManager(configuration) { manager in
+                    for name in ["old", "new"] {
+                        var request = request(server.url("/\(name)"), in: folder, identity: "report")
+                        request.headers = [HeaderField(name: "Authorization", value: "Bearer \(name)")]
+                        _ = try? await manager.download(request).value
+                    }
+                }
+                try expectResumed(server, in: folder)
+            }
+        }
+    }
+
     @Test func `a new link that has expired is not requested`() async throws {
         try await withServer { server, folder in
             try await withDownloadManager(configuration) { manager in
@@ -280,6 +297,11 @@ struct NewURLTests {
         let other = try #require(URL(string: "https://b.example/y"))
         #expect(request.relinked(to: .init(same)).headers.map(\.name) == ["Authorization", "Accept"])
         #expect(request.relinked(to: .init(other)).headers.map(\.name) == ["Accept"])
+        let renewed = HeaderField(name: "authorization", value: "Bearer new")
+        for url in [same, other] {
+            let headers = request.relinked(to: .init(url), with: [renewed, HeaderField(name: "X", value: "1")]).headers
+            #expect(headers.map(\.value) == ["text/plain", "Bearer new"])
+        }
         var saved = RegistryRequest(request, bases: RegistryFixture.bases)
         saved.relink(as: request.relinked(to: .init(same)))
         #expect(saved.withheldNames == ["Authorization"])
