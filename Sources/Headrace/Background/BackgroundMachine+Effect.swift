@@ -8,11 +8,11 @@ extension BackgroundMachine {
         case waiting
         /// The download is paused or has failed, and its bytes are saved for later.
         case kept
-        /// The download has finished, was cancelled, or is not in the queue.
+        /// The download has finished, was cancelled, failed in an earlier process, or is not in the queue.
         case unwanted
     }
 
-    /// A task that already exists when the session starts, as listed by the system.
+    /// A task that the system lists when a manager connects to the session.
     struct Listed: Sendable {
         var task: BackgroundTask
         var status: Status
@@ -42,7 +42,7 @@ extension BackgroundMachine {
         case keeping
         /// Stop the task, and discard the received bytes.
         case discarding
-        /// Let the system continue the task; a later download of the file, possibly in the next process, takes its result.
+        /// Let the system continue the task; the download's next run, usually in another process, receives the result.
         case leaving
     }
 

@@ -6,13 +6,17 @@
 ///     nothing ── fetch, tasks listed ──▶ task ── file, or its end ──▶ outcome ── to the run that waits ──▶ nothing
 ///                                         └── stop, keeping ──▶ pausing ── data and end ──▶ nothing
 ///
-/// An outcome that no run awaits is stored for the next run. Events of a stale task, including its file, are ignored.
+/// An outcome other than ``Outcome/again`` that no run awaits is stored for the next run, if the download is running or
+/// waiting. Events of a stale task, including its file, are ignored.
 struct BackgroundMachine: Sendable {
     typealias ID = DownloadID
 
     private enum Phase {
         case fetching
-        /// The task is being cancelled; `hasResponded`: the system has said whether there is resume data.
+        /// The task is being cancelled for its resume data.
+        ///
+        /// `hasEnded` is `true` once the task has completed, and `hasResponded` once the system has returned resume
+        /// data or reported that there is none.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -119,7 +123,7 @@ struct BackgroundMachine: Sendable {
         }
     }
 
-    /// Records that the run of a download has returned; discards an outcome that arrived while it no longer waited.
+    /// Records that the run of a download has returned; discards an outcome that arrived after it had stopped waiting.
     mutating func runLeft(_ id: ID) {
         if entries[id]?.task == nil, entries[id]?.isAwaited == false { entries[id] = nil }
     }
@@ -260,7 +264,7 @@ struct BackgroundMachine: Sendable {
         }
         let outcome = end.failure?.error.map { Outcome.failed($0) } ?? .again
         if let data { return [.save(id, .resumable(data))] + conclude(id, outcome, status) }
-        // For a task of an earlier process, the queue may have newer information.
+        // The task of an earlier process does not replace the state saved in the queue, which may be newer.
         guard entries[id]?.task == task else { return conclude(id, outcome, status) }
         return lost(id, status, end.failure, received: received)
     }
@@ -362,7 +366,8 @@ struct BackgroundMachine: Sendable {
         return [.save(id, .resumable(data))]
     }
 
-    /// Finishes a pause if the task has completed and its resume data is known; otherwise does nothing.
+    /// Finishes a pause if the task has completed, and the system has returned resume data or reported that there is
+    /// none; otherwise does nothing.
     private mutating func endPause(_ id: ID, at now: Int64) -> [Effect] {
         guard let entry = entries[id], case .pausing(true, let hasResponded) = entry.phase else { return [] }
         var effects: [Effect] = []

@@ -2,13 +2,14 @@ import HeadracePlatform
 
 /// The system's background session, which creates tasks and reports their events to ``BackgroundTransfers``.
 ///
-/// It never reports an event while one of these methods runs.
+/// None of these methods reports an event itself, except ``connect(to:)``: the caller may hold a lock that the event
+/// needs.
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
-    /// Reports to `transfers` the list of existing tasks once, and the events of all tasks, even before the list.
+    /// Reports the events of all tasks to `transfers` from now on, and once the list of existing tasks.
     ///
-    /// Also passes the completion handlers of wake-ups that arrived before.
+    /// Events may precede the list. Also passes the completion handlers of earlier wake-ups to `transfers`.
     func connect(to transfers: BackgroundTransfers)
     /// Lets another manager claim the session.
     ///
@@ -52,7 +53,7 @@ final class BackgroundTransfers: BackgroundFetcher {
 
     private struct State {
         var machine: BackgroundMachine
-        /// The downloads that were waiting, running or paused in this process, except those cancelled or removed since.
+        /// The downloads that were waiting, running or paused in this process and not passed to ``left(_:)`` since.
         var records: [DownloadID: DownloadRecord] = [:]
         var fetches: [DownloadID: Fetch] = [:]
         var handlers: [BackgroundHandler: @Sendable () -> Void] = [:]
@@ -71,7 +72,8 @@ final class BackgroundTransfers: BackgroundFetcher {
             }
         }
 
-        /// Returns the resume data of a task; `nil` if there is none, or if it has another URL than the download has now.
+        /// Returns the resume data of a task; `nil` if there is none, or if the download got another URL after its task
+        /// was cancelled.
         func resumeData(_ bytes: [UInt8]?, of id: DownloadID, at now: Int64) -> ResumeData? {
             if let url = stoppedURLs[id], let record = records[id], record.requested({ $0.url }) != url { return nil }
             return bytes.map { ResumeData(bytes: $0, time: now) }
@@ -163,7 +165,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         try state.withLock { _ throws(DownloadError) in try body() }
     }
 
-    /// Records that the transfer of a download no longer needs the system and is about to return.
+    /// Records that the transfer of a download has returned, before the queue processes its outcome.
     func runLeft(_ id: DownloadID) {
         state.withLock { $0.machine.runLeft(id) }
     }

@@ -1,7 +1,7 @@
 import HeadracePlatform
 
 extension BodyPlacement {
-    /// Creates the placement of a file that the system downloaded, after checking that it is the requested file.
+    /// Creates the placement of a file that the system downloaded, after checking its response and its size.
     ///
     /// The system follows redirects, resumes and decodes on its own, and treats a response of any status as a success.
     /// - Parameters:

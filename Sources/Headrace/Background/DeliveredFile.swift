@@ -11,15 +11,17 @@ struct DeliveredFile: Sendable, Hashable {
 extension DeliveredFile {
     /// Checks a file that the system fetched, and moves it to the path of its download's partial file.
     ///
-    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written before the move and
-    /// contains the file's inode, so a kill between the two does not apply the record to an older partial file.
+    /// Blocks for a rename, or for a copy if the volumes differ. The resume record is written before the move. It
+    /// contains the file's inode, so that after a kill between the two steps, it is not applied to an older partial
+    /// file.
     /// - Parameters:
     ///   - file: The path of the system's file.
     ///   - head: The final response.
     ///   - record: The download.
     ///   - configuration: The settings of the manager.
     ///   - calls: The file system.
-    /// - Throws: The error with which the download fails; an existing partial file is unchanged.
+    /// - Throws: The error with which the download fails or is retried. An existing partial file is unchanged; its
+    ///   resume record may be replaced if the move fails.
     init(
         takingOver file: String,
         _ head: ResponseHead,

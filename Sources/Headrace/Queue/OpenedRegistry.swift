@@ -5,11 +5,11 @@ struct RegistryFiles: Sendable {
     let file: RegistryFile
     /// The commands that other processes post.
     let spool: CommandSpool
-    /// The executor for the files, so that a slow disk of a download does not delay them.
+    /// The executor for calls on these files; separate, so that a slow disk of a download does not delay them.
     let executor: BlockingExecutor
 
-    /// Reads the pending commands in the order of posting, and quarantines invalid ones; the files of the others remain
-    /// until ``removeCommands(_:)``.
+    /// Reads the pending commands in the order of posting, and quarantines invalid ones; the files of the valid ones
+    /// remain until ``removeCommands(_:)``.
     ///
     /// Blocks. Throws `fileSystem` if the registry's directory was deleted, moved or replaced.
     func takeCommands() throws(DownloadError) -> CommandSpool.Contents {
@@ -32,8 +32,8 @@ struct OpenedRegistry: Sendable {
     let versions: RegistryVersions
     /// The directory for partial files; `nil` if they are beside their destinations.
     ///
-    /// This is the directory of the configuration. If that has none, a manager that starts no downloads uses the one
-    /// that the last manager saved in the registry.
+    /// This is the directory of the configuration. If the configuration has none, a manager that starts no downloads
+    /// uses the directory that the last manager that ran the queue saved in the registry.
     let partials: URL?
 
     /// Opens, locks and reads the registry; returns `nil` if the configuration has none.

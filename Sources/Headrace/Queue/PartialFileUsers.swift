@@ -1,7 +1,8 @@
 /// The downloads that use each partial file, and the pending removals of partial files.
 ///
 /// A partial file is identified by its path, and has at most one active download. A download can become active while an
-/// earlier download of the same file is still being cancelled or removed, but starts only after that one has stopped.
+/// earlier download of the same file is still being cancelled or removed, but its transfer waits until that one has
+/// stopped.
 struct PartialFileUsers {
     /// For each partial file, the download that has not ended and is not being cancelled or removed.
     private var active: [String: DownloadRecord] = [:]
@@ -10,6 +11,8 @@ struct PartialFileUsers {
     /// For each partial file, the download that is being cancelled or removed but still uses it.
     private var departing: [String: DownloadID] = [:]
     /// For each partial file, the number of pending removals, and a latch for each download that waits for them.
+    ///
+    /// A download in ``departing`` counts as a removal, even if its partial file is not deleted.
     private var removals: [String: (count: Int, waiting: [DownloadID: Latch])] = [:]
 
     // MARK: Users
@@ -51,9 +54,10 @@ struct PartialFileUsers {
 
     /// Lets a new download use the partial file of an active download, `record`, that is being cancelled or removed.
     ///
-    /// The new download starts only after `record` has stopped, and its ``activate(_:)`` returns `record`, whose
-    /// cancellation the caller then records. Returns `false` if `record` never had the file, because an earlier removal
-    /// of the file is still pending. Then the caller must record the cancellation at once.
+    /// ``activate(_:)`` of the new download returns the identity of `record`, whose cancellation the caller must record
+    /// then. The transfer of the new download waits until `record` has stopped. Returns `false` if `record` has not
+    /// opened the file yet, because it waits for an earlier removal of the file. Then the caller must record the
+    /// cancellation at once.
     mutating func depart(_ record: DownloadRecord) -> Bool {
         let path = record.partialPath
         active[path] = nil

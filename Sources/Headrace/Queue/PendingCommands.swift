@@ -34,7 +34,7 @@ struct PendingCommands: Sendable {
     /// Whether a command was carried out, so that its file can be removed once its changes are synced.
     func isCarriedOut(_ item: CommandSpool.Item) -> Bool { carriedOut.contains(item.path) }
 
-    /// Forgets the commands whose files have been removed; `items` are the commands in the folder.
+    /// Forgets the carried-out commands whose files have been removed; `items` are the commands in the folder.
     mutating func retain(_ items: [CommandSpool.Item]) { carriedOut.formIntersection(items.map(\.path)) }
 
     /// Records an applied command, which is carried out once the downloads `stopping` have stopped.
@@ -46,7 +46,7 @@ struct PendingCommands: Sendable {
         }
     }
 
-    /// Records that a download has stopped; returns the commands that waited only for it, which are now complete.
+    /// Records that a download has stopped; returns the commands that waited only for it, and are now carried out.
     mutating func stopped(_ id: DownloadID) -> [CommandSpool.Item] {
         guard !pending.isEmpty else { return [] }
         var ended: [CommandSpool.Item] = []

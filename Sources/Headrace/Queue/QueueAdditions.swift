@@ -11,7 +11,8 @@ struct QueueAddition {
 
 /// The result of adding downloads to a queue: each is new, or is merged into the existing download of the same file.
 struct QueueAdditions {
-    /// For each addition that was carried out, the new download or the existing download of the same file.
+    /// For each addition passed to ``add(_:to:)``, the new download, or the existing download with the same identity or
+    /// partial file.
     private(set) var records: [DownloadRecord] = []
     /// The downloads that were newly added.
     private(set) var newRecords: [DownloadRecord] = []
@@ -20,7 +21,8 @@ struct QueueAdditions {
     /// The downloads that requests were merged into, although the journal does not have these downloads yet.
     private(set) var joinedUnsaved: [DownloadRecord] = []
     var effects: [QueueEffect] = []
-    /// An error for each addition whose expected size, hashes or address rule contradict another addition or download.
+    /// An error for each addition whose expected size, hashes or address rule contradict another addition or download,
+    /// or whose partial file would have the same name as that of another file.
     private(set) var refusals: [DownloadError]
     private let observers: QueueObservers
     private let now: Duration
@@ -106,7 +108,8 @@ struct QueueAdditions {
 }
 
 extension DownloadError {
-    /// The error for a request whose partial file has the name of that of another URL's active download.
+    /// The error for a request whose partial file would have the same name as that of an active download of another
+    /// file.
     static func sharedPartialFile(_ url: URL) -> DownloadError {
         let what = "The partial file has the same name as that of another active download. Use another destination."
         return DownloadError(.invalidRequest, what, url: url)
@@ -124,8 +127,10 @@ extension DownloadError {
 }
 
 extension [QueueAddition] {
-    /// Returns the additions without contradictions, and an error for each addition whose expected size or hashes
-    /// contradict an earlier addition or an active download, or which requires public addresses if that one does not.
+    /// Returns the additions without contradictions, and an error for each other addition.
+    ///
+    /// An addition is compared with earlier additions and the active download of the same file. Its expected size and
+    /// hashes must agree with theirs. If it requires public addresses, so must they.
     ///
     /// `twin` returns the active download with the given partial-file path; `nil` if there is none.
     func divided(_ twin: (String) -> DownloadRecord?) -> (possible: Self, refusals: [DownloadError]) {

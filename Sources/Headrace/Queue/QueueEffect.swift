@@ -24,7 +24,7 @@ extension [QueueEffect] {
     }
 }
 
-/// The attempts of a download before the one that starts.
+/// The transfer state of a download that is retried; `none` for a download that starts without earlier attempts.
 ///
 /// The state is stored indirectly, because it is large and most downloads have none.
 enum EarlierAttempts: Sendable {

@@ -58,7 +58,7 @@ struct QueueJournal: Sendable {
         for entry in entries where entry.state != .waiting { states[DownloadID(rawValue: entry.id)] = entry.state }
     }
 
-    /// Throws `invalidRequest` for the first request that is too large for the journal, or whose body cannot be saved.
+    /// Throws `invalidRequest` if a request is too large for the journal, or its body cannot be saved.
     func check(_ requests: [DownloadRequest]) throws(DownloadError) {
         for request in requests { try request.body?.requireSavable() }
         for request in requests where request.isLong(maxBytes: RegistryEncoder.leastCheckedBytes) {
@@ -134,7 +134,7 @@ struct QueueJournal: Sendable {
         /// The recorded changes that this write covers.
         fileprivate let changes: [Recorded]
         fileprivate let bases: RegistryBaseDirectories
-        /// Whether the write only makes the journal shorter, so that its failure does no harm.
+        /// Whether the write only serves to make the journal shorter, so that the journal stays usable if it fails.
         let isOptional: Bool
 
         /// Writes to the journal's file, and syncs it if the changes require it; blocks.
@@ -184,7 +184,8 @@ struct QueueJournal: Sendable {
 
     /// Takes the whole queue, including the recorded changes, to write it in place of the journal.
     ///
-    /// `isOptional` means that the journal on the disk is complete, and the write only makes it shorter.
+    /// `isOptional` means that the write only serves to make the journal shorter: if it fails, the recorded changes can
+    /// still be appended.
     mutating func takeAll(_ members: [Member], isOptional: Bool) -> Write {
         defer { (changes, isBehind) = ([], false) }
         return Write(
@@ -209,7 +210,7 @@ struct QueueJournal: Sendable {
         return retryTime
     }
 
-    /// Makes another write necessary if a failed one is due to be retried, and no write has succeeded since.
+    /// Requests another write if a failed one is due to be retried, and no later write has included its changes.
     mutating func retry(at now: Duration) {
         guard let time = retryTime, time <= now else { return }
         retryTime = nil

@@ -4,14 +4,15 @@ import HeadracePlatform
 extension QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
-    /// A download that failed for lack of credentials or a link provider is revived by a matching request that supplies
-    /// them. An addition with the `id` of an active download merges only its expected size, hashes and changed URL. An
-    /// addition with the `id` of an ended download is ignored, unless it has a further expected size or hash: then it
-    /// becomes a new download.
+    /// A failed download is revived by a request for its file that supplies its missing secrets or, after its link was
+    /// rejected, another URL or a link provider. An addition with the `id` of an active download merges only its
+    /// expected size, hashes and changed URL. An addition with the `id` of an ended download is ignored, unless it has
+    /// a further expected size or hash: then it becomes a new download.
     ///
-    /// With `skippingInvalid`, invalid additions are skipped; otherwise one invalid addition rejects the whole batch.
+    /// With `skippingInvalid`, invalid additions are skipped. Otherwise, a contradiction between requests prevents all
+    /// additions; after any other of the ``QueueAdditions/refusals``, the caller must remove the new downloads.
     ///
-    /// With a journal, the new downloads do not start before ``saved(_:at:)``.
+    /// With a journal, new and revived downloads do not start before ``saved(_:at:)``.
     mutating func add(
         _ additions: [QueueAddition],
         skippingInvalid: Bool,
@@ -79,7 +80,8 @@ extension QueueState {
 
     /// Replaces the URL of a download; does nothing if the download is not in the queue, or after the shutdown.
     ///
-    /// A running download continues with the new URL, and a download that failed or waits for a retry is queued again.
+    /// A running download continues with the new URL; it fails if its request was sent and must not be repeated. A
+    /// download that failed or waits for a retry is queued again.
     ///
     /// Throws `invalidRequest` if the journal has no room for the URL, or if the URL has another origin and the body is
     /// secret.
@@ -177,7 +179,7 @@ extension QueueState {
         }
     }
 
-    /// Requeues downloads and removes their start times, so that they may start at once.
+    /// Removes the start times of downloads, and requeues those that have not finished, so that they may start at once.
     mutating func start(_ ids: [DownloadID], at now: Duration) -> [QueueEffect] {
         requeue(ids) { state, id in
             state.removeStartTime(of: id)
@@ -190,7 +192,8 @@ extension QueueState {
         requeue([id]) { $0.scheduler.restart($1, at: now) }
     }
 
-    /// Calls `verb` to requeue each download whose file no other download uses, then starts downloads in free slots.
+    /// Calls `verb` to requeue each download whose file has no other active download, then starts downloads in free
+    /// slots.
     ///
     /// Changes nothing after the shutdown.
     private mutating func requeue(

@@ -42,7 +42,7 @@ struct QueueState: Sendable {
             let record = DownloadRecord(member, number: number, observers: observers)
             insert(record)
             if let file = member.file { record.finish(with: file) }
-            // Before the others, which take over the partial file of a failed one.
+            // Before the loop below: there, a waiting download of the same file replaces the failed one.
             if case .failed = member.state { partialFiles.failed(record) }
             return record
         }
@@ -261,15 +261,16 @@ struct QueueState: Sendable {
     }
 
     mutating func activate(_ record: DownloadRecord) {
-        // If the process is killed before the other download has stopped, the next manager must resume this one.
+        // If the process is killed before the other download has stopped, the next manager must restore only this one
+        // as active.
         if let other = partialFiles.activate(record) { journal?.note(other, .cancelled, at: WallTime.milliseconds()) }
     }
 
-    /// Releases the partial file of a running download that is being cancelled or removed, so that a new download of the
-    /// same file can be added; the new one starts once `record` has stopped.
+    /// Releases the partial file of a running download that is being cancelled or removed, so that a new download of
+    /// the same file can be added; the transfer of the new one waits until `record` has stopped.
     ///
-    /// The journal records the cancellation now if an earlier removal of the file is pending, or else when a new download
-    /// is added.
+    /// The journal records the cancellation now if an earlier removal of the file is pending. Otherwise it does so once
+    /// another download of the file becomes active, or `record` has stopped.
     private mutating func depart(_ record: DownloadRecord) {
         guard partialFiles.isActive(record) else { return }
         if !partialFiles.depart(record) { journal?.note(record.id, .cancelled, at: WallTime.milliseconds()) }

@@ -28,13 +28,13 @@ struct RestoredQueue: Sendable {
 
     /// Restores the queue from a journal; blocks to inspect files.
     ///
-    /// A download was interrupted if the journal records it as running or as being renamed. If its file has the final
-    /// name, it is restored as finished, and its resume record is removed. Otherwise it is restored as paused if
-    /// `pausing` is `true` or its request must not be repeated, or else as waiting.
+    /// A download was interrupted if the journal records it as running or as being renamed. If it was being renamed and
+    /// its file has the final name, it is restored as finished, and its resume record is removed. Otherwise it is
+    /// restored as paused if `pausing` is `true` or its request must not be repeated, or else as waiting.
     ///
-    /// If `isStarting` is `false`, because the manager starts no downloads, an interrupted download that waits keeps its
-    /// recorded state in the journal, so that the next manager still knows that it was interrupted. `partials` is the
-    /// directory for partial files; `nil` if they are beside their destinations.
+    /// If `isStarting` is `false`, because the manager starts no downloads, an interrupted download that is restored as
+    /// waiting keeps its recorded state in the journal, so that the next manager still knows that it was interrupted.
+    /// `partials` is the directory for partial files; `nil` if they are beside their destinations.
     init(
         _ snapshot: RegistrySnapshot,
         _ report: RegistryReport,
@@ -177,7 +177,7 @@ extension RegistryEntry.State {
     fileprivate func change(restoredAs state: DownloadState, isStarting: Bool) -> Self? {
         switch (self, state) {
         case (.running, .paused), (.finishing, .paused): .paused
-        // A manager that starts nothing leaves the download recorded as running.
+        // A manager that starts nothing leaves the recorded state unchanged.
         case (.running, .waiting), (.finishing, .waiting): isStarting ? .requeued : nil
         case (.finishing(let path, let stamp), .finished): .finished(path, stamp)
         default: nil

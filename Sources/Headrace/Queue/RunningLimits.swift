@@ -1,6 +1,6 @@
 /// The limits on the number of running downloads: the user's, and lower ones that are chosen automatically.
 struct RunningLimits: Sendable {
-    /// The minimum number of waiting downloads from one host at which its files are assumed to be small.
+    /// The minimum number of downloads waiting for a slot at which the files of a host are assumed to be small.
     private static let manyWaiting = 6
 
     /// The maximum number of running downloads that the user has set.
@@ -20,8 +20,8 @@ struct RunningLimits: Sendable {
 
     /// Whether a download that starts may share a connection to its host with others.
     ///
-    /// It may if the host uses HTTP/2. While the host's protocol is unknown, it may if many downloads, `waiting`, are
-    /// waiting, because these are probably small. Always `false` if the limits are fixed.
+    /// It may if the host uses HTTP/2. While the host's protocol is unknown, it may if many downloads are waiting,
+    /// because their files are probably small; `waiting` is their number. Always `false` if the limits are fixed.
     func mayShareConnection(to host: String, with waiting: Int) -> Bool {
         guard let concurrency else { return false }
         return concurrency.usesHTTP2(host) ?? (waiting >= Self.manyWaiting)

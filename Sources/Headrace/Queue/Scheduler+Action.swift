@@ -28,7 +28,7 @@ extension Scheduler {
     enum Action: Sendable, Hashable {
         /// Start the transfer of a download, which counts as running from now on.
         case start(ID)
-        /// Stop a transfer, or change the reason if it is already being stopped.
+        /// Stop a transfer; if it is already being stopped, only a cancellation changes the reason.
         ///
         /// Call ``ended(_:_:_:at:)`` once the transfer has stopped.
         case stop(ID, StopSignal.Reason)
@@ -36,7 +36,8 @@ extension Scheduler {
         case hold(ID, NetworkBlocker)
         /// The download enters a phase other than `running`.
         ///
-        /// With `discardingBytes`, the download was cancelled: delete its partial file before publishing the phase.
+        /// With `discardingBytes`, the download was cancelled: delete its partial file before publishing the phase,
+        /// unless another download uses that file.
         case enter(ID, Phase, discardingBytes: Bool = false)
         /// The download leaves the queue.
         ///
@@ -58,7 +59,7 @@ extension Scheduler {
         var label: QueueOrder.Label?
     }
 
-    /// The reason for stopping a running download; decides its phase once its transfer has stopped.
+    /// The reason for stopping a running download; decides its phase, together with the outcome of its transfer.
     ///
     /// Later cases outrank earlier cases, but `requeue` and `pause` replace each other.
     enum Intent: Comparable {
@@ -84,7 +85,7 @@ extension Scheduler {
     struct Entry {
         var priority: Int
         var host: QueueHosts.Number
-        /// The host of the new URL of a running download, which counts for ``host`` until its transfer has ended.
+        /// The host of a running download's new URL; replaces ``host`` once the transfer has ended. Otherwise `nil`.
         var nextHost: QueueHosts.Number?
         var phase = Phase.waiting
         var intent: Intent?
@@ -130,7 +131,7 @@ extension Scheduler.Item {
 }
 
 extension DownloadRequest {
-    /// Returns the earliest start time on the scheduler's clock; `nil` if the download may start at once.
+    /// Returns the earliest start time on the scheduler's clock, possibly in the past; `nil` if the request has none.
     func notBefore(at now: Duration) -> Duration? { earliestBegin.map { now + WallTime.duration(until: $0) } }
 }
 

@@ -5,7 +5,7 @@
 ///
 ///     waiting ──── a slot is free ────▶ running ── ended ──▶ finished, failed
 ///       ▲ │                              │   │
-///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, to be retried later ──▶ waiting
+///       │ └─ pause ──▶ paused ◀── pause ─┘   ├─ demoted, or to be retried ──▶ waiting
 ///       └─ resume ─────┘                     └─ cancel ──▶ cancelled
 ///
 /// A download that is being stopped occupies its slot until its transfer has stopped, so that the limits still hold.
@@ -53,7 +53,7 @@ struct Scheduler: Sendable {
         return startNext()
     }
 
-    /// Keeps a download from starting before ``saved(_:at:)``.
+    /// Prevents a failed download that is about to be requeued from starting before ``saved(_:at:)``.
     mutating func markUnsaved(_ id: ID) { entries[id]?.isSaved = false }
 
     /// Fails a revived download that could not be saved, if it is still waiting or paused.
@@ -63,7 +63,7 @@ struct Scheduler: Sendable {
         return [.waiting, .paused].contains(entry.phase) ? enter(.failed, id) : []
     }
 
-    /// Lets downloads start that were not saved until now.
+    /// Lets downloads start that could not start because they were not saved.
     mutating func saved(_ ids: [ID], at now: Duration) -> [Action] {
         for id in ids where entries[id]?.isSaved == false {
             entries[id]?.isSaved = true
@@ -166,9 +166,10 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Requeues a running download of lower priority, if a waiting download could start but finds no free slot.
+    /// Requeues a running download of lower priority if the download `id` is waiting only for a free slot.
     ///
-    /// Chooses the running download with the lowest priority or, if several have it, the one that started last.
+    /// Chooses the one with the lowest priority or, if several have it, the one that started last. Skips downloads
+    /// whose request must not be repeated.
     mutating func preempt(for id: ID) -> [Action] {
         guard let entry = entries[id], entry.phase == .waiting, waiting.startTimes[id] == nil,
             networkBlocker(of: id) == nil
@@ -341,7 +342,7 @@ struct Scheduler: Sendable {
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Inserts a download into ``waiting`` at its present priority and position, unless it must not start yet.
+    /// Inserts a download into ``waiting`` at its present priority and position, if it is in that phase and saved.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard let entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
             return
@@ -359,7 +360,7 @@ struct Scheduler: Sendable {
         var actions: [Action] = []
         while startNumbers.count < limits.total, let candidate = waiting.popReady() {
             guard waiting.isCurrent(candidate), let entry = entries[candidate.id] else {
-                // The stale candidate may have been released to use a free slot of its host: release another.
+                // The stale candidate may have been released for a free slot of its host, which another can use.
                 release(candidate.host)
                 continue
             }

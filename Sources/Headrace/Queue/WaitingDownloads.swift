@@ -60,7 +60,7 @@ struct WaitingDownloads: Sendable {
 
     func isCurrent(_ candidate: Candidate) -> Bool { generations[candidate.id] == candidate.generation }
 
-    /// Adds a download, or replaces it: it waits for its start time or, if that has been reached, for a slot.
+    /// Adds a download, or replaces it: it waits for its start time if that is in the future, otherwise for a slot.
     mutating func insert(_ candidate: Candidate, at now: Duration) {
         lastGeneration += 1
         insertions += 1
@@ -114,8 +114,8 @@ struct WaitingDownloads: Sendable {
     /// Removes a host whose last download left the queue, because another host may get its number.
     mutating func removeHost(_ host: QueueHosts.Number) { ofHosts[host] = nil }
 
-    /// Makes all downloads that wait for the network wait for a slot, because the network has changed; each may be blocked
-    /// again.
+    /// Makes all downloads that wait for the network wait for a slot, because the network has changed; each may be
+    /// blocked again.
     ///
     /// Keeps in ``blockers`` the reasons for which `isUnchanged` returns `true`, so that they are not reported again.
     mutating func networkChanged(_ isUnchanged: (DownloadID, NetworkBlocker) -> Bool) {
