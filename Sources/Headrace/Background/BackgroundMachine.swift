@@ -6,17 +6,15 @@
 ///     nothing ── fetch, tasks listed ──▶ task ── file, or its end ──▶ outcome ── to the run that waits ──▶ nothing
 ///                                         └── stop, keeping ──▶ pausing ── data and end ──▶ nothing
 ///
-/// An outcome other than ``Outcome/again`` that no run awaits is stored for the next run, if the download is running or
-/// waiting. Events of a stale task, including its file, are ignored.
+/// An outcome but ``Outcome/again`` that no run awaits is stored for the next run of a running or waiting download.
+/// Events of a stale task, including its file, are ignored.
 struct BackgroundMachine: Sendable {
     typealias ID = DownloadID
 
     private enum Phase {
         case fetching
-        /// The task is being cancelled for its resume data.
-        ///
-        /// `hasEnded` is `true` once the task has completed, and `hasResponded` once the system has returned resume
-        /// data or reported that there is none.
+        /// The task is being cancelled; `hasEnded`: it has completed; `hasResponded`: the system has returned resume
+        /// data, or reported that there is none.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -341,12 +339,7 @@ struct BackgroundMachine: Sendable {
     }
 
     /// Handles the loss of a task's bytes: the task completed with neither a file nor resume data.
-    private mutating func lost(
-        _ id: ID,
-        _ status: Status,
-        _ failure: BackgroundFailure?,
-        received: Int64
-    ) -> [Effect] {
+    private mutating func lost(_ id: ID, _ status: Status, _ failure: BackgroundFailure?, received: Int64) -> [Effect] {
         let reason: RestartReason? =
             switch failure {
             case nil: .filePurged
@@ -366,8 +359,7 @@ struct BackgroundMachine: Sendable {
         return [.save(id, .resumable(data))]
     }
 
-    /// Finishes a pause if the task has completed, and the system has returned resume data or reported that there is
-    /// none; otherwise does nothing.
+    /// Finishes a pause once the task has completed, and the system has returned resume data or reported the lack of it.
     private mutating func endPause(_ id: ID, at now: Int64) -> [Effect] {
         guard let entry = entries[id], case .pausing(true, let hasResponded) = entry.phase else { return [] }
         var effects: [Effect] = []

@@ -149,7 +149,7 @@ extension [QueueAddition] {
             let path = DestinationPaths(request).partialPath
             do throws(DownloadError) {
                 if !request.requiresPublicAddress {
-                    unrestricted.insert(path)
+                    if twin(path) == nil { unrestricted.insert(path) }
                 } else if unrestricted.contains(path) || twin(path)?.obeysAddressRule(of: request) == false {
                     throw .unrestrictedTwin(of: request.url)
                 }

@@ -57,8 +57,6 @@ struct RestoredQueue: Sendable {
             // The downloads of a folder share one copy of its URL.
             if folder == request.destination, let folder { request.destination = folder }
             folder = request.destination
-            // The priority may have changed since the download was added.
-            request.priority = DownloadPriority(rawValue: entry.request.priority)
             let names = DestinationPaths(request)
             var (state, file) = entry.state.restored(
                 request.url,

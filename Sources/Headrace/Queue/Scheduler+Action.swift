@@ -85,7 +85,7 @@ extension Scheduler {
     struct Entry {
         var priority: Int
         var host: QueueHosts.Number
-        /// The host of a running download's new URL; replaces ``host`` once the transfer has ended. Otherwise `nil`.
+        /// The host of a running download's new URL, which replaces ``host`` once the transfer has ended; else `nil`.
         var nextHost: QueueHosts.Number?
         var phase = Phase.waiting
         var intent: Intent?

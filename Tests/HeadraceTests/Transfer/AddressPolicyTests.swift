@@ -180,6 +180,9 @@ struct AddressPolicyTests {
             let public1 = try await queue.add("public") { ($0.startsPaused, $0.requiresPublicAddress) = (true, true) }
             let public2 = try await queue.add("public") { $0.startsPaused = true }
             #expect(public1 == public2)
+            let public3 = try queue.request("public") { $0.startsPaused = true }
+            let public4 = try queue.request("public") { ($0.startsPaused, $0.requiresPublicAddress) = (true, true) }
+            #expect(try await queue.manager.download([public3, public4]) == [public1, public1])
         }
     }
 
