@@ -82,7 +82,7 @@ struct RegistryLock: Sendable {
     func release() {
         // Removes this process's ID. Otherwise, the next owner would be reported as this process until it has written
         // its own ID.
-        try? calls.truncate(file, 0)
+        Self.write(nil, to: file, calls)
         try? calls.close(file)
     }
 
@@ -116,10 +116,16 @@ struct RegistryLock: Sendable {
         }
         guard try calls.isNamed(path, opened) else { return .removed }
         let lock = RegistryLock(path: path, file: file, calls: calls)
-        // The ID is informational; a full disk must not prevent the queue from being read.
-        try? calls.truncate(file, 0)
-        if isRun { try? calls.writeAll(file, Array("\(getpid())\n".utf8)) }
+        write(isRun ? getpid() : nil, to: file, calls)
         return .taken(lock)
+    }
+
+    /// Writes a process ID, or blanks instead of one; ignores errors, because the ID is informational.
+    ///
+    /// The length is always the same and the file is never truncated, so that later IDs fit even on a full disk.
+    private static func write(_ id: Int32?, to file: Int32, _ calls: FileSystem) {
+        let digits = id.map(String.init) ?? ""
+        try? calls.writeAll(file, Array((String(repeating: " ", count: 10 - digits.count) + digits + "\n").utf8))
     }
 
     /// Returns the ID of the process that runs the directory's queue, from the lock file; `nil` if no process runs it,
@@ -136,8 +142,9 @@ struct RegistryLock: Sendable {
     }
 
     private static func processID(from bytes: [UInt8]) -> Int32? {
-        guard bytes.last == UInt8(ascii: "\n") else { return nil }
-        return Int32(String(decoding: bytes.dropLast(), as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+        let digits = bytes[..<end].drop { $0 == UInt8(ascii: " ") }
+        return Int32(String(decoding: digits, as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
     }
 }
 

@@ -191,8 +191,12 @@ struct RegistryFileTests {
                 #expect(error?.message.contains("in use by another manager of this process") == true)
             }
             try first.append([.state(1, .paused)])
+            // Of constant size, so that the next owner's process ID fits even on a full disk.
+            let lock = folder.appending(path: RegistryLock.fileName)
+            let size = try FileProbe.bytes(of: lock).count
             first.close()
             first.close()
+            #expect(try FileProbe.bytes(of: lock).count == size)
             #expect(try image(folder)[1]?.state == .paused)
             #expect(throws: DownloadError.shutDown()) { try first.append([.state(1, .running)]) }
         }
