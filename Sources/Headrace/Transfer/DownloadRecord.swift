@@ -26,7 +26,8 @@ final class DownloadRecord: Sendable {
             request = request.relinked(to: link, with: fields)
             names = DestinationPaths(request)
             changeStored { [request] in $0.relink(as: request) }
-            if withoutSecrets.first?.lacksSecrets == false { withoutSecrets = [] }
+            // The URL has its login, if it needs one.
+            if withoutSecrets.first?.withheldHeaders.isEmpty == true { withoutSecrets = [] }
             // Data to resume the system's task has the old URL.
             if case .resumable = backgroundNote.first { backgroundNote = [] }
         }

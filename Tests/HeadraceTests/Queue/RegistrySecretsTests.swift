@@ -220,6 +220,19 @@ struct RegistrySecretsTests {
         #expect(state.records[id]?.request.headers == [secret])
     }
 
+    @Test func `a new URL with a login supplies the missing login`() throws {
+        let folder = URL(filePath: "/list", directoryHint: .isDirectory)
+        let url = try #require(URL(string: "http://user:s3cret@h/a"))
+        let request = DownloadRequest(url, to: .directory(folder))
+        let kept = RegistryRequest(request, bases: RegistryBaseDirectories(of: folder))
+        var bare = request
+        bare.url = url.withoutCredentials
+        let record = DownloadRecord(id: Download.ID(rawValue: 1), request: bare, withoutSecrets: kept)
+        #expect(record.lacksSecrets)
+        record.relink(to: DownloadRequest.Link(try #require(URL(string: "http://user:s3cret@h/b"))), with: [])
+        #expect(!record.lacksSecrets && record.request.url.user() == "user")
+    }
+
     @Test func `a request with the secrets that another process adds revives the failed download`() throws {
         let folder = URL(filePath: "/list", directoryHint: .isDirectory)
         let request = try secretRequest(in: folder)
