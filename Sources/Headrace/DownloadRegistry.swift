@@ -82,18 +82,18 @@ public struct DownloadRegistry: Sendable, Hashable {
     }
 
     /// Carries out pending commands as ``takeCommands()`` does, but ignores errors, and then reads the queue.
-    /// - Returns: The downloads in queue order, and sentences that describe any damage found in the registry.
+    /// - Returns: The downloads in queue order, and sentences about damage and about commands that were not carried out.
     /// - Throws: The same errors as ``downloads()``.
     package func present() async throws(DownloadError) -> (downloads: [DownloadSnapshot], findings: [String]) {
-        var earlier: Reading?
+        var (earlier, ofCommands): (Reading?, [String]) = (nil, [])
         if (try? await hasCommands) == true {
             // Carrying out commands may rewrite the registry without its damaged entries, so these are reported first.
             earlier = try await read()
-            _ = try? await withListTakingCommands()
+            ofCommands = (try? await withList { $0.observers.laterFindings }) ?? []
         }
         let present = try await read()
         let earlierFindings = earlier?.findings ?? []
-        var findings = earlierFindings + present.findings.filter { !earlierFindings.contains($0) }
+        var findings = earlierFindings + ofCommands + present.findings.filter { !earlierFindings.contains($0) }
         let copy = directory.appending(path: RegistryStore.fileName + RegistryStore.unreadSuffix).filePath
         if present.hasLoss, !present.isRun {
             findings.append("The next change to the queue will save the present registry as \(copy).")

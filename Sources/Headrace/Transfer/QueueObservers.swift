@@ -22,11 +22,22 @@ final class QueueObservers: Sendable {
     }
 
     private let state: Locked<State>
+    private let firstFindings: Int
     /// Whether there are observers; without any, publishing progress costs next to nothing.
     private let isWatched = Atomic(false)
 
+    /// Creates observers of a queue; `findings` are those of the registry when it was opened.
     init(findings: [String] = []) {
         state = Locked(State(findings: findings.map { .registryDamaged($0) }))
+        firstFindings = findings.count
+    }
+
+    /// The findings since the registry was opened, such as commands that could not be carried out.
+    var laterFindings: [String] {
+        state.withLock { state in
+            state.findings.dropFirst(firstFindings)
+                .compactMap { if case .registryDamaged(let finding) = $0 { finding } else { nil } }
+        }
     }
 
     /// Publishes a finding, such as damage to the registry, to present and future observers of the events.

@@ -380,6 +380,20 @@ extension RegistryTests {
         }
     }
 
+    @Test func `reading a registry reports the commands that could not be carried out`() async throws {
+        try await withTemporaryDirectory { folder in
+            let registry = registry(folder)
+            _ = try await registry.add([try request("a", in: folder)])
+            var invalid = try request("b", in: folder)
+            invalid.method = "TRACE"
+            let stored = RegistryRequest(invalid, bases: RegistryBaseDirectories(of: registry.directory))
+            try CommandSpool(in: registry.directory.filePath).post(.add([RegistryEntry(id: 7, stored, label: 0)]))
+            let (downloads, findings) = try await registry.present()
+            #expect(downloads.count == 1)
+            #expect(findings == ["An addition by another process was skipped: TRACE is no method for downloads."])
+        }
+    }
+
     /// A killed process makes no further file calls.
     @Test func `after a kill at any file call the queue is intact and no finished file is downloaded again`()
         async throws
