@@ -120,7 +120,9 @@ extension Download {
     /// removed, or while another download of the same file is waiting, running or paused.
     public func resume() async {
         if state.isFinished {
-            if await !fileExists { await restart() }
+            let files = manager.environment.files
+            guard let file = record.finishedFile?.url.filePath else { return }
+            if await manager.executor.run({ files.isMissing(file) }) { await restart() }
         } else {
             await manager.apply { $0.start([id], at: manager.clock.now()) }
         }

@@ -14,7 +14,7 @@ struct QueueCommandNote: Sendable, Hashable {
             (.cancel, .waiting), (.cancel, .running), (.cancel, .paused), (.cancel, .failed):
             return nil
         case (.resume, .cancelled): self.init("was cancelled; will download again from the beginning", true)
-        case (.resume, .finished(let file)) where !Files.exists(file.plainPath):
+        case (.resume, .finished(let file)) where Files.isMissing(file.plainPath):
             self.init("finished, but the file is missing; will download again", true)
         case (.pause, _), (.resume, _), (.retry, _), (.cancel, _):
             self.init("\(state.kind.rawValue); nothing to \(command.words.verb)", false)

@@ -42,6 +42,9 @@ struct QueueCommandNoteTests {
         #expect(passedOver(.remove([], deletingFiles: false)) == [])
         #expect(QueueCommandNote(.resume([]), to: .cancelled)?.isDone == true)
         #expect(QueueCommandNote(.resume([]), to: .finished(Self.gone))?.isDone == true)
+        // Whether the file exists is unknown, so that it is not downloaded again.
+        let unknown = URL(filePath: "/dev/null/a.bin")
+        #expect(QueueCommandNote(.resume([]), to: .finished(unknown))?.isDone == false)
     }
 
     @Test
