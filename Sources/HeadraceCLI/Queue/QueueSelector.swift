@@ -87,7 +87,12 @@ struct QueueSelector: Sendable, Equatable {
     /// Throws if an id or number does not match exactly one download, or if no download is in the group of `--group`.
     func resolve(in queue: [DownloadSnapshot]) throws -> [Download.ID] {
         var chosen: Set<Download.ID> = []
-        for term in terms where term != .all { chosen.insert(try Self.find(term, in: queue).id) }
+        // Scripts pass thousands of complete ids.
+        let known = terms.count > 1 ? Dictionary(uniqueKeysWithValues: queue.map { ($0.id.description, $0.id) }) : [:]
+        for term in terms where term != .all {
+            let id = if case .id(let digits) = term { known[digits] } else { Download.ID?.none }
+            chosen.insert(try id ?? Self.find(term, in: queue).id)
+        }
         guard terms.isEmpty || terms.contains(.all) else { return queue.map(\.id).filter(chosen.contains) }
         let members = queue.filter { group == nil || $0.request.group == group }
         if let group, members.isEmpty {
