@@ -162,12 +162,11 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     if !options.hooks.isEmpty {
         for download in try await registry.downloads() { options.hooks.skip(download.id, download.state) }
     }
-    let signals = Signals.requests()
     let start = ContinuousClock.now
     while true {
         do {
             return try await withDownloadManager(options.configuration) { manager in
-                try await Run(manager, options, signals).finish()
+                try await Run(manager, options, Signals.requests()).finish()
             }
         } catch let error as DownloadError where error.code == .busy {
             if .now >= start + timeout {

@@ -162,13 +162,13 @@ extension DownloadRegistry {
 }
 
 extension DownloadError {
-    /// Returns the error for running a queue that another process already runs; `holder` is its id, if known.
+    /// Returns the error for running a queue that another process uses; `holder` is its id if it runs the queue.
     static func alreadyRunning(_ registry: DownloadRegistry, by holder: Int32?) -> DownloadError {
-        let process = holder.map { "process \($0)" } ?? "another process"
-        return DownloadError(
-            .busy,
-            "\(registry.directory.plainPath): \(process) is already running this queue; headrace queue status "
-                + "shows it, and headrace queue stop stops it"
-        )
+        let problem =
+            holder.map {
+                "process \($0) is already running this queue; headrace queue status shows it, and headrace queue stop "
+                    + "stops it"
+            } ?? "another process is changing this queue; try again when it has finished"
+        return DownloadError(.busy, "\(registry.directory.plainPath): \(problem)")
     }
 }
