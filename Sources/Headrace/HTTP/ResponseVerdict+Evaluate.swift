@@ -102,7 +102,8 @@ extension ResponseVerdict {
 }
 
 extension RangeRequest {
-    /// Whether the received bytes have a strong validator, with which a response is compared before its body is read.
+    /// Whether the response can be verified before its body is read: the request is for a range, and the received bytes
+    /// have a strong validator to compare with.
     fileprivate var isVerifiedImmediately: Bool {
         range != nil && heldBytes > 0 && known.flatMap(EntityValidator.init(of:)) != nil
     }

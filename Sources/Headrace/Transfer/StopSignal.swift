@@ -1,4 +1,4 @@
-/// A signal that requests one run of a download, or one of its connections, to stop, with the reason.
+/// Tells one run of a download, or one of its connections, to stop, and why.
 ///
 /// If there are several requests, the first reason applies, except that cancellation overrides any other.
 final class StopSignal: Sendable {
