@@ -58,9 +58,7 @@ struct BackgroundMachine: Sendable {
     /// Whether the system has reported all events of a wake-up whose handler the app has not passed yet.
     private var hasReportedEarly = false
 
-    init(_ sizeLimit: SizeLimit = SizeLimit(maxBytes: nil)) {
-        self.sizeLimit = sizeLimit
-    }
+    init(_ sizeLimit: SizeLimit = SizeLimit(maxBytes: nil)) { self.sizeLimit = sizeLimit }
 
     // MARK: Runs
 
@@ -95,30 +93,38 @@ struct BackgroundMachine: Sendable {
         switch (stop, entry.task) {
         case (.keeping, let task?):
             entry.isStopping = true
-            var effects: [Effect] = []
-            if case .fetching = entry.phase {
-                entry.beginPause()
-                effects = [.cancelForData(task)]
-            }
-            entries[id] = entry
-            return effects
+            defer { entries[id] = entry }
+            guard case .fetching = entry.phase else { return [] }
+            entry.beginPause()
+            return [.cancelForData(task)]
         case (.leaving, .some):
             // The fetch waits for the end of a pause in progress, because the system reports the resume data only once.
             guard !entry.isStopping else { return [] }
             entry.isAwaited = false
             entries[id] = entry
             return [.end(id, .stopped)]
-        case (.discarding, let task?):
+        case (.discarding, let task):
             entries[id] = nil
-            stale.insert(task)
-            return [.cancel(task), .save(id, nil), .end(id, .stopped)]
-        case (.discarding, nil):
-            entries[id] = nil
-            return [.save(id, nil), .end(id, .stopped)]
+            if let task { stale.insert(task) }
+            return (task.map { [.cancel($0)] } ?? []) + [.save(id, nil), .end(id, .stopped)]
         case (.keeping, nil), (.leaving, nil):
             entries[id] = nil
             return [.end(id, .stopped)]
         }
+    }
+
+    /// Records that a download which no run fetches was paused, or is not wanted any more; stops its task.
+    mutating func withdrawn(_ id: ID, _ status: Status) -> [Effect] {
+        guard let entry = entries[id], let task = entry.task, !entry.isAwaited, case .fetching = entry.phase else {
+            return []
+        }
+        if status == .kept {
+            entries[id]?.beginPause()
+            return [.cancelForData(task)]
+        }
+        entries[id] = nil
+        stale.insert(task)
+        return [.cancel(task)]
     }
 
     /// Records that the run of a download has returned; discards an outcome that arrived after it had stopped waiting.
@@ -156,9 +162,7 @@ struct BackgroundMachine: Sendable {
             }
             entries[id, default: Entry()].task = listed.task
             entries[id]?.receivedBytes = listed.receivedBytes
-            guard listed.status == .kept else { continue }
-            entries[id]?.beginPause()
-            effects.append(.cancelForData(listed.task))
+            if listed.status == .kept { effects += withdrawn(id, .kept) }
         }
         ended = []
         for (id, entry) in entries.sorted(by: { $0.key.rawValue < $1.key.rawValue })
@@ -291,9 +295,7 @@ struct BackgroundMachine: Sendable {
         return waiting.map { .end($0, .failed(.sessionInvalid)) } + call()
     }
 
-    private mutating func callHandlers() -> [Effect] {
-        hasReportedAll && finalizing.isEmpty ? call() : []
-    }
+    private mutating func callHandlers() -> [Effect] { hasReportedAll && finalizing.isEmpty ? call() : [] }
 
     private mutating func call() -> [Effect] {
         guard !handlers.isEmpty else { return [] }

@@ -127,14 +127,18 @@ final class BackgroundTransfers: BackgroundFetcher {
     func entered(_ record: DownloadRecord, _ newState: DownloadState?) {
         // An ended download is neither added nor removed here. A cancelled one is added again when it is resumed.
         guard newState?.isEnded == false else { return }
-        state.withLock { $0.records[record.id] = record }
+        change { state in
+            state.records[record.id] = record
+            return newState == .paused ? state.machine.withdrawn(record.id, .kept) : []
+        }
     }
 
     func left(_ record: DownloadRecord) {
-        state.withLock { state in
-            guard state.records[record.id] === record else { return }
+        change { state in
+            guard state.records[record.id] === record else { return [] }
             state.records[record.id] = nil
             state.stoppedURLs[record.id] = nil
+            return state.machine.withdrawn(record.id, .unwanted)
         }
     }
 

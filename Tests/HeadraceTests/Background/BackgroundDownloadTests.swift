@@ -325,6 +325,23 @@ struct BackgroundDownloadTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `pausing or removing a download that waits for a slot stops its task`(_ isPaused: Bool) async throws {
+        try await withTemporaryDirectory { folder in
+            let daemon = Daemon()
+            try await daemon.withManager(folder) { manager in
+                try await manager.download(Daemon.request(in: folder))
+                try await daemon.runs(1)
+            }
+            try await daemon.withManager(folder, configure: { $0.startsDownloads = false }) { manager in
+                let download = try #require(await manager.downloads.first)
+                #expect(!daemon.made[0].isCancelled)
+                if isPaused { await download.pause() } else { await download.remove() }
+                #expect(daemon.made[0].isCancelled)
+            }
+        }
+    }
+
     @Test func `unsupported settings are reported, and secrets are not passed to the session`() async throws {
         try await withTemporaryDirectory { folder in
             let daemon = Daemon()

@@ -242,6 +242,19 @@ struct BackgroundMachineTests {
         #expect(machine.completed(task, .running, .init(failure: .interrupted), at: 0) == [.make(id, from: data)])
     }
 
+    @Test func `a surviving task is stopped if its download is paused or removed before it gets a slot`() {
+        var paused = machine([(task, .waiting, 40)]).machine
+        #expect(paused.withdrawn(id, .kept) == [.cancelForData(task)])
+        #expect(paused.withdrawn(id, .kept) == [])
+        #expect(paused.receivedResumeData(task, data, at: 0) == [.save(id, .resumable(data))])
+        var removed = machine([(task, .waiting, 40)]).machine
+        #expect(removed.withdrawn(id, .unwanted) == [.cancel(task)])
+        #expect(removed.finished(task, .unwanted, hasFile: true) == [])
+        // A run stops its own task.
+        var running = fetching()
+        #expect(running.withdrawn(id, .kept) == [])
+    }
+
     @Test func `a file purged before it was taken over is downloaded again, and the reason is reported`() {
         var machine = fetching()
         _ = machine.wrote(task, receivedBytes: 60, totalBytes: 60)
