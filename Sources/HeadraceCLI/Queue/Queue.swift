@@ -165,8 +165,10 @@ private func queueRun(_ arguments: ParsedArguments) async throws -> ExitCode {
     let start = ContinuousClock.now
     while true {
         do {
+            // Only for this attempt: between attempts, the stream has no reader, so that a signal ends the process.
+            let signals = Signals.requests()
             return try await withDownloadManager(options.configuration) { manager in
-                try await Run(manager, options, Signals.requests()).finish()
+                try await Run(manager, options, signals).finish()
             }
         } catch let error as DownloadError where error.code == .busy {
             if .now >= start + timeout {
