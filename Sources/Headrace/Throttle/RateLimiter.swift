@@ -257,7 +257,7 @@ struct RateLimiter: Sendable {
     }
 }
 
-/// A node of the tree: a limit, or a connection, which has tokens but no rate.
+/// A node of the tree: a scope, with a rate if it is limited, or a connection, which has tokens but never a rate.
 private struct Node: Sendable {
     var scope: RateLimiter.Scope?
     var connection: Int?

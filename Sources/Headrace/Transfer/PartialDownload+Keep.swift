@@ -52,7 +52,7 @@ extension PartialDownload {
         return time - environment.clock.now() >= Self.longWait
     }
 
-    /// Truncates the file if the disk is full and there is no resume record yet, so that one can be written; without a
+    /// If the disk is too full for the first resume record, truncates the file and writes the record again; without a
     /// record, the next run would lose all bytes.
     private func makeRoomForRecord() {
         guard ledger.recordFailure?.isDiskFull == true, let target, environment.files.isMissing(recordFile.path),

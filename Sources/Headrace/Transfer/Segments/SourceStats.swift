@@ -20,8 +20,8 @@ struct SourceStats: Sendable {
     /// The time before which a connection may be opened only if no other is open and ``soleFailures`` is below
     /// ``maxSoleFailures``; `nil` if there is no delay.
     private var notBefore: Duration?
-    /// The number of consecutive unusable responses; ``maxUnusableResponses`` also if the source was retired for
-    /// another reason.
+    /// The number of consecutive unusable responses; the source is retired at ``maxUnusableResponses``, to which
+    /// ``retire()`` sets it.
     private var unusableResponses = 0
     /// The number of consecutive failures that closed the only connection to the source.
     private var soleFailures = 0
