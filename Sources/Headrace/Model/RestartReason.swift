@@ -26,8 +26,7 @@ public enum RestartReason: Error, Sendable, Hashable {
     case validatorMissing
     /// The bytes that were requested again for comparison differ from the received ones.
     case overlapDiffers
-    /// The response contains only received bytes, which were requested again for comparison, and none of the missing
-    /// ones.
+    /// The response contains only the earlier bytes that were requested again for comparison, and no missing ones.
     case overlapMissing
     /// The server sent `Accept-Ranges: none`.
     case rangesRefused

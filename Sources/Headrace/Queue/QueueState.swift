@@ -114,7 +114,8 @@ struct QueueState: Sendable {
         return effects(of: scheduler.ended(id, outcome.schedulerOutcome, measurement, at: now), outcome)
     }
 
-    /// Whether a transfer ended without the new URL or the credentials that the download got meanwhile.
+    /// Whether a transfer failed or requested a retry with a URL that was replaced meanwhile, or without credentials that
+    /// were supplied meanwhile; the download then runs again at once.
     private func isOutdated(_ outcome: TransferOutcome, of id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         return switch outcome {
