@@ -124,6 +124,11 @@ struct ReadableFile: Sendable {
                 readers[id]?.failure = .fileChanged(read.path)
                 return false
             }
+            guard count > 0 || reader.position > reader.range.lowerBound || reader.position == 0 else {
+                // The file ends somewhere before the range of the reader, which has nothing to read.
+                readers[id]?.position = reader.range.upperBound
+                return false
+            }
             totalBytes = read.range.lowerBound + Int64(count)
         }
         readers[id]?.position += Int64(count)

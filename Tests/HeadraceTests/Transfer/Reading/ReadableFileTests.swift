@@ -245,6 +245,16 @@ struct ReadableFileTests {
         #expect(!isTaken && code(file.step(of: id)) == .fileSystem)
     }
 
+    @Test func `a reader behind the end of a finished file does not determine its size`() throws {
+        var file = ReadableFile()
+        try enter(&file, .finished(URL(filePath: final)))
+        let (behind, whole) = (file.join(5000..<6000), file.join(0..<Int64.max))
+        let isTaken = take(&file, behind, count: 0)
+        #expect(!isTaken && file.step(of: behind) == .end)
+        let isRead = take(&file, whole, count: 700)
+        #expect(isRead && file.step(of: whole) == .end)
+    }
+
     @Test func `a finished file that another program has shortened fails`() throws {
         var file = file(0..<1000)
         file.named(final)
