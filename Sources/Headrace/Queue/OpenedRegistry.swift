@@ -32,8 +32,8 @@ struct OpenedRegistry: Sendable {
     let versions: RegistryVersions
     /// The directory for partial files; `nil` if they are beside their destinations.
     ///
-    /// This is the directory of the configuration. If the configuration has none, a manager that starts no downloads
-    /// uses the directory that the last manager that ran the queue saved in the registry.
+    /// This is the directory of the configuration. A manager that runs the queue saves it in the registry. A manager
+    /// that starts no downloads, and has none in its configuration, uses the saved one.
     let partials: URL?
 
     /// Opens, locks and reads the registry; returns `nil` if the configuration has none.

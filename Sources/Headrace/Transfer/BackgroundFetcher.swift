@@ -8,7 +8,7 @@ protocol BackgroundFetcher: Sendable {
     func release()
     /// The reports of the background session to the manager, in order; finishes after ``endReports()``.
     var reports: AsyncStream<BackgroundReport> { get }
-    /// Finishes ``reports``, because the manager saves no further changes.
+    /// Finishes ``reports``; called when the manager saves no further changes.
     func endReports()
     /// Called when a download is added or restored, and after each of its changes; `state` is the new state, or `nil`
     /// if it is unchanged.

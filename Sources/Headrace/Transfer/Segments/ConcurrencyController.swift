@@ -87,7 +87,7 @@ struct ConcurrencyController: Sendable {
     /// The minimum round-trip time for opening further connections before the first measurement; with a shorter one, a
     /// measurement is quick.
     private static let minRoundTrip = Duration.milliseconds(5)
-    /// The number of missing bytes for each connection that is opened before the first measurement; a new connection
+    /// Before the first measurement, at most one connection is opened for each such number of missing bytes; a new one
     /// needs about seven round trips to deliver them.
     private static let firstShareBytes: Int64 = 1 << 20
     /// The maximum number of connections before the first measurement, if the round-trip time is below
