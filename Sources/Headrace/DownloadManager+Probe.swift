@@ -9,7 +9,8 @@ extension DownloadManager {
     /// The request is a GET, because servers may respond to HEAD differently; the body is not read. Redirects, retries
     /// and mirrors are handled as for a download, within the ``DownloadConfiguration/timeLimit``; link providers are
     /// not called. Nothing is written to the disk or added to the queue, and the limits of the queue do not apply, so
-    /// probe a few files at a time.
+    /// probe a few files at a time. A delay that a server requests is waited for only if it is not longer than
+    /// ``RetryPolicy/maxDelay``; otherwise the error, which contains it, is thrown at once.
     /// - Parameter request: The file, and the destination that a download would have.
     /// - Returns: The response, and the effect that a download would have on existing files.
     /// - Throws: The error with which a download would fail before its first byte: any error of the network or the
@@ -26,7 +27,7 @@ extension DownloadManager {
     ///
     ///     let list = try await manager.data(from: url, maxBytes: 1 << 20)
     ///
-    /// Redirects and retries are handled as for a download, within the ``DownloadConfiguration/timeLimit``; a retry
+    /// Redirects and retries are handled as in ``probe(_:)``, within the ``DownloadConfiguration/timeLimit``; a retry
     /// begins at zero. No content coding is requested. The limits of the queue and on rates do not apply, so request a
     /// few files at a time.
     /// - Parameters:

@@ -63,18 +63,27 @@ struct ProbeRun: Sendable {
 
     /// Requests the sources in order, with the retries that the request and the configuration allow, until one responds
     /// with the file.
+    ///
+    /// Throws the error of the last request instead of waiting for a delay that the server requests and that is longer
+    /// than ``RetryPolicy/maxDelay``, or for one that ends after the time limit.
     private func run<Result: Sendable>(
         _ receive: @Sendable (ResponseHead, Int64?, URL, inout ResponseBody) async throws -> Result
     ) async throws -> Result {
+        let (clock, configuration) = (environment.clock, environment.configuration)
+        let end = configuration.timeLimit.map { clock.now() + $0 }
         try await waitForNetwork()
-        var state = TransferState(request, environment.configuration, at: environment.clock.now())
+        var state = TransferState(request, configuration, at: clock.now())
         while true {
             let source = state.sources.current
             do {
                 return try await request(source, receive)
             } catch let error as DownloadError {
                 switch await reaction(to: error, &state) {
-                case .retry(_, let delay): try await environment.clock.sleep(environment.clock.now() + delay)
+                case .retry(let error, let delay):
+                    let (due, requested) = (clock.now() + delay, error.retryAfter ?? .zero)
+                    if let end, due >= end { throw error.naming(requested) }
+                    if requested > configuration.retryPolicy.maxDelay { throw error.naming(requested) }
+                    try await clock.sleep(due)
                 case .fail(let error): throw error
                 case .changeSource, .again, .pause, .requestLink, .decide: continue
                 }
@@ -170,6 +179,15 @@ struct ProbeRun: Sendable {
             mediaType: metadata.mediaType,
             checksum: DigestFields(of: head).representation.strongest
         )
+    }
+}
+
+extension DownloadError {
+    /// Returns this error with the delay that the server requested in its message.
+    fileprivate func naming(_ delay: Duration) -> DownloadError {
+        var error = self
+        if delay > .zero { error.message += " It asks to wait \(delay.inSeconds) before the next request." }
+        return error
     }
 }
 

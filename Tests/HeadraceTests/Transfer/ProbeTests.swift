@@ -153,6 +153,19 @@ struct ProbeTests {
         #expect(probe.totalBytes == 10)
     }
 
+    @Test(arguments: [nil, Duration.seconds(30)])
+    func `a requested delay that is too long is an error at once`(_ timeLimit: Duration?) async throws {
+        let seconds = timeLimit == nil ? 61 : 40
+        let error = await #expect(throws: DownloadError.self) {
+            try await probe(
+                .status(503, headers: ["Retry-After": "\(seconds)"]),
+                configuration: configuration { $0.timeLimit = timeLimit }
+            )
+        }
+        #expect(error?.statusCode == 503 && error?.retryAfter == .seconds(seconds))
+        #expect(error?.message.hasSuffix(" It asks to wait \(seconds) s before the next request.") == true)
+    }
+
     @Test(arguments: [
         (Response.status(404), DownloadError.Code.httpStatus), (.status(401), .httpStatus),
         (.redirect(to: "ftp://h/"), .redirect), (.ok("hello").claimingLength("x"), .protocolViolation),
