@@ -25,7 +25,7 @@ public struct DownloadError: Error, Sendable {
     /// download has another source.
     var exceedsHostLimit = false
     /// Whether the transfer failed before its own stall timeout because another transfer from its server had stalled;
-    /// such a failure uses up no retry.
+    /// only every second such failure uses up a retry.
     var followsStall = false
     /// Whether the connection of a resumable response was lost after a slow disk or a rate limit kept this process from
     /// reading from it for the stall timeout; such a failure uses up no retry.

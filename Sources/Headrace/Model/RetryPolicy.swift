@@ -29,8 +29,9 @@ public struct RetryPolicy: Sendable {
     /// does not count as a failure unless the download has another source.
     ///
     /// On Linux, two more failures do not count: the early end of a transfer because another one from its server has
-    /// stalled, and the loss of a connection from which the library itself has not read for the stall timeout, because
-    /// of a slow disk or a rate limit. See ``DownloadConfiguration/stallTimeout``.
+    /// stalled, unless the previous attempt ended so too; and the loss of a connection from which the library itself
+    /// has not read for the stall timeout, because of a slow disk or a rate limit. See
+    /// ``DownloadConfiguration/stallTimeout``.
     public var maxFailures = 5
     /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
     /// refuses the connection; `nil` for ``maxFailures``.

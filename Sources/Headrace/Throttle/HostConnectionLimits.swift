@@ -15,8 +15,18 @@ struct HostConnectionLimits: Sendable {
         var notBefore: Duration?
         /// The downloads, oldest first.
         var downloads: [Reservation] = []
+        /// The latest download that the host served, and when it accepted that request.
+        var lastServed: (id: DownloadID, time: Duration)?
 
         var granted: Int { downloads.reduce(0) { $0 + $1.granted } }
+
+        /// Whether the host serves another download, or accepted a request of one shortly before.
+        func servesOthers(than id: DownloadID, at now: Duration) -> Bool {
+            if let lastServed, lastServed.id != id, now - lastServed.time < HostConnectionLimits.serviceInterval {
+                return true
+            }
+            return downloads.contains { $0.id != id && $0.isServed }
+        }
     }
 
     /// The connections of one download; none are granted while it waits for its first one.
@@ -26,10 +36,15 @@ struct HostConnectionLimits: Sendable {
         var granted = 0
         /// Whether ``begin(_:on:at:)`` was called, so that the first connection stays reserved until ``end(_:_:at:)``.
         var hasBegun = false
+        /// Whether the host accepted a request of the download.
+        var isServed = false
     }
 
     /// The time after which a host's lowered limit is raised by one, counted from the last refusal or raise.
     static let raiseInterval = Duration.seconds(30)
+    /// The time for which a host counts as serving a download after it has accepted a request, even if the response has
+    /// ended since.
+    static let serviceInterval = Duration.seconds(10)
     /// The number of tracked hosts above which idle ones are removed.
     private static let sweepThreshold = 64
 
@@ -117,8 +132,16 @@ struct HostConnectionLimits: Sendable {
         return state.downloads[index].granted
     }
 
+    /// Records that a host has accepted a request of a download.
+    mutating func served(_ id: DownloadID, on host: String, at now: Duration) {
+        guard var state = hosts[host] else { return }
+        state.lastServed = (id, now)
+        if let index = state.downloads.firstIndex(where: { $0.id == id }) { state.downloads[index].isServed = true }
+        hosts[host] = state
+    }
+
     /// Lowers a host's limit and the download's reservation after a refused connection, a 429 or a 503; returns whether
-    /// another download uses the host.
+    /// the host serves another download.
     ///
     /// `retryAfter` is the delay that the host has requested; `nil` for none.
     @discardableResult
@@ -133,7 +156,7 @@ struct HostConnectionLimits: Sendable {
             state.downloads[index].granted = max(1, state.downloads[index].granted - 1)
         }
         hosts[host] = state
-        return state.downloads.contains { $0.id != id }
+        return state.servesOthers(than: id, at: now)
     }
 
     /// Whether a host's limit is lowered, because it refused connections or requests.

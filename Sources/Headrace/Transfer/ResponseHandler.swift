@@ -14,6 +14,8 @@ struct ResponseHandler {
     /// Evaluates the response and handles its body.
     func handle(_ body: inout ResponseBody, in transfer: inout DownloadTransfer) async throws -> Step {
         let verdict = ResponseVerdict.evaluate(head, for: response.request)
+        let (hosts, now) = (transfer.environment.hosts, transfer.environment.clock.now())
+        if !head.isHostRefusal { hosts.served(transfer.record.id, head.url, at: now) }
         if response.request.verifiesEnd, try !canVerifyEnd(verdict, &transfer.state.resume) { return .again }
         switch verdict {
         case .accept(let accepted): return try await accept(accepted, &body, in: &transfer)
@@ -39,7 +41,6 @@ struct ResponseHandler {
         case .retry(let rejection, let delay):
             var error = rejection.error(retryAfter: delay, isTransient: true)
             if head.isHostRefusal {
-                let (hosts, now) = (transfer.environment.hosts, transfer.environment.clock.now())
                 error.exceedsHostLimit = hosts.refused(transfer.record.id, head.url, retryAfter: delay, at: now)
             }
             await body.drain(of: head)

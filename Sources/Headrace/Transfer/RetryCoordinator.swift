@@ -15,23 +15,32 @@ struct RetryCoordinator: Sendable {
     /// retries per host is reached; `nil` if it need not wait, possibly after a switch to another source.
     func waitEnd(_ state: inout TransferState) -> Duration? { waitForHost(&state) ?? waitForPace(&state) }
 
-    /// Switches to another source while the current source's host requires a delay; if there is no other source,
-    /// returns the end of the delay.
+    /// Switches to another source while the current source's host requires a delay; if all hosts require one, returns
+    /// the end of the shortest.
     ///
     /// Returns `nil` if the next request need not wait.
     private func waitForHost(_ state: inout TransferState) -> Duration? {
-        while let time = environment.hosts.notBefore(state.sources.current), !state.isHastened {
-            let now = environment.clock.now()
+        while !state.isHastened {
+            let (now, source) = (environment.clock.now(), state.sources.current)
+            let time = waitEnd(of: source)
             guard time > now else { return nil }
-            let source = state.sources.current
-            let notice = DownloadEvent.Notice.waitingForHost(time - now)
-            guard let next = state.postponeSource() else {
-                publish(.notice(notice))
+            guard let next = state.postponeSource(isReady: { waitEnd(of: $0) <= now }) else {
+                let time = waitEnd(of: state.sources.others, atMost: time)
+                publish(.notice(.waitingForHost(time - now)))
                 return time
             }
+            let notice = DownloadEvent.Notice.waitingForHost(time - now)
             publish(.sourceFailed(DownloadError(.httpStatus, "\(notice)").about(source), next: next.withoutCredentials))
         }
         return nil
+    }
+
+    /// The end of the delay that the host of a source requires; zero if it requires none.
+    private func waitEnd(of source: URL) -> Duration { environment.hosts.notBefore(source) ?? .zero }
+
+    /// The time at which the first of the sources can be requested, but not after `limit`.
+    private func waitEnd(of sources: [URL], atMost limit: Duration) -> Duration {
+        sources.map(waitEnd).reduce(limit, min)
     }
 
     /// Applies the source host's limit on retries if the next request is a retry; returns the time until which the
@@ -125,10 +134,19 @@ struct RetryCoordinator: Sendable {
             case .changeSource(let error, let next):
                 publish(.sourceFailed(error, next: next.withoutCredentials))
                 return .again
-            case .retry(let error, let delay):
+            case .retry(let error, var delay):
+                let now = environment.clock.now()
+                // While this host requires a delay, a source on another host can be used.
+                if waitEnd(of: state.sources.current) > now {
+                    if let next = state.postponeSource(isReady: { waitEnd(of: $0) <= now }) {
+                        reaction = .changeSource(error, next: next)
+                        continue
+                    }
+                    delay = waitEnd(of: state.sources.others, atMost: now + delay) - now
+                }
                 publish(.retrying(error, attempt: state.count, after: delay))
                 state.lastFailure = error
-                return .retry(at: environment.clock.now() + delay)
+                return .retry(at: now + delay)
             case .fail(let error): throw error
             }
         }

@@ -79,17 +79,26 @@ struct SourceList: Sendable, Equatable {
     private var indexOnOtherHost: Int? { untried.firstIndex { $0.lowercasedHost != current.lowercasedHost } }
 
     /// Whether there is another source to try.
-    var hasNext: Bool { !untried.isEmpty || !postponed.isEmpty }
+    var hasNext: Bool { hasUntried || !postponed.isEmpty }
+
+    var hasUntried: Bool { !untried.isEmpty }
 
     /// The untried sources, followed by the sources to try again.
     var others: [URL] { untried + postponed }
 
-    /// Switches to an untried source while the current one requires a wait; returns the new source, or `nil` if none is
-    /// left.
-    mutating func postpone() -> URL? {
-        guard !untried.isEmpty else { return nil }
+    /// Switches to an untried source or, if none is left, to a postponed one for which `isReady` returns `true`, while
+    /// the current one requires a wait; returns the new source, or `nil` if there is none.
+    mutating func postpone(isReady: (URL) -> Bool) -> URL? {
+        let next: URL
+        if hasUntried {
+            next = untried.removeFirst()
+        } else if let index = postponed.firstIndex(where: isReady) {
+            next = postponed.remove(at: index)
+        } else {
+            return nil
+        }
         postponed.append(current)
-        take(untried.removeFirst())
+        take(next)
         return current
     }
 

@@ -66,6 +66,8 @@ struct TransferState: Sendable {
     private static let minHealthyBytes: Int64 = 1 << 20
     /// The number of stalls after which a source is left for an untried one, although the received bytes may not match.
     private static let maxStalls = 2
+    /// Whether the last failure followed the stall of another transfer and was not counted.
+    private var hasFollowedStall = false
     /// The number of bytes that were received before the current attempt, as far as they have not been discarded.
     private var attemptStart: Int64 = 0
     private var backoff: RetryBackoff
@@ -148,7 +150,9 @@ struct TransferState: Sendable {
         let holdingBytes = retriesFirst(holdingBytes)
         guard error.isTransient, !sources.leavesAtOnce(error, holdingBytes: holdingBytes) else { return nil }
         let isBeyondHostLimit = error.exceedsHostLimit && !sources.hasNext
-        let isForgiven = isBeyondHostLimit || error.followsStall || error.followsPause
+        // If the next request fails like this too, the server does not respond at all.
+        hasFollowedStall = error.followsStall && !hasFollowedStall
+        let isForgiven = isBeyondHostLimit || hasFollowedStall || error.followsPause
         let isFirst = backoff.failures == 0
         let delay = backoff.failed(retryAfter: error.retryAfter, isForgiven: isForgiven, using: &random)
         // Waiting again would not help: the stall timeout has passed, most likely on a dead connection.
@@ -177,11 +181,16 @@ struct TransferState: Sendable {
     /// bytes.
     private func retriesFirst(_ holdingBytes: Bool) -> Bool { holdingBytes && stalls < Self.maxStalls }
 
-    /// Switches from the current source, whose host requires a wait, to an untried source and returns that source;
-    /// `nil` if none is left.
-    mutating func postponeSource() -> URL? {
-        guard let next = sources.postpone() else { return nil }
+    /// Switches from the current source, whose host requires a wait, to an untried source or, if none is left, to a
+    /// postponed one for which `isReady` returns `true`; returns that source, or `nil` if there is none.
+    ///
+    /// A postponed source does not get a new retry budget, so that sources whose hosts require waits in turn are not
+    /// requested forever.
+    mutating func postponeSource(isReady: (URL) -> Bool) -> URL? {
+        let backoff = sources.hasUntried ? firstBackoff : backoff
+        guard let next = sources.postpone(isReady: isReady) else { return nil }
         beginSource()
+        self.backoff = backoff
         return next
     }
 

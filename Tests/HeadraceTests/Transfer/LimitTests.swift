@@ -233,6 +233,34 @@ struct LimitTests {
         }
     }
 
+    @Test func `downloads from a host that refuses all of them have no more retries than one alone`() async throws {
+        try await withTemporaryDirectory { folder in
+            let requests = Locked(0)
+            let manager = try await DownloadManager(
+                environment: TransferEnvironment(
+                    configuration: DownloadConfiguration {
+                        $0.maxConcurrentDownloads = 10
+                        ($0.retryPolicy.baseDelay, $0.retryPolicy.maxFailures) = (.zero, 2)
+                    },
+                    transport: FakeTransport { _ in
+                        requests.withLock { $0 += 1 }
+                        return FakeTransport.Reply(503)
+                    },
+                    clock: AnyClock(TestClock())
+                )
+            )
+            let downloads = try await manager.download(
+                (0..<10).map { DownloadRequest(makeURL("http://h/\($0)"), to: .directory(folder)) }
+            )
+            for download in downloads {
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.statusCode == 503)
+            }
+            #expect(requests.withLock(\.self) == 10 * 3)
+            await manager.shutdown()
+        }
+    }
+
     @Test func `invalid limits are rejected`() async throws {
         let changes: [@Sendable (inout DownloadConfiguration) -> Void] = [
             { $0.minimumSpeed = 0 }, { $0.timeLimit = .zero }, { $0.maxFileSize = -1 },

@@ -194,6 +194,34 @@ struct MirrorTests {
         }
     }
 
+    @Test func `while a mirror requires a wait, the source that failed before it is requested again`() async throws {
+        let origin = Response.sequence([.status(503)], then: .file(file))
+        try await withFaultServer(.status(503, headers: ["Retry-After": "3600"])) { other in
+            let mirror = other.url("/b").absoluteString.replacing("127.0.0.1", with: "localhost")
+            let elsewhere = try #require(URL(string: mirror))
+            let outcome = try await ResumeFixture.run(withMirrors: ["/a": origin]) { $0.mirrors = [elsewhere] }
+            #expect(outcome.isExact)
+            #expect(outcome.requests.map(\.path) == ["/a", "/a"])
+            #expect(other.requests.count == 1)
+        }
+    }
+
+    @Test func `sources whose hosts require waits in turn share one retry budget`() {
+        var request = DownloadRequest(makeURL("http://a/x"), to: .directory(URL(filePath: "/")))
+        request.mirrors = [makeURL("http://b/x")]
+        var configuration = DownloadConfiguration()
+        configuration.retryPolicy.maxFailures = 3
+        var state = TransferState(request, configuration, at: .zero)
+        var random = SeededRandom(seed: 1)
+        #expect(state.postponeSource { _ in true } != nil)
+        let busy = ResponseRejection.status(503).error(retryAfter: .seconds(1), isTransient: true)
+        for _ in 0..<3 {
+            #expect(state.failed(busy, holdingBytes: false, using: &random) != nil)
+            #expect(state.postponeSource { _ in true } != nil)
+        }
+        #expect(state.failed(busy, holdingBytes: false, using: &random) == nil)
+    }
+
     @Test func `D06 a secret field is sent only to the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)

@@ -49,6 +49,15 @@ struct SourceListTests {
         #expect(error.code == .httpStatus && error.statusCode == nil)
     }
 
+    @Test func `while a source requires a wait, an untried one is next, then a postponed one that is ready`() throws {
+        var sources = try sources("a", "b", "c")
+        #expect(sources.postpone { _ in false }?.host() == "b")
+        #expect(sources.postpone { _ in false }?.host() == "c")
+        #expect(sources.postpone { _ in false } == nil)
+        #expect(sources.postpone { $0.host() == "b" }?.host() == "b")
+        #expect(sources.others.map { $0.host() } == ["a", "c"])
+    }
+
     @Test func `a new link is still the origin's after a mirror was tried, and keeps its expiry`() throws {
         var sources = try sources("a", "b")
         let link = DownloadRequest.Link(
@@ -57,7 +66,7 @@ struct SourceListTests {
         )
         sources.renew(link)
         #expect(sources.isOrigin && sources.expires == link.expires)
-        #expect(sources.postpone()?.host() == "b")
+        #expect(sources.postpone { _ in false }?.host() == "b")
         #expect(!sources.isOrigin && sources.expires == nil)
         sources.join([link.url])
         #expect(sources.others == [link.url])

@@ -117,6 +117,14 @@ struct TransferStateTests {
         }
     }
 
+    @Test func `of failures that follow the stall of another transfer, every second one is counted`() {
+        var (state, error) = (Self.state { $0.maxFailures = 3 }, Self.silent)
+        error.followsStall = true
+        var retries = 0
+        while case .retry = Self.standard(&state, error) { retries += 1 }
+        #expect(retries == 7)
+    }
+
     @Test func `the caller's policy overrides the standard one, except for wrong files`() {
         var random = SeededRandom(seed: 1)
         var state = Self.state()

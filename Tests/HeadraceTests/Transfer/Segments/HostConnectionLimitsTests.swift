@@ -112,6 +112,21 @@ struct HostConnectionLimitsTests {
         #expect(shares(&limits, [8, 8]) == [1, 1])
     }
 
+    @Test func `a refusal is due to the limit only while the host serves another download`() {
+        var limits = HostConnectionLimits(maximum: 8)
+        for id in ids[..<3] { expect(limits.begin(id, on: "a", at: .zero), true) }
+        func isServingOthers(_ id: DownloadID, _ seconds: Int) -> Bool {
+            limits.refused(id, on: "a", retryAfter: nil, at: .seconds(seconds))
+        }
+        // All downloads have a connection, but none has received a response.
+        #expect(!isServingOthers(ids[0], 1) && !isServingOthers(ids[1], 1))
+        limits.served(ids[2], on: "a", at: .seconds(2))
+        #expect(isServingOthers(ids[0], 100) && !isServingOthers(ids[2], 100))
+        limits.served(ids[2], on: "a", at: .seconds(110))
+        limits.end(ids[2], "a", at: .seconds(111))
+        #expect(isServingOthers(ids[0], 119) && !isServingOthers(ids[0], 120))
+    }
+
     @Test func `the limit outlives the download that caused it`() {
         var limits = HostConnectionLimits(maximum: 8)
         expect(limits.share(of: ids[0], on: "a", wanting: 2, at: .zero), 2)
