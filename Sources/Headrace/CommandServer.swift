@@ -104,7 +104,7 @@ struct CommandServer: Sendable {
         let stopping: [DownloadRecord]
         do throws(DownloadError) {
             stopping = try await apply(item.command, skippingInvalid: true, to: manager)
-        } catch  where error.code == .invalidRequest {
+        } catch  where [.invalidRequest, .unknownDownload].contains(error.code) {
             // An invalid command must not block the commands after it.
             let path = await registry.executor.run {
                 registry.spool.quarantine(item.path, as: CommandSpool.refusedSuffix)
@@ -222,7 +222,7 @@ struct CommandServer: Sendable {
         case .cancel(let ids): return try manager.stop(selection(ids), .cancel, skippingUnknown: true)
         case .remove(let ids, let deletingFiles):
             return try manager.stop(selection(ids), .remove(deletingFiles: deletingFiles), skippingUnknown: true)
-        case .move(let id, let place): try? await manager[DownloadID(rawValue: id)]?.move(to: place)
+        case .move(let id, let place): try await manager[DownloadID(rawValue: id)]?.move(to: place)
         case .priority(let id, let priority):
             await manager[DownloadID(rawValue: id)]?.setPriority(DownloadPriority(rawValue: priority))
         case .relink(let id, let url):

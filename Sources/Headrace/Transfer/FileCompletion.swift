@@ -44,7 +44,8 @@ struct FileCompletion {
         let size = transfer.partial.heldBytes
         // A complete empty body is not decoded: servers may send `Content-Encoding` with it.
         guard size > 0 || framing == .stream || framing == .unverified else { return nil }
-        if framing == .delimited { recordSize(size, transfer.partial.ledger) }
+        // A run that continues after an interruption then knows that the file is complete.
+        if framing == .delimited { transfer.partial.ledger.recordSize(size) }
         let maxBytes = transfer.environment.configuration.maxFileSize
         switch try await transfer.partial.decode(coding, upTo: SizeLimit(decoding: size, maxBytes: maxBytes)) {
         case .maybeMore where framing == .stream:
@@ -58,12 +59,6 @@ struct FileCompletion {
             try await prepareRepair(Mismatch(error: error, isWhole: false), &transfer)
             return .again
         }
-    }
-
-    /// Records the size of the complete file, so that a run that continues after an interruption knows that it is
-    /// complete.
-    private func recordSize(_ size: Int64, _ ledger: FileLedger) {
-        ledger.change { contents, _ in contents.representation?.totalBytes = size }
     }
 
     /// Makes the next request verify the end of the file: the bytes so far may be correct, and the file merely
@@ -209,7 +204,7 @@ struct FileCompletion {
             return transfer.skipped(path)
         }
         guard let final else {
-            if framing != .unverified { recordSize(size, transfer.partial.ledger) }
+            if framing != .unverified { transfer.partial.ledger.recordSize(size) }
             try await transfer.partial.copyToDestination()
             return try await finish(&transfer, isDecoded: isDecoded)
         }

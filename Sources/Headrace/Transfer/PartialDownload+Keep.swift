@@ -75,6 +75,7 @@ extension PartialDownload {
     mutating func remove() {
         returnToOriginal()
         ledger.end()
+        removeStaleRecord()
         guard let file, !file.isUnnamed, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()
         file.remove()

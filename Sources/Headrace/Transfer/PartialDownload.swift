@@ -39,7 +39,8 @@ struct PartialDownload {
     private var pieceDigester: PieceDigester?
     /// The complete partial file while ``file`` is the file decoded or copied from it; `nil` at any other time.
     var original: OriginalFile?
-    /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked.
+    /// Whether a resume record without a partial file was found; it is removed once a new partial file is locked, or if
+    /// no file is needed.
     var hasStaleRecord = false
 
     init(_ record: DownloadRecord, _ environment: TransferEnvironment) {
@@ -68,16 +69,18 @@ struct PartialDownload {
     var pieces: ReceivedPieces? { ledger.read { $0.pieces } }
     /// The open file, with what its resume record states about the download; `nil` if no file is open.
     var target: FileLedger.Target? {
-        file.map {
-            FileLedger.Target(
-                file: $0,
-                path: path,
-                url: url,
-                names: names,
-                environment: environment,
-                original: original?.record
-            )
-        }
+        file.map(target(_:))
+    }
+
+    private func target(_ file: PartialFile) -> FileLedger.Target {
+        FileLedger.Target(
+            file: file,
+            path: path,
+            url: url,
+            names: names,
+            environment: environment,
+            original: original?.record
+        )
     }
 
     /// Whether received bytes follow a gap, which is a range of missing bytes.
@@ -286,7 +289,7 @@ struct PartialDownload {
         if let target { return target }
         let created = try createNamed()
         file = created
-        return FileLedger.Target(file: created, path: path, url: url, names: names, environment: environment)
+        return target(created)
     }
 
     /// Creates and locks the partial file, and removes a resume record that an earlier partial file has left.
@@ -295,8 +298,12 @@ struct PartialDownload {
     /// process still uses it.
     mutating func createNamed() throws(DownloadError) -> PartialFile {
         let created = try PartialFile.create(path, calls: environment.sharedFiles, willReuse: removeRecord)
+        removeStaleRecord()
+        return created
+    }
+
+    mutating func removeStaleRecord() {
         if hasStaleRecord { recordFile.remove() }
         hasStaleRecord = false
-        return created
     }
 }

@@ -137,7 +137,7 @@ struct ResponseHandler {
         guard case .wrongSize(let size, _) = rejection, head.status != 200,
             (try? response.request.prove(RepresentationMetadata(of: head, totalBytes: size))) == .entityTag
         else { return }
-        ledger.change { contents, _ in contents.representation?.totalBytes = size }
+        ledger.recordSize(size)
     }
 
     /// Returns whether the transfer can act on a response to a request that verifies the end of the received bytes,

@@ -308,11 +308,12 @@ struct CommandPollingTests {
                 var entry = Fixture.entry(3)
                 entry.request.userInfo = ["note": String(repeating: "x", count: 700_000)]
                 try inbox.post(.add([entry]), at: 1)
-                try inbox.post(.pause([1]), at: 2)
+                try inbox.post(.move(1, .after(DownloadID(rawValue: 77))), at: 2)
+                try inbox.post(.pause([1]), at: 3)
                 try await manager.takeCommands()
                 #expect(await manager.downloads.map(\.state) == [.paused, .paused])
                 let names = try FileProbe.names(in: directory.appending(path: CommandSpool.folderName))
-                #expect(names.count == 1)
+                #expect(names.count == 2)
                 #expect(names.allSatisfy { $0.hasSuffix(CommandSpool.refusedSuffix) })
             }
         }

@@ -250,7 +250,7 @@ struct LimitTests {
                 )
             )
             let downloads = try await manager.download(
-                (0..<10).map { DownloadRequest(makeURL("http://h/\($0)"), to: .directory(folder)) }
+                (0..<10).map { DownloadRequest(try #require(URL(string: "http://h/\($0)")), to: .directory(folder)) }
             )
             for download in downloads {
                 let error = await #expect(throws: DownloadError.self) { try await download.value }

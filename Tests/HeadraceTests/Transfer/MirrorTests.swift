@@ -206,22 +206,6 @@ struct MirrorTests {
         }
     }
 
-    @Test func `sources whose hosts require waits in turn share one retry budget`() {
-        var request = DownloadRequest(makeURL("http://a/x"), to: .directory(URL(filePath: "/")))
-        request.mirrors = [makeURL("http://b/x")]
-        var configuration = DownloadConfiguration()
-        configuration.retryPolicy.maxFailures = 3
-        var state = TransferState(request, configuration, at: .zero)
-        var random = SeededRandom(seed: 1)
-        #expect(state.postponeSource { _ in true } != nil)
-        let busy = ResponseRejection.status(503).error(retryAfter: .seconds(1), isTransient: true)
-        for _ in 0..<3 {
-            #expect(state.failed(busy, holdingBytes: false, using: &random) != nil)
-            #expect(state.postponeSource { _ in true } != nil)
-        }
-        #expect(state.failed(busy, holdingBytes: false, using: &random) == nil)
-    }
-
     @Test func `D06 a secret field is sent only to the origin of the first source`() async throws {
         try await withFaultServer(.file(file)) { mirror in
             let secret = HeaderField(name: "X-Key", value: "k", isSecret: true)

@@ -28,6 +28,9 @@ struct RefetchTests {
         try await Fixture.run(.file(resource)) { fixture in
             #expect(try await fixture.fetch().isFinished)
             let before = try fixture.stamp
+            // Left by a run whose partial file was removed.
+            let partialPath = DestinationPaths(DownloadRequest(fixture.url, to: .file(fixture.file))).partialPath
+            try Data("{}".utf8).write(to: URL(filePath: partialPath + RecordFile.suffix))
             let second = try await fixture.fetch()
             #expect(second.isUnchanged)
             #expect(second.file == fixture.file)

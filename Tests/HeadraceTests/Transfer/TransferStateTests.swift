@@ -125,6 +125,17 @@ struct TransferStateTests {
         #expect(retries == 7)
     }
 
+    @Test func `sources whose hosts require waits in turn share one retry budget`() {
+        var (state, random) = (Self.state(mirrors: [Self.mirror]) { $0.maxFailures = 3 }, SeededRandom(seed: 1))
+        #expect(state.postponeSource { _ in true } == Self.mirror)
+        let busy = ResponseRejection.status(503).error(retryAfter: .seconds(1), isTransient: true)
+        for source in [Self.origin, Self.mirror, Self.origin] {
+            #expect(state.failed(busy, holdingBytes: false, using: &random) != nil)
+            #expect(state.postponeSource { _ in true } == source)
+        }
+        #expect(state.failed(busy, holdingBytes: false, using: &random) == nil)
+    }
+
     @Test func `the caller's policy overrides the standard one, except for wrong files`() {
         var random = SeededRandom(seed: 1)
         var state = Self.state()

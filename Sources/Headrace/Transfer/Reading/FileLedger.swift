@@ -86,6 +86,9 @@ final class FileLedger: Sendable {
     var prefixCount: Int64 { state.withLock { $0.contents.policy.written.prefixCount } }
     var recordFailure: SystemError? { state.withLock { $0.recordFailure } }
 
+    /// Makes the next resume record state the size of the complete file.
+    func recordSize(_ size: Int64) { change { contents, _ in contents.representation?.totalBytes = size } }
+
     /// Changes what the next resume record states and what readers can read, then wakes the readers that can continue.
     func change<Result: Sendable>(_ verb: (inout Contents, inout ReadableFile) -> Result) -> Result {
         let (result, ready) = state.withLock { state in

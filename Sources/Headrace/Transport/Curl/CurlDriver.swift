@@ -302,21 +302,19 @@ final class CurlDriver {
         let servers = Set(stalled.map(\.server))
         for transfer in stalled {
             reuse.stalled(transfer.server, for: transfer.silence(at: now) ?? .zero, at: .now)
-            transfer.forbidReuse()
-            transfer.failStalled()
-            remove(transfer)
+            stall(transfer)
         }
         for transfer in transfers where self.transfers[transfer.id] != nil {
             // Another silent transfer from the same server has most likely lost its connection for the same reason.
             if servers.contains(transfer.server) { transfer.otherStalled(at: now) }
-            if transfer.deadline <= now {
-                transfer.forbidReuse()
-                transfer.failStalled()
-                remove(transfer)
-            } else {
-                scheduleStallCheck(of: transfer, at: now)
-            }
+            if transfer.deadline <= now { stall(transfer) } else { scheduleStallCheck(of: transfer, at: now) }
         }
+    }
+
+    private func stall(_ transfer: CurlTransfer) {
+        transfer.forbidReuse()
+        transfer.failStalled()
+        remove(transfer)
     }
 
     private func scheduleStallCheck(of transfer: CurlTransfer, at now: SuspendingClock.Instant) {
