@@ -66,6 +66,7 @@ struct EventReasonTests {
         (.readerDemand, "A reader needs other bytes of the file first."),
         (.failed(error), "The file is wrong."),
         (.unverifiedParts, "The parts could not be verified to be of one version."),
+        (.unusableParts, "The server did not send the parts as requested."),
     ]
 
     @Test func `each reason for a restart has its own sentence`() {

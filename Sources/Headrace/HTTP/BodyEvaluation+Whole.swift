@@ -18,7 +18,30 @@ extension BodyEvaluation {
         }
         if rangeRequest.verifiesEnd { return .restartFromThisBody(.unverifiedEnd, body) }
         guard !rangeRequest.mayBeCausedByIfRange(new, change, head.acceptsRanges) else { return .retryWithoutIfRange }
+        if let rest = rest(of: new, after: requested) { return .accept(rest) }
         return .restartFromThisBody(change ?? .rangeIgnored, body)
+    }
+
+    /// Returns the placement of the rest of the body, after the bytes that were received before.
+    ///
+    /// Returns `nil` if no validator proves that the body is of their version, or if the server does not announce
+    /// ranges: the body then replaces them, because a later request for a range would fail too.
+    private func rest(of new: RepresentationMetadata, after requested: ByteRange) -> BodyPlacement? {
+        guard var known = rangeRequest.known, head.acceptsRanges == true, let total = framing.length,
+            requested.start > 0, requested.start < total,
+            let proof = try? rangeRequest.compareValidators(of: new, with: known),
+            (try? rangeRequest.compareShape(of: new, with: known)) != nil
+        else { return nil }
+        known.totalBytes = total
+        return BodyPlacement(
+            offset: requested.start,
+            skippedBytes: requested.start,
+            length: total - requested.start,
+            totalBytes: total,
+            framing: framing,
+            representation: known,
+            proof: proof
+        )
     }
 
     /// Evaluates a 200 response whose fields describe a part of the file.

@@ -21,6 +21,8 @@ public enum ConnectionEndReason: Sendable, Equatable {
     case failed(DownloadError)
     /// The parts of the file could not be verified to be of one version.
     case unverifiedParts
+    /// The server did not send the parts of the file as requested.
+    case unusableParts
 }
 
 extension ConnectionEndReason: CustomStringConvertible {
@@ -35,6 +37,7 @@ extension ConnectionEndReason: CustomStringConvertible {
         case .readerDemand: "A reader needs other bytes of the file first."
         case .failed(let error): error.message
         case .unverifiedParts: "The parts could not be verified to be of one version."
+        case .unusableParts: "The server did not send the parts as requested."
         }
     }
 }

@@ -95,8 +95,10 @@ struct BodyReceiver {
 
     /// Discards the received bytes after the first gap, so that a single connection can deliver all missing bytes.
     private func abandonParts(in transfer: inout DownloadTransfer) throws(DownloadError) {
+        let isVerifiable = transfer.partial.representation.flatMap(EntityValidator.init(of:)) != nil
         let bytes = try transfer.partial.abandonParts()
-        transfer.publish(.fellBackToOneConnection(reason: .unverifiedParts, bytesWasted: bytes))
+        let reason = isVerifiable ? ConnectionEndReason.unusableParts : .unverifiedParts
+        transfer.publish(.fellBackToOneConnection(reason: reason, bytesWasted: bytes))
         transfer.correctMeter()
     }
 

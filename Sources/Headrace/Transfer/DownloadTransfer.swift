@@ -293,7 +293,12 @@ struct DownloadTransfer: Sendable {
         state.resume.mustRestart(reason)
         // After unverifiable bytes, the next request is for the whole file and cannot fail for this reason again. Its
         // other failures are counted elsewhere.
-        guard reason.isUnverifiable || state.mayRequestAgain() else { throw .restartedTooOften(reason) }
+        guard reason.isUnverifiable || state.mayRequestAgain() else {
+            throw DownloadError(
+                .resourceChanged,
+                "The server sent too many unusable responses. The last reason: \(reason)"
+            )
+        }
         return .again
     }
 

@@ -183,7 +183,8 @@ struct FileCompletion {
             let (existing, environment) = (transfer.existingFiles, transfer.environment)
             let source = transfer.state.sources.current
             let (ledger, requester) = (transfer.partial.ledger, transfer.partial.requester)
-            var rename = FinalRename(finalPath: path, source: source)
+            let isComplete = isLengthVerified(transfer, isDecoded)
+            var rename = FinalRename(finalPath: path, source: source, isComplete: isComplete)
             // Another process may have downloaded the same file meanwhile.
             rename.checkTaken = { name, stamp throws(DownloadError) in
                 guard let requester, var version = ledger.read({ $0.representation }) else { return }
@@ -211,6 +212,13 @@ struct FileCompletion {
         return .finished(FinishedFile(url: report(final.path, size, isDecoded, &transfer), stamp: final.stamp))
     }
 
+    /// Whether the server's length, the expected size, a checksum or the end of the content coding shows that the file is
+    /// complete.
+    private func isLengthVerified(_ transfer: DownloadTransfer, _ isDecoded: Bool) -> Bool {
+        framing != .unverified || isDecoded || transfer.state.verification.isNeeded
+            || transfer.record.requested { $0.expectedSize != nil }
+    }
+
     /// Reports that the download has finished; returns the URL of the file.
     private func report(
         _ finalPath: String,
@@ -222,7 +230,6 @@ struct FileCompletion {
         let reported = transfer.state.reportedFile.flatMap { $0.path.hasBytes(of: finalPath) ? $0.url : nil }
         let file = reported ?? URL(filePath: finalPath, directoryHint: .notDirectory)
         let now = transfer.environment.clock.now()
-        let hasExpectedSize = transfer.record.requested { $0.expectedSize != nil }
         // The progress counts received bytes, and the size of a decoded file is another number.
         if !isDecoded { transfer.state.meter.totalBytes = size }
         let progress = transfer.state.meter.progress(at: now)
@@ -232,7 +239,7 @@ struct FileCompletion {
             fileSize: size,
             bytesFetched: transfer.state.fetchedBytes,
             duration: now - transfer.state.start,
-            isLengthVerified: framing != .unverified || hasExpectedSize || isDecoded
+            isLengthVerified: isLengthVerified(transfer, isDecoded)
         )
         transfer.publish(.finished(summary))
         return file

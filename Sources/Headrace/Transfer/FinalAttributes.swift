@@ -26,9 +26,16 @@ struct FinalAttributes {
     ///
     /// Called before the file is renamed to its final name, so that a process that is killed after the rename leaves a
     /// file with attributes.
+    ///
+    /// Without `isComplete`, no version is recorded: a conditional request would confirm a truncated file.
     /// - Returns: The validator to store in the registry if the file system has no extended attributes; else `nil`.
     /// - Throws: The error of a sync after which bytes may be lost.
-    func setVersion(_ source: URL, on partial: PartialFile, _ stamp: FileStamp) throws(SystemError) -> [UInt8]? {
+    func setVersion(
+        _ source: URL,
+        on partial: PartialFile,
+        _ stamp: FileStamp,
+        isComplete: Bool
+    ) throws(SystemError) -> [UInt8]? {
         let configuration = environment.configuration
         let (isForGood, isWanted) = record.requested { request in
             let isForGood = configuration.storesOrigin || request.refetchPolicy == .ifChanged
@@ -36,7 +43,7 @@ struct FinalAttributes {
         }
         guard isWanted else { return nil }
         if isForGood { try? partial.setAttribute(SavedValidator.originAttribute, Array(source.withoutQuery.utf8)) }
-        guard let condition = representation.flatMap(Precondition.init(of:)) else { return nil }
+        guard isComplete, let condition = representation.flatMap(Precondition.init(of:)) else { return nil }
         var bootID: String?
         if configuration.durability != .full {
             // A power cut must not leave a validator on a file without its bytes.

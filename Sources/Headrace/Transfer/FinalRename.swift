@@ -10,6 +10,8 @@ struct FinalRename {
     let finalPath: String
     /// The URL that the file came from.
     let source: URL
+    /// Whether the file is known to be complete; `false` if only the end of the connection has marked its end.
+    var isComplete = true
     /// Called with each taken name before the next numbered name is tried, and with the stamp of the file to rename;
     /// throws if the file with that name is to be used instead.
     var checkTaken: (String, FileStamp) throws(DownloadError) -> Void = { _, _ in }
@@ -48,7 +50,7 @@ struct FinalRename {
         let stamp = try completeStamp(of: target.file, &partial)
         let version: [UInt8]?
         do throws(SystemError) {
-            version = try attributes.setVersion(source, on: target.file, stamp)
+            version = try attributes.setVersion(source, on: target.file, stamp, isComplete: isComplete)
             if !target.syncsData { try target.file.flush() }
         } catch {
             // The original of a copy or of a decoded file is intact, and takes its place again.

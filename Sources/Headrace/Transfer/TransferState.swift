@@ -184,26 +184,29 @@ struct TransferState: Sendable {
     /// Switches from the current source, whose host requires a wait, to an untried source or, if none is left, to a
     /// postponed one for which `isReady` returns `true`; returns that source, or `nil` if there is none.
     ///
-    /// A postponed source does not get a new retry budget, so that sources whose hosts require waits in turn are not
-    /// requested forever.
+    /// For a postponed source, the retries and restarts are not counted from zero, so that sources whose hosts require
+    /// waits in turn are not requested forever.
     mutating func postponeSource(isReady: (URL) -> Bool) -> URL? {
-        let backoff = sources.hasUntried ? firstBackoff : backoff
+        let isUntried = sources.hasUntried
         guard let next = sources.postpone(isReady: isReady) else { return nil }
-        beginSource()
-        self.backoff = backoff
+        if isUntried { beginSource() } else { changeSource() }
         return next
     }
 
     private mutating func beginSource() {
         backoff = firstBackoff
-        (maxHeldBytes, stalls) = (0, 0)
-        unpacedFailure = nil
+        (maxHeldBytes, unusableResponses) = (0, 0)
         let trustsChecksum = resume.isVerifiedAtEnd
         resume = firstResume
         if !trustsChecksum { resume.stopTrustingChecksum() }
+        changeSource()
+    }
+
+    private mutating func changeSource() {
+        stalls = 0
+        unpacedFailure = nil
         resume.sourceChanged()
         allowParts()
-        unusableResponses = 0
     }
 
     /// Replaces the link of the current source.

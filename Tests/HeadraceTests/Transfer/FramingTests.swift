@@ -91,6 +91,19 @@ struct FramingTests {
         }
     }
 
+    @Test func `a checksum verifies the length of a body ended by the connection`() async throws {
+        let checksum = try Checksum(of: file.body)
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(.file(file).closeDelimited, in: folder, change: { $0.checksums = [checksum] })
+        }
+        #expect(outcome.isExact)
+        guard case .finished(let summary) = outcome.events.last else {
+            Issue.record("\(outcome.events)")
+            return
+        }
+        #expect(summary.isLengthVerified)
+    }
+
     @Test func `an HTTP version that was not negotiated is rejected, even on a reused connection`()
         async throws
     {

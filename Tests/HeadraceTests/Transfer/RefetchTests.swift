@@ -44,6 +44,17 @@ struct RefetchTests {
         }
     }
 
+    @Test func `a file that may be incomplete is not confirmed later, but downloaded again`() async throws {
+        let truncated = Response.file(Fixture.old).closeDelimited.truncated(after: 2000, by: .fin)
+        try await Fixture.run(.sequence([truncated], then: .file(Fixture.old))) { fixture in
+            #expect(try await fixture.fetch().isFinished)
+            #expect(try FileProbe.bytes(of: fixture.file).count == 2000)
+            let second = try await fixture.fetch()
+            #expect(fixture.conditions.isEmpty && second.isFinished)
+            #expect(try FileProbe.bytes(of: try #require(second.file)).count == 5000)
+        }
+    }
+
     @Test(arguments: versions.indices)
     func `a changed file is downloaded whole and replaces the old one`(_ index: Int) async throws {
         let version = Self.versions[index]

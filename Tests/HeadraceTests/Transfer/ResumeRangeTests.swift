@@ -144,6 +144,20 @@ struct ResumeRangeTests {
         #expect(outcome.restarts.map(\.bytes) == [cut])
     }
 
+    @Test func `a 200 with the same tag keeps the bytes while a server ignores ranges for a time`() async throws {
+        let whole = Response.whole(old).truncated(after: 50_000)
+        let response = Response.sequence([.file(old).truncated(after: cut), whole, whole], then: .file(old))
+        let outcome = try await withTemporaryDirectory { try await Fixture.run(response, in: $0) }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil] + Array(repeating: "bytes=\(cut)-", count: 3))
+        #expect(outcome.restarts.isEmpty)
+        #expect(outcome.events.contains(.notice(.rangeIgnored(cut))))
+        let continued = try await Fixture.afterCut(.whole(old))
+        #expect(continued.isExact)
+        #expect(continued.restarts.isEmpty)
+        #expect(continued.resumes == [cut])
+    }
+
     @Test func `R17 if a server drops the range because of If-Range, it is left out`() async throws {
         var spoilt = old
         spoilt.ifRange = .refused

@@ -16,7 +16,9 @@ enum SegmentVerdict: Sendable, Equatable {
 
     init(_ head: ResponseHead, for rangeRequest: RangeRequest) {
         switch ResponseVerdict.evaluate(head, for: rangeRequest) {
-        case .accept(let body): self = Self.isVerified(body, rangeRequest) ? .accept(body) : .unusable(Self.unverified)
+        // The bytes before the segment would have to be received again.
+        case .accept where !head.isPartial: self = .unusable("\(RestartReason.rangeIgnored)")
+        case .accept(let body): self = Self.isVerified(body) ? .accept(body) : .unusable(Self.unverified)
         case .restartFromThisBody(let reason, _), .restart(let reason):
             self = reason.isOtherVersion ? .otherVersion("\(reason)") : .unusable("\(reason)")
         case .retryWithoutIfRange: self = .retryWithoutIfRange
@@ -35,10 +37,9 @@ enum SegmentVerdict: Sendable, Equatable {
 
     private static let unverified = "The response has no matching validator for the part."
 
-    private static func isVerified(_ body: BodyPlacement, _ rangeRequest: RangeRequest) -> Bool {
+    private static func isVerified(_ body: BodyPlacement) -> Bool {
         switch body.proof {
-        case .entityTag, .lastModified, .checksum:
-            body.offset == rangeRequest.range?.start && body.overlapBytes == 0
+        case .entityTag, .lastModified, .checksum: true
         case nil, .overlap, .system: false
         }
     }

@@ -88,6 +88,16 @@ struct SegmentResumeTests {
         }
     }
 
+    @Test func `a server that now ignores ranges wastes only the pieces after the first gap`() async throws {
+        try await withHeldPieces(then: .whole(Fixture.file)) { manager, _ in
+            await manager.shutdown()
+        } _: { server, _, _, folder, held in
+            let outcome = try await ResumeFixture.run(from: server, in: folder, expecting: Fixture.file)
+            #expect(outcome.isExact)
+            #expect(outcome.restarts.isEmpty)
+        }
+    }
+
     @Test func `R27 pieces of an outdated version are discarded for the new one`() async throws {
         try await withHeldPieces(then: .file(Fixture.other)) { manager, _ in
             await manager.shutdown()
