@@ -291,20 +291,16 @@ struct DownloadTransfer: Sendable {
     /// that happened too often.
     mutating func requestAgain(for reason: RestartReason) throws(DownloadError) -> Step {
         state.resume.mustRestart(reason)
-        // After unverifiable bytes, the next request is for the whole file and cannot fail for this reason again. Its
-        // other failures are counted elsewhere.
+        // After unverifiable bytes, the next request is for the whole file, and cannot fail for this reason again.
         guard reason.isUnverifiable || state.mayRequestAgain() else {
-            throw DownloadError(
-                .resourceChanged,
-                "The server sent too many unusable responses. The last reason: \(reason)"
-            )
+            throw .tooOften("A response was unusable", reason)
         }
         return .again
     }
 
     /// Discards the received bytes, because the present body replaces them; throws if that happened too often.
     mutating func restart(for reason: RestartReason) throws(DownloadError) {
-        guard state.restarted(for: reason) else { throw .restartedTooOften(reason) }
+        guard state.restarted(for: reason) else { throw .tooOften("The download was restarted", reason) }
         publish(.restarted(reason: reason, bytesWasted: partial.held.count))
         try partial.discard(for: reason)
         correctMeter()
@@ -398,7 +394,7 @@ struct DownloadTransfer: Sendable {
 }
 
 extension DownloadError {
-    fileprivate static func restartedTooOften(_ reason: RestartReason) -> DownloadError {
-        DownloadError(.resourceChanged, "The download was restarted too often. The last reason: \(reason)")
+    fileprivate static func tooOften(_ what: String, _ reason: RestartReason) -> DownloadError {
+        DownloadError(.resourceChanged, "\(what) too often. The last reason: \(reason)")
     }
 }
