@@ -31,7 +31,8 @@ final class ManagerReference: Sendable {
 
 /// Performs a manager's work in child tasks.
 ///
-/// Each slot in which downloads run has a child task, and so has each removal of files, write of the journal and timer.
+/// Each slot for a running download has its own child task, as does each removal of files, write of the journal and
+/// timer.
 struct ChildTasks: Sendable {
     /// The download whose transfer runs the current task; set inside user hooks, which must not wait for that transfer.
     @TaskLocal static var transferring: DownloadRecord?
@@ -153,7 +154,8 @@ struct ChildTasks: Sendable {
     /// Writes the removals to the journal, then deletes the files and publishes the new states.
     ///
     /// A crash before the deletion leaves files without a download, but never a download without its bytes. If the
-    /// journal cannot be written, the files are retained, unless they are on the journal's disk and it is full.
+    /// journal cannot be written, the files remain. But if the reason is a full disk, the files on the journal's disk
+    /// are deleted first, to make room for the journal.
     private func carryOut(_ removals: [FileRemoval]) async {
         guard let manager = reference.manager else { return }
         do throws(DownloadError) {

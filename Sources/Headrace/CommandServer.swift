@@ -31,8 +31,9 @@ struct CommandServer: Sendable {
     /// Polls the registry's directory for commands and carries them out.
     ///
     /// Commands whose downloads take more than a second to stop, and later commands on the same downloads, may be
-    /// unfinished when this returns. If another poll is running, waits for that poll, and polls itself only if that one
-    /// failed or was cancelled. Returns early if the task is cancelled. Does nothing without a registry.
+    /// unfinished when this returns. If another poll is running, this call waits for that poll instead, and polls
+    /// itself only if the other poll fails or is cancelled. Returns early if the task is cancelled. Does nothing
+    /// without a registry.
     func poll(for manager: isolated DownloadManager) async throws(DownloadError) {
         guard let registry else { return }
         guard !manager.queue.scheduler.isShutDown else { throw .shutDown() }
@@ -126,8 +127,8 @@ struct CommandServer: Sendable {
 
     /// Syncs the changes of a command that was carried out, then removes the command's file.
     ///
-    /// The next poll would do the same, but not every program polls after its start. If the file remained, another
-    /// process would repeat the command.
+    /// If the file remained, another process would repeat the command. The next poll would remove the file too, but
+    /// some programs poll only when they start.
     func carriedOut(_ item: CommandSpool.Item, for manager: isolated DownloadManager) async {
         // A running poll syncs the changes of all its commands and removes their files together.
         guard let registry, manager.performer.commands.isCarriedOut(item), !manager.polls.request() else { return }
@@ -291,7 +292,7 @@ struct CommandServer: Sendable {
         } while !Task.isCancelled
     }
 
-    /// Empties ``EffectPerformer/pausedWhileServing``, because only downloads paused from now on count.
+    /// Empties ``EffectPerformer/pausedWhileServing``, so that it contains only downloads that are paused from now on.
     private func forgetPaused(of manager: isolated DownloadManager) { manager.performer.pausedWhileServing = [] }
 
     /// Follows the changes of the queue until nothing is left to do, or until the manager is shut down; throws if the

@@ -47,21 +47,21 @@ public struct Download: Sendable, Identifiable {
         await manager.executor.run { [files = manager.environment.files] in try? files.status(file.filePath) }
     }
 
-    /// The path of the partial file, which exists from the first byte until the file is renamed to its final name.
+    /// The path of the partial file.
     ///
-    /// If it has bytes, it remains after a failure, and a later download of the same URL to the same destination
-    /// resumes it. A small file whose bytes arrive at once may have no partial file.
+    /// The file exists from the first received byte until it is renamed to its final name. A small file whose bytes
+    /// arrive at once may have no partial file. After a failure, a partial file with bytes remains, and a later
+    /// download of the same URL to the same destination resumes it.
     public var partialFile: URL {
         URL(filePath: record.names.partialPath(in: manager.environment.configuration.partialsDirectory))
     }
 
     /// Whether a stopped or failed download can be resumed, according to the server's responses.
     ///
-    /// `nil` while the download is running, once it is finished or cancelled, and until a transfer of this manager has
-    /// stopped with received bytes.
-    ///
-    /// `false` means that the bytes cannot be validated and will be downloaded again. `true` is no guarantee, since the
-    /// file on the server may change meanwhile.
+    /// `true` is no guarantee, since the file on the server may change meanwhile. `false` means that the bytes cannot
+    /// be validated and will be downloaded again. The value is `nil`:
+    /// - while the download is running, and once it is finished or cancelled;
+    /// - before a transfer of this manager has stopped with received bytes.
     public var isResumable: Bool? { record.isResumable }
 
     let manager: DownloadManager
@@ -142,8 +142,10 @@ extension Download {
     ///
     /// The running download with the lowest priority is chosen; of several, the one that started last. If the limit per
     /// host is reached, only downloads from the same host are considered. Requests that must not be repeated are never
-    /// chosen. Returns before the slot is free; then the first waiting download by priority and position gets it. Does
-    /// nothing if this download is not waiting for a slot, or if no such download has a lower priority.
+    /// chosen. Does nothing if this download is not waiting for a slot, or if there is no such download of a lower
+    /// priority.
+    ///
+    /// Returns before the slot is free. The slot then goes to the first waiting download by priority and position.
     public func preempt() async {
         await manager.apply { $0.effects(of: $0.scheduler.preempt(for: id)) }
     }
@@ -155,7 +157,7 @@ extension Download {
     /// hook starts, it returns immediately. Does nothing if the download is finished or cancelled.
     ///
     /// If the registry cannot be written, which is reported as ``QueueEvent/registryFailed(_:)``, the partial file
-    /// remains, unless it is on the registry's disk and that disk is full.
+    /// remains. But if the reason is a full disk, a partial file on the registry's disk is deleted, to make room.
     public func cancel() async {
         try? await manager.cancel(.downloads([id]))
     }
@@ -166,8 +168,8 @@ extension Download {
     /// is cancelled. Called from one of this download's own hooks, such as ``RetryPolicy/decide``, or from a task that
     /// a hook starts, it returns immediately.
     /// - Parameter deletingFile: Whether to delete the finished or partial file as well. A finished file remains if it
-    ///   existed before the download, or was changed since. Both remain if the registry cannot be written, unless they
-    ///   are on the registry's disk and that disk is full.
+    ///   existed before the download, or was changed since. If the registry cannot be written, both files remain. But
+    ///   if the reason is a full disk, the files on the registry's disk are deleted, to make room.
     public func remove(deletingFile: Bool = false) async {
         try? await manager.remove(.downloads([id]), deletingFiles: deletingFile)
     }

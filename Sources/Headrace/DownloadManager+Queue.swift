@@ -53,7 +53,9 @@ extension DownloadManager {
         return results.compactMap { $0 ?? added.next() }
     }
 
-    /// Adds requests together or, if one of them contradicts another download, in two halves, each in the same way.
+    /// Adds requests together; if one of them is invalid, adds each half of them on its own, in the same way.
+    ///
+    /// Thus the valid requests are added, and each invalid one gets an error.
     private func downloadEach(
         _ requests: ArraySlice<DownloadRequest>
     ) async throws(DownloadError) -> [Result<Download, DownloadError>] {
@@ -117,8 +119,8 @@ extension DownloadManager {
     /// - Parameters:
     ///   - selection: The downloads to remove.
     ///   - deletingFiles: Whether to delete their finished and partial files as well. Finished files remain if they
-    ///     existed before the downloads, or were changed since. All remain if the registry cannot be written, except
-    ///     those on the registry's disk if that disk is full.
+    ///     existed before the downloads, or were changed since. If the registry cannot be written, all files remain.
+    ///     But if the reason is a full disk, the files on the registry's disk are deleted, to make room.
     /// - Throws: `unknownDownload` if an identity of the selection is not in the queue; nothing changes then.
     public func remove(_ selection: DownloadSelection, deletingFiles: Bool = false) async throws(DownloadError) {
         await ChildTasks.waitForStop(of: try stop(selection, .remove(deletingFiles: deletingFiles)), in: self)

@@ -125,7 +125,9 @@ public actor DownloadManager {
         await journalWriter.registry?.executor.shutdown()
     }
 
-    /// Saves the hosts to request over https alone; a failure only means that they are not known in the next run.
+    /// Saves the new HSTS policies, which name the hosts to request over https only.
+    ///
+    /// Ignores a failure: the next run then does not know these policies.
     func saveHSTS() async {
         guard let file = environment.configuration.hstsFile else { return }
         try? await executor.run { [environment] () throws(DownloadError) in
@@ -139,11 +141,11 @@ public actor DownloadManager {
     ///
     /// If an active (waiting, running or paused) download has the same URL and destination, it is returned instead. It
     /// adopts the new request's expected size, piece hashes and any checksum algorithms it lacks, and is verified
-    /// against them before it is renamed. It also adopts the link provider, and the secrets if a restart of the process
-    /// lost its own. If the URLs differ, as for requests with the same ``DownloadRequest/identity``, it continues with
-    /// the new URL and the new request's secret header fields. All other properties of the new request, such as its
-    /// mirrors, group and priority, are ignored. But adding a request with ``DownloadRequest/requiresPublicAddress``
-    /// fails if the active download does not require that.
+    /// against them before it is renamed. It also adopts the link provider. It adopts the secrets if its own were lost
+    /// when the process was restarted. If the URLs differ, as for requests with the same ``DownloadRequest/identity``,
+    /// it continues with the new URL and the new request's secret header fields. All other properties of the new
+    /// request, such as its mirrors, group and priority, are ignored. But adding a request with
+    /// ``DownloadRequest/requiresPublicAddress`` fails if the active download does not require that.
     ///
     /// A failed download of the file is also returned if the new request supplies what that download lacked: secrets
     /// after a `credentialsMissing` error, or a new URL or link provider after a status of 401, 403, 404 or 410. It is
@@ -164,8 +166,8 @@ public actor DownloadManager {
     /// - Returns: A handle on each download, in the same order.
     /// - Throws: `invalidRequest` for the first request that is invalid, cannot be saved in the registry, or
     ///   contradicts another of the requests or an active download of the same file; `shutDown` after ``shutdown()``;
-    ///   any error from writing the registry. None is added then, but after an error from writing the registry, active
-    ///   downloads keep what they have adopted from the requests.
+    ///   any error from writing the registry. None is added then. If the error is one from writing the registry, active
+    ///   downloads keep what they have already adopted from the requests.
     @discardableResult
     public func download(_ requests: [DownloadRequest]) async throws(DownloadError) -> [Download] {
         for index in requests.indices { try requests[index].validate() }

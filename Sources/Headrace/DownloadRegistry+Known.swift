@@ -9,7 +9,10 @@ extension DownloadRegistry {
 
         func includes(_ request: DownloadRequest) -> Bool { !request.expectations.addInformation(than: expectations) }
 
-        /// Returns the combined expectations; throws `invalidRequest` if this download cannot serve the request.
+        /// Returns the expectations of this download and of a request together.
+        ///
+        /// Throws `invalidRequest` if the expectations contradict each other, or if the request requires public
+        /// addresses and this download does not.
         @discardableResult
         func expectations(joinedBy request: DownloadRequest) throws(DownloadError) -> FileExpectations {
             guard requiresPublicAddress || !request.requiresPublicAddress else {
@@ -21,7 +24,8 @@ extension DownloadRegistry {
 }
 
 extension [DownloadRegistry.Known] {
-    /// Finds the download that a posted request was added as, or merged into, among these downloads of one file.
+    /// Finds the download of a posted request among these downloads of one file: the new download, or the existing one
+    /// that the request was merged into.
     /// - Parameters:
     ///   - request: The request, which a manager has carried out.
     ///   - id: The identity that the request was posted with.

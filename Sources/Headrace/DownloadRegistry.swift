@@ -175,10 +175,10 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// - Parameter requests: The files to download and their destinations.
     /// - Returns: The identity of each download, in the order of the requests, and whether all are in the queue now. A
     ///   request for the file of an active download gets the identity of that download. `isDone` is `false` if the
-    ///   manager has not carried out the command in time or the task was cancelled; then the downloads are added later.
-    ///   Their identities change only if the same file is added or resumed first, or if its active download ends first
-    ///   without the expected size or checksums of the request. `isDone` is also `false` if a request was skipped, or
-    ///   if its download has left the queue again.
+    ///   manager has not carried out the command in time or the task was cancelled. Then the downloads are added later.
+    ///   Until then, an identity changes only if the same file is added or resumed in another way, or if its active
+    ///   download ends without the expected size or checksums of the request. `isDone` is also `false` if a request was
+    ///   skipped, or if its download has left the queue again.
     /// - Throws: `invalidRequest` for the first request that is invalid or contradicts an active download of the same
     ///   file, or an error from writing the registry; nothing is added then. `invalidRequest` also if another process
     ///   adds the same file at the same moment with a different checksum or size; the other requests are added then.
@@ -193,7 +193,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return if let ids { (ids, true) } else { try await post(requests) }
     }
 
-    /// Leaves a command to add the downloads for the manager that uses the registry, and waits as ``perform(_:)`` does.
+    /// Posts a command to add the downloads to the manager that uses the registry, and waits as ``perform(_:)`` does.
     private func post(_ requests: [DownloadRequest]) async throws(DownloadError) -> (ids: [DownloadID], isDone: Bool) {
         let bases = try await blocking { RegistryBaseDirectories(of: directory) }
         var active = try await known().compactMapValues { $0.first(where: \.isActive) }
@@ -226,7 +226,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         return (ids, isDone)
     }
 
-    /// Returns the downloads of the queue on the disk by the path of the partial file; at most one of each is active.
+    /// Returns the downloads of the queue on the disk by the path of the partial file; at most one per path is active.
     private func known() async throws(DownloadError) -> [String: [Known]] {
         try await blocking { () throws(DownloadError) in
             let bases = RegistryBaseDirectories(of: directory)
@@ -256,9 +256,9 @@ public struct DownloadRegistry: Sendable, Hashable {
     /// is carried out later.
     /// - Parameter command: The change to make.
     /// - Returns: Whether the command is done.
-    /// - Throws: Any error from writing the registry. `invalidRequest` if a new URL is invalid, or has a user or
-    ///   password, which are never saved, or if the queue cannot save the URL. `fileSystem` if the manager could not
-    ///   read or understand the command, for example because the manager is of an earlier release.
+    /// - Throws: Any error from writing the registry. `invalidRequest` if a new URL is invalid, contains a user or
+    ///   password (which are never saved), or cannot be saved in the queue. `fileSystem` if the manager could not read
+    ///   or understand the command, for example because the manager is of an earlier release.
     @discardableResult
     public func perform(_ command: Command) async throws(DownloadError) -> Bool {
         if case .setURL(let url, _) = command {
@@ -317,7 +317,7 @@ public struct DownloadRegistry: Sendable, Hashable {
         }
     }
 
-    /// Carries out pending commands; returns `false` in the cases in which ``withList(_:)`` returns `nil`.
+    /// Carries out pending commands; returns `false` if ``withList(_:)`` does not call its body.
     private func withListTakingCommands() async throws(DownloadError) -> Bool {
         let done: Void? = try await withList { _ in }
         return done != nil
@@ -325,7 +325,7 @@ public struct DownloadRegistry: Sendable, Hashable {
 
     /// Runs `body` with a temporary manager that has carried out all earlier commands.
     ///
-    /// Returns `nil` if another manager uses the registry, or if the task is cancelled and earlier commands are left.
+    /// Returns `nil` if another manager uses the registry, or if the task is cancelled before those commands are done.
     private func withList<Value>(
         _ body: (DownloadManager) async throws(DownloadError) -> Value
     ) async throws(DownloadError) -> Value? {

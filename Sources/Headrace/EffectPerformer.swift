@@ -1,4 +1,5 @@
-/// Performs the effects of the queue's decisions, in the order of the decisions, and resumes tasks that wait for them.
+/// Performs the effects of the queue's decisions, in the order of the decisions, and resumes tasks that wait for these
+/// effects.
 ///
 /// The manager stores this value, and performs the effects of each decision before its next suspension.
 struct EffectPerformer: Sendable {
@@ -10,13 +11,13 @@ struct EffectPerformer: Sendable {
     var commands = PendingCommands()
     /// The downloads that were paused since ``CommandServer/serve(_:untilIdle:)`` began, and still are.
     ///
-    /// Until this is empty, serving until idle does not end, because another process may resume them.
+    /// Another process may resume them, so serving until idle continues while there are any.
     var pausedWhileServing: Set<DownloadID> = []
     /// The number of times that a download failed, was cancelled or entered the state `waiting` again.
     private(set) var turnCount = 0
     /// The latches of the tasks that wait for a download to stop, by its identity.
     private var stops: [DownloadID: [Latch]] = [:]
-    /// The removed and cancelled downloads whose files are being deleted, each with the number of its removals.
+    /// The removed and cancelled downloads whose files are being deleted, each with the number of its pending removals.
     private var removing: [DownloadID: Int] = [:]
     /// Whether the queue has been busy since the last event ``QueueEvent/idle``, so that another one is due.
     private var isBusy = false

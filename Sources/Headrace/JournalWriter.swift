@@ -7,8 +7,10 @@ struct JournalWriter: Sendable {
     /// Writes all changes so far to the journal.
     ///
     /// With `syncing`, also syncs the journal if the configuration requires it for these changes, or if `always` is
-    /// `true`; then they survive a power cut. After a failed write, the next one writes the whole queue instead; an
-    /// alarm makes sure that there is one even without another change.
+    /// `true`; then they survive a power cut.
+    ///
+    /// After a failed write, the next write replaces the journal with the whole queue. An alarm triggers that write
+    /// even if the queue does not change again.
     func flush(
         _ manager: isolated DownloadManager,
         syncing: Bool = true,

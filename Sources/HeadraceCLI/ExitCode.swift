@@ -32,7 +32,9 @@ extension ExitCode {
         self = Self.table.first { code.map($0.codes.contains) == true }?.status ?? .other
     }
 
-    /// Creates the exit status of several steps: that of the failures if they are equal, `other` if they differ.
+    /// Creates the exit status of several steps: that of the failed steps, or `other` if theirs differ.
+    ///
+    /// If no step failed, the status is `success`.
     init(of statuses: some Sequence<ExitCode>) {
         let failures = Set(statuses).subtracting([.success])
         self = failures.count > 1 ? .other : failures.first ?? .success

@@ -109,7 +109,9 @@ enum Invocation {
         }
     }
 
-    /// Creates the invocation for a word that is not a command, at the start of the line or after the word of a group.
+    /// Creates the invocation for a command line that names no command: the help, the version, or a usage error.
+    ///
+    /// `word` is the word in place of the command: the first one of the line, or the one after the word of a `group`.
     private init(_ word: String?, after group: String?, among verbs: [Verb]) throws {
         let (start, words) = group.map { ("\($0): ", "\($0) ") } ?? ("", "")
         let advice = "see headrace \(words)--help"

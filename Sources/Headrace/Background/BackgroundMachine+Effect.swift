@@ -6,7 +6,7 @@ extension BackgroundMachine {
         case running
         /// The download is queued but not running.
         case waiting
-        /// The download is paused or has failed, and its bytes are saved for later.
+        /// The download is paused, or has failed in this process; its bytes are saved for later.
         case kept
         /// The download has finished, was cancelled, failed in an earlier process, or is not in the queue.
         case unwanted

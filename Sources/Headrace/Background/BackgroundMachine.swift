@@ -6,15 +6,16 @@
 ///     nothing ── fetch, tasks listed ──▶ task ── file, or its end ──▶ outcome ── to the run that waits ──▶ nothing
 ///                                         └── stop, keeping ──▶ pausing ── data and end ──▶ nothing
 ///
-/// An outcome but ``Outcome/again`` that no run awaits is stored for the next run of a running or waiting download.
-/// Events of a stale task, including its file, are ignored.
+/// An outcome that no run awaits is stored for the next run of a running or waiting download; but ``Outcome/again`` is
+/// never stored. A task whose result is not needed any more is stale: its events, including its file, are ignored.
 struct BackgroundMachine: Sendable {
     typealias ID = DownloadID
 
     private enum Phase {
         case fetching
-        /// The task is being cancelled; `hasEnded`: it has completed; `hasResponded`: the system has returned resume
-        /// data, or reported that there is none.
+        /// The task is being cancelled for its resume data.
+        ///
+        /// `hasEnded`: it has completed. `hasResponded`: the system has returned the data or reported that it has none.
         case pausing(hasEnded: Bool, hasResponded: Bool)
     }
 
@@ -53,7 +54,7 @@ struct BackgroundMachine: Sendable {
     /// The downloads in ``delivered`` whose run is verifying and renaming the file, or will do so next.
     private var finalizing: Set<ID> = []
     private var handlers: [BackgroundHandler] = []
-    /// Whether the system has reported all events of the wake-up of the last of ``handlers``.
+    /// Whether the system has reported all events of the wake-up that belongs to the last of ``handlers``.
     private var hasReportedAll = false
     /// Whether the system has reported all events of a wake-up whose handler the app has not passed yet.
     private var hasReportedEarly = false
@@ -146,8 +147,8 @@ struct BackgroundMachine: Sendable {
 
     /// Records the existing tasks of the session, and starts the fetches that waited for them.
     ///
-    /// Cancels the tasks of unwanted and of delivered downloads, and those of kept ones for their resume data. If a
-    /// download has several tasks, keeps the one with the most bytes.
+    /// Cancels the tasks of ``Status/unwanted`` and ``delivered`` downloads. Cancels those of ``Status/kept`` downloads
+    /// to get their resume data. If a download has several tasks, keeps the one with the most bytes.
     mutating func listed(_ tasks: [Listed], at now: Int64) -> [Effect] {
         guard !isListed, !isInvalid else { return [] }
         isListed = true
@@ -324,7 +325,7 @@ struct BackgroundMachine: Sendable {
         return effects + [.make(id, from: data)]
     }
 
-    /// Returns whether a task, possibly created by an earlier process, may end the fetch of its download.
+    /// Returns whether the result of a task, which an earlier process may have created, is still needed.
     private func mayEnd(_ task: BackgroundTask, _ status: Status) -> Bool {
         let id = task.download
         guard !isInvalid, !stale.contains(task) else { return false }

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// The system's background session, which creates tasks and reports their events to ``BackgroundTransfers``.
 ///
-/// None of these methods reports an event itself, except ``connect(to:)``: the caller may hold a lock that the event
-/// needs.
+/// Only ``connect(to:)`` may report events before it returns. During the other methods, the caller may hold a lock that
+/// the handling of an event needs.
 protocol BackgroundSystem: Sendable {
     /// Claims the session for a manager. Throws `busy` if another manager uses it.
     func claim() throws(DownloadError)
@@ -47,7 +47,7 @@ final class BackgroundTransfers: BackgroundFetcher {
         let continuation: CheckedContinuation<BackgroundMachine.Outcome, Never>
         /// The progress meter; `nil` until the first report, and again after a resume or restart.
         ///
-        /// It is created from the next report, which may count bytes received before this process started.
+        /// The next report creates it with the number of bytes received so far, possibly by an earlier process.
         var meter: ProgressMeter?
     }
 

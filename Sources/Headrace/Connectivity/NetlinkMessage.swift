@@ -38,8 +38,9 @@ enum NetlinkMessage: Sendable, Hashable {
     /// A route was added; `replaces` is `true` if the route replaces existing routes of the same family and metric.
     case route(Route, replaces: Bool)
     case routeGone(Route)
-    /// The response to the request with this number is complete; `isWhole` is `false` if the data changed while the
-    /// kernel sent it.
+    /// The response to the request with this number is complete.
+    ///
+    /// `isWhole` is `false` if the data changed while the kernel sent it.
     case done(UInt32, isWhole: Bool)
     /// The request with this number failed with this `errno`.
     case refused(UInt32, errno: Int32)
@@ -113,8 +114,10 @@ extension NetlinkMessage.Link {
 }
 
 extension NetlinkMessage.Address {
-    /// Returns `nil` for a temporary IPv6 address (RFC 8981) and a secondary IPv4 address, which may expire while the
-    /// network stays: each accompanies another address of its network.
+    /// Parses an address; `nil` if it is invalid, a temporary IPv6 address (RFC 8981) or a secondary IPv4 address.
+    ///
+    /// Temporary and secondary addresses may expire while the network stays. Each of them accompanies another address
+    /// of its network.
     fileprivate init?(_ body: NetlinkBytes) {
         guard let flags = body.integer(UInt8.self, at: 2), let index = body.integer(Int32.self, at: 4) else {
             return nil

@@ -117,8 +117,9 @@ struct NetlinkState: Sendable {
         )
     }
 
-    /// The usable links of the best IPv4 default route, followed by those of the best IPv6 one; the best route is the
-    /// one with the lowest metric among those with a usable link.
+    /// The usable links of the best IPv4 default route, followed by those of the best IPv6 default route.
+    ///
+    /// The best route is the one with the lowest metric; routes without a usable link do not count.
     private var defaultWays: [Link] {
         [false, true].flatMap { isIPv6 in
             let ways = routes.filter { $0.isIPv6 == isIPv6 }.sorted { $0.metric < $1.metric }.lazy.map { route in
@@ -128,10 +129,10 @@ struct NetlinkState: Sendable {
         }
     }
 
-    /// The usable links with an address that is not link-local, in order of preference; used if no default route has a
-    /// usable link.
+    /// The usable links with an address that is not link-local, in order of preference.
     ///
-    /// Bridges are excluded, since without a default route a bridge leads only to guests on this machine.
+    /// Used if no default route has a usable link. Bridges are excluded, since without a default route a bridge leads
+    /// only to guests on this machine.
     private var localWays: [Link] {
         let order: [NetworkPath.Interface] = [.wired, .wifi, .cellular, .other]
         let ways = links.values.filter { way in

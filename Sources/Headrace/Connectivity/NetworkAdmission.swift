@@ -40,8 +40,9 @@ struct NetworkAdmission: Sendable {
         _ = update(path)
     }
 
-    /// Sets the path; returns `true` if the path is up but lacks a local endpoint of the last path that was up, so that
-    /// connections may be broken.
+    /// Sets the path; returns whether open connections may be broken.
+    ///
+    /// This is `true` if the path is up, but lacks a local endpoint of the last path that was up.
     mutating func update(_ path: NetworkPath?) -> Bool {
         self.path = path
         guard let path, path.isUp else { return false }
@@ -49,8 +50,9 @@ struct NetworkAdmission: Sendable {
         return lastUp.map { !$0.localEndpoints.isSubset(of: path.localEndpoints) } ?? false
     }
 
-    /// Returns the reason why a download must wait; `nil` if it may run, or should fail because the path is down and
-    /// the manager does not wait for connectivity.
+    /// Returns the reason why a download must wait; `nil` if it may start.
+    ///
+    /// If the path is down and the manager does not wait for connectivity, a download may start too, and fails.
     func blocker(for need: NetworkRequirement) -> NetworkBlocker? {
         guard let path, !need.isLoopback else { return nil }
         guard path.isUp else { return waitsForConnectivity ? .offline : nil }

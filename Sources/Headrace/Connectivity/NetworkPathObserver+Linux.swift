@@ -81,8 +81,10 @@ final class NetworkPathObserver: Sendable {
             }
         }
 
-        /// Receives the next messages; returns `nil` if none are left, or an empty array if it sent a scheduled request
-        /// instead, if messages were lost, or if an error has stopped observation.
+        /// Receives the next messages; returns `nil` if none are left.
+        ///
+        /// Returns an empty array if it sent a scheduled request instead, if messages were lost, or if an error has
+        /// stopped observation.
         private func receive(_ state: inout State) -> [NetlinkMessage]? {
             var (count, failure) = (0, Int32(0))
             let bytes = [UInt8](unsafeUninitializedCapacity: Self.bufferBytes) { buffer, used in

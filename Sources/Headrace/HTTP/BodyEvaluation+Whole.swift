@@ -88,8 +88,12 @@ extension RangeRequest {
         }
     }
 
-    /// Whether the response must not replace the received bytes: its media type differs, it does not have the expected
-    /// size, and it is HTML or shorter than the received bytes.
+    /// Whether the response is probably not the file, and must not replace the received bytes.
+    ///
+    /// This is `true` if all of these apply:
+    /// - The media type differs from that of the received bytes.
+    /// - The size is not the expected one.
+    /// - The body is a web page, or shorter than the received bytes.
     fileprivate func isUnexpected(_ new: RepresentationMetadata) -> Bool {
         guard let known, heldBytes > 0, new.mediaType != known.mediaType else { return false }
         if let expectedSize, new.totalBytes == expectedSize { return false }

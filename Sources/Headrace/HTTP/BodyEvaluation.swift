@@ -22,9 +22,10 @@ struct BodyEvaluation {
         }
     }
 
-    /// Evaluates a body that contains `range`, which may differ from `requested` but must contain its first byte.
+    /// Evaluates a body that contains `range` of the file.
     ///
-    /// `total` is the size of the file according to the response; `nil` if it is unknown.
+    /// `range` may differ from `requested`, but must contain its first byte. `total` is the size of the file according
+    /// to the response; `nil` if it is unknown.
     ///
     /// Returns the body's placement in the file, or `.retry` if the body's length contradicts `range`. Throws if the
     /// body cannot be combined with the received bytes.

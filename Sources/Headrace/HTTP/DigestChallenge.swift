@@ -4,7 +4,7 @@ import HeadracePlatform
 struct DigestChallenge: Sendable, Hashable {
     /// The hash function: `sha256` or `md5`.
     let algorithm: Checksum.Algorithm
-    /// The hash function as the server names it; `nil` if it does not, which means MD5.
+    /// The hash function as the server names it; `nil` if the server names none, which means MD5.
     private let algorithmName: String?
     /// Whether the key also depends on the nonces (`-sess`).
     private let isSession: Bool
@@ -42,7 +42,9 @@ struct DigestChallenge: Sendable, Hashable {
         isStale = parameters["stale"]?.lowercased() == "true"
     }
 
-    /// A copy without `stale=true`, which a repeated challenge may have in addition.
+    /// A copy without `stale=true`.
+    ///
+    /// A server adds `stale=true` when it repeats a challenge. Without it, the repeated challenge equals the first one.
     var withoutStaleness: DigestChallenge {
         var copy = self
         copy.isStale = false

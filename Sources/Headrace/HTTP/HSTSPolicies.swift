@@ -1,10 +1,12 @@
 import HeadracePlatform
 
-/// The hosts that are requested over https alone (RFC 6797); performs no I/O and reads no clock.
+/// The hosts that are requested only over https (HSTS, RFC 6797); performs no I/O and reads no clock.
 ///
 /// All times are in seconds since 1970.
 struct HSTSPolicies: Sendable, Hashable {
-    /// The usual maximum number of hosts, see ``capacity``; beyond it, the one whose policy ends first is dropped.
+    /// The usual maximum number of hosts; see ``capacity``.
+    ///
+    /// A further host replaces the host whose policy ends first.
     static let maxCount = 3000
     /// The maximum length of a host name in bytes (RFC 1035, section 2.3.4).
     private static let maxHostBytes = 253
@@ -97,7 +99,7 @@ struct HSTSPolicies: Sendable, Hashable {
     /// Returns the canonical host of a URL (RFC 6797, section 8.2); `nil` if there is none, or if it is an IP address.
     private static func host(of url: URL) -> String? { url.host(percentEncoded: false).flatMap(host) }
 
-    /// Returns a host name in lower case and without the dot at its end; `nil` if it is not one.
+    /// Returns a host name in lower case and without the dot at its end; `nil` if the text is not a host name.
     private static func host(_ text: String) -> String? {
         var host = text.lowercased()
         if host.hasSuffix(".") { host.removeLast() }

@@ -58,7 +58,7 @@ extension HeaderField {
             || words.contains { word in secretEndings.contains(where: word.hasSuffix) }
     }
 
-    /// Whether the value may identify the requester, as those of credentials, `Origin` and `Referer` do.
+    /// Whether the value may identify the requester: it is a credential, or the field is `Origin` or `Referer`.
     ///
     /// Such values are never shown.
     var identifiesRequester: Bool { isCredential || Self.bound.contains(name.lowercased()) }

@@ -19,8 +19,9 @@ extension RangeRequest {
         }
     }
 
-    /// Throws if either version has an unrequested content coding, or if the codings or the sizes differ, even if a
-    /// checksum will verify the file.
+    /// Throws if the two versions differ in content coding or size, or if either has an unrequested content coding.
+    ///
+    /// These checks apply even if a checksum will verify the file.
     func compareShape(of new: RepresentationMetadata, with known: RepresentationMetadata) throws(RestartReason) {
         guard !known.hasUnrequestedCoding, !new.hasUnrequestedCoding else { throw .contentCoding }
         guard known.contentCoding == new.contentCoding else { throw .changedContentCoding }

@@ -108,7 +108,9 @@ extension RepresentationMetadata {
 }
 
 extension ResponseHead {
-    /// Whether the file itself is compressed, so that the coding that some servers announce for it is not removed.
+    /// Whether the file itself is compressed, such as `name.gz`.
+    ///
+    /// Some servers announce this compression as a content coding, which must then not be removed.
     fileprivate var isCompressedFile: Bool {
         let types = values("content-type").map { $0.prefix { $0 != ";" }.lowercased() }
         if types.contains("application/gzip") || types.contains("application/x-gzip") { return true }

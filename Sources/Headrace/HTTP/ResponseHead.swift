@@ -17,13 +17,16 @@ package struct ResponseHead: Sendable, Hashable {
     package let isMultiplexed: Bool
     /// Whether the connection may carry other responses at the same time.
     package var sharesConnection: Bool
-    /// Whether the request must be sent again on a connection of its own, because it could not share one, or because
-    /// the body is too large to share one; the body was not received.
+    /// Whether the request must be sent again on a connection of its own; the body was not received.
+    ///
+    /// The request could not share a connection, or the body is too large to share one.
     package var needsOwnConnection = false
     /// The authentication scheme, in lower case, of the login that a 401 rejected; `nil` if no login was rejected.
     var refusedLogin: String?
-    /// The manager's credential that was sent, by which the server may have selected the file; `nil` if there was none
-    /// or the request had an `Authorization` field.
+    /// The manager's credential that was sent with the request; `nil` if there was none.
+    ///
+    /// Also `nil` if the request had an `Authorization` field of its own. The server may have selected the file by this
+    /// credential.
     var login: Credential?
     /// The checksum that the first redirect announced for the file; `nil` if there was none.
     var linkedDigest: Checksum?
@@ -80,7 +83,9 @@ package struct ResponseHead: Sendable, Hashable {
         return only.map { fields[$0].value }
     }
 
-    /// Returns whether a field has one of these keys; if not, no field has one of the names that the keys belong to.
+    /// Returns `false` if no field has a name with one of these keys, and `true` if a field may have one.
+    ///
+    /// Different names can have the same key, so a field with the key may have another name.
     func mayHaveField(_ names: [Int]) -> Bool { keys.contains { names.contains($0) } }
 
     /// Returns a hash of the length, first letter and last letter of a field name, ignoring case.

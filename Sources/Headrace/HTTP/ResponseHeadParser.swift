@@ -132,8 +132,10 @@ struct ResponseHeadParser: Sendable {
     /// Returns the field name before a colon, or `nil` if it is invalid.
     ///
     /// Whitespace after the name is removed, as RFC 9112, section 5.1, requires of proxies. Other characters that are
-    /// not allowed remain, so that the name matches no known field. But if the name without them would be that of a
-    /// field that determines the body's length, it is invalid: a proxy may have read that field differently.
+    /// not allowed remain, so that the name matches no known field.
+    ///
+    /// A name with any such character is invalid if its letters and hyphens form the name of a field that determines
+    /// the body's length: a proxy may have recognized that field.
     private static func name(_ bytes: UnsafeRawBufferPointer) -> String? {
         guard bytes.isEmpty || !HeaderField.areTokenCharacters(bytes) else {
             return String(decoding: bytes, as: UTF8.self)

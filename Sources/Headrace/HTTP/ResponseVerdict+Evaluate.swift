@@ -14,7 +14,9 @@ extension ResponseVerdict {
         return .fail(.wrongSize(size, expected: expected))
     }
 
-    /// Returns the response's file size, or a lower bound for it, if it contradicts the expected size; otherwise `nil`.
+    /// Returns the file size in the response if it contradicts the expected size; otherwise `nil`.
+    ///
+    /// If the response does not state the file size, the result is a lower bound for it.
     private func size(unless expected: Int64) -> Int64? {
         switch self {
         case .accept(let body), .restartFromThisBody(_, let body):

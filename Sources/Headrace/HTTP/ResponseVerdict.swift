@@ -1,6 +1,8 @@
 /// How to proceed after a response head (RFC 9110, sections 14 and 15).
 enum ResponseVerdict: Sendable, Hashable {
-    /// The body is the requested content or its beginning; in the latter case, the rest must be requested afterwards.
+    /// The body is the requested content or its beginning.
+    ///
+    /// After a beginning, the rest must be requested.
     case accept(BodyPlacement)
     /// The body is the whole file and replaces the received bytes.
     case restartFromThisBody(RestartReason, BodyPlacement)

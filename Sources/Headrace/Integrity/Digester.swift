@@ -9,11 +9,11 @@ import CHeadrace
 /// Wraps the system's context without a lock: the context has one owner, which uses it from one thread at a time.
 final class Digester: Sendable {
     let algorithm: Checksum.Algorithm
-    /// The check value so far, accessed only by the owner; `nil` for a hash function.
+    /// The CRC of the bytes so far, accessed only by the owner; `nil` if the algorithm is a hash function.
     nonisolated(unsafe) private var crc: CRC?
 
     #if canImport(CryptoKit)
-    /// The hash function, accessed only by the owner.
+    /// The hash function, accessed only by the owner; `nil` if the algorithm is a CRC.
     nonisolated(unsafe) private var function: (any HashFunction)?
 
     init(_ algorithm: Checksum.Algorithm) throws(DownloadError) {
@@ -38,7 +38,7 @@ final class Digester: Sendable {
         try checksum(of: crc.map { $0.bytes(algorithm.byteCount) } ?? function?.finalize().map { $0 } ?? [])
     }
     #else
-    /// The context of libcrypto, freed with the digester and never shared; `nil` for a check value.
+    /// The context of libcrypto, freed with the digester and never shared; `nil` if the algorithm is a CRC.
     nonisolated(unsafe) private let context: hr_digest?
     /// Whether an update failed; accessed only by the owner.
     nonisolated(unsafe) private var hasFailed = false
@@ -97,7 +97,7 @@ final class Digester: Sendable {
 }
 
 extension Checksum.Algorithm {
-    /// The polynomial of a check value; `nil` for a hash function.
+    /// The polynomial of a CRC; `nil` for a hash function.
     fileprivate var polynomial: CRC.Polynomial? {
         switch self {
         case .crc32: .crc32
@@ -117,7 +117,7 @@ extension CRC {
 
 #if !canImport(CryptoKit)
 extension Checksum.Algorithm {
-    /// The hash function of libcrypto; `nil` for a check value.
+    /// The hash function of libcrypto; `nil` for a CRC.
     fileprivate var function: hr_digest_algorithm? {
         switch self {
         case .crc32, .crc32c, .crc64nvme: nil

@@ -57,12 +57,12 @@ struct Verification: Sendable {
 
     /// Adopts the server's checksum from an accepted response, and prepares the digest.
     ///
-    /// `held` contains the received ranges. If there are any, an earlier checksum of the server remains valid until the
-    /// server sends one that is at least as strong. `isOrigin` is `false` for the response of a mirror, whose checksum
-    /// is ignored once bytes from mirrors rely on the present one.
+    /// Ignores the response's checksum if the system does not support its hash function, or if the response is from a
+    /// mirror (`isOrigin` is `false`) and received bytes from mirrors already rely on a checksum. If `held`, the set of
+    /// received ranges, is not empty, the server's earlier checksum stays until one that is at least as strong arrives.
     ///
-    /// Throws `digestUnavailable` if the system does not support the hash function of the request's checksum; ignores
-    /// an unsupported checksum of the server. `digester` creates the digester of a hash function.
+    /// Throws `digestUnavailable` if the system does not support the hash function of the request's checksum.
+    /// `digester` creates the digester of a hash function.
     mutating func begin(
         _ head: ResponseHead,
         ofOrigin isOrigin: Bool,
@@ -112,8 +112,8 @@ struct Verification: Sendable {
 
     /// Removes and returns the digest, with the offset of the first byte that it does not cover.
     ///
-    /// Returns a new digest and offset 0 if there is none of this algorithm, or it covers more than `heldBytes` bytes.
-    /// Throws `digestUnavailable` if the system does not support the algorithm.
+    /// Returns a new digest and offset 0 if there is no digest of this algorithm, or if it covers more than `heldBytes`
+    /// bytes. Throws `digestUnavailable` if the system does not support the algorithm.
     mutating func takeDigest(
         _ algorithm: Checksum.Algorithm,
         ofFirst heldBytes: Int64

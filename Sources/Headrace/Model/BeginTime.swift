@@ -1,15 +1,17 @@
 package import HeadracePlatform
 
-/// Parses and formats the time at which a download may start: a delay such as `+1h30m`, or an ISO 8601 date, by default
-/// in local time.
+/// Parses and formats the time at which a download may start.
+///
+/// The text is a delay such as `+1h30m`, or an ISO 8601 date. A date without a zone is in local time.
 package enum BeginTime {
     /// Parses a date, or a delay that begins at `now`; returns `nil` if the text is neither.
     package static func date(_ text: String, now: Date) -> Date? {
         text.hasPrefix("+") ? span(text).map(now.addingTimeInterval) : moment(text)
     }
 
-    /// Formats a date as ISO 8601 in local time, without the zone, and to the minute or, if it is not at the start of a
-    /// minute, to the second.
+    /// Formats a date as ISO 8601 in local time, without the zone.
+    ///
+    /// The seconds are omitted if they are zero.
     package static func text(_ date: Date) -> String {
         let time = WallTime.parts(of: time_t(date.timeIntervalSince1970.rounded(.down)))
         let parts = [time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec]

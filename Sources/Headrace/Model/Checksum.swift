@@ -85,7 +85,9 @@ public struct Checksum: Sendable, Hashable {
 }
 
 extension Checksum {
-    /// Parses a checksum like ``init(parsing:)``, or only hexadecimal digits: their number determines the function.
+    /// Parses a checksum like ``init(parsing:)``, or hexadecimal digits alone.
+    ///
+    /// Without a name, the number of digits determines the hash function; CRCs are not recognized.
     package init(parsingAny text: String) throws(DownloadError) {
         let algorithm = Algorithm.allCases.first { $0.isHash && 2 * $0.byteCount == text.utf8.count }
         let bytes = [UInt8](hexadecimal: text[...])

@@ -84,9 +84,12 @@ public struct ChecksumList: Sendable, Hashable {
 
     /// Finds the checksum of a file that may be listed under several names.
     ///
-    /// Returns the strongest checksum of the first name that is listed, or else of the entries without a name; `nil` if
-    /// there are none, or if the checksums contradict each other. If entries with only the same last path component
-    /// contradict each other, the next name is tried first.
+    /// Tries the names in order, and returns the strongest checksum of the first name that is listed. If no name is
+    /// listed, uses the entries without a name. Returns `nil` if there are no such entries either, or if the checksums
+    /// contradict each other.
+    ///
+    /// If only the last path component of a name is listed, and its checksums contradict each other, the next name is
+    /// tried.
     package func checksum(forFileNamed names: [String]) -> Checksum? {
         var isAmbiguous = false
         for name in names {
@@ -98,8 +101,9 @@ public struct ChecksumList: Sendable, Hashable {
         return isAmbiguous ? nil : entries(at: unnamedIndices).strongest
     }
 
-    /// Returns the indices of the entries for `name` or, if there are none, of those for the longest ending of it that
-    /// has any, such as `b/c` for `a/b/c`; `nil` if no ending has any.
+    /// Returns the indices of the entries for `name`, or else of those for its longest ending that is listed.
+    ///
+    /// The endings of `a/b/c` are `b/c` and `c`. Returns `nil` if neither the name nor an ending is listed.
     private func indices(of name: String) -> [Int]? {
         if let indices = indicesByPath[name.withoutCurrentFolder] { return indices }
         let components = name.components

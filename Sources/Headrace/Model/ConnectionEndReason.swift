@@ -4,7 +4,7 @@
 ///
 ///     if case .connectionClosed(.slow, let bytes) = event { print("A slow connection wasted \(bytes) bytes.") }
 public enum ConnectionEndReason: Sendable, Equatable {
-    /// Other connections delivered the bytes of this one.
+    /// Other connections delivered the bytes that this connection was to receive.
     case delivered
     /// The connection was silent, or much slower than the others.
     case slow

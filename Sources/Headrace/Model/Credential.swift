@@ -12,7 +12,9 @@ public struct Credential: Sendable, Hashable {
     }
 
     private let kind: Kind
-    /// The value that follows the scheme in the `Authorization` field; for a login, that of Basic.
+    /// The value that follows the scheme in the `Authorization` field.
+    ///
+    /// The value of a login is that for Basic authentication.
     private let value: String
 
     private init(_ kind: Kind, _ value: String) {
@@ -31,7 +33,7 @@ public struct Credential: Sendable, Hashable {
         Credential(.login, Data("\(user):\(password)".utf8).base64EncodedString())
     }
 
-    /// Creates the credential with the login of a Basic `Authorization` field; `nil` for other fields.
+    /// Creates a credential from a Basic `Authorization` field; `nil` if the field is of another kind.
     init?(_ field: HeaderField) {
         guard let login = field.basicLogin else { return nil }
         self = .login(user: login.user, password: login.password)
@@ -44,10 +46,10 @@ public struct Credential: Sendable, Hashable {
         Credential(.bearer, token)
     }
 
-    /// Whether it is a user name with a password.
+    /// Whether the credential is a user name with a password.
     var isLogin: Bool { kind == .login }
 
-    /// The `Authorization` field for this credential; for a login, that of Basic.
+    /// The `Authorization` field for this credential; the field of a login is that for Basic authentication.
     ///
     /// The field is sent only to the origin that the credential is for.
     package var field: HeaderField {
@@ -84,9 +86,9 @@ public struct CredentialRequest: Sendable, Hashable {
     public let realm: String?
     /// The credential that was sent and rejected, if any.
     public let refused: Credential?
-    /// Whether a server of another origin has chosen ``url``, by a redirect or as a mirror.
+    /// Whether a server of another origin has chosen ``url``: it redirected to this URL, or named it as a mirror.
     ///
-    /// This is `false` for a redirect to https on the same host.
+    /// This is `false` for a redirect to https on the same host, and for a mirror in the request.
     public let isRedirected: Bool
 
     /// Creates a request, for example to test a closure for ``DownloadConfiguration/credentials``.

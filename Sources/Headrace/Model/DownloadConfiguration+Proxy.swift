@@ -40,6 +40,8 @@ extension DownloadConfiguration {
     }
 
     /// The error for a request with ``DownloadRequest/requiresPublicAddress``; `nil` if addresses can be checked.
+    ///
+    /// They cannot be checked if the configuration has the URL of a proxy or a UNIX socket.
     var publicAddressConflict: DownloadError? {
         let setting: String
         switch proxy {

@@ -22,35 +22,36 @@ public struct DownloadConfiguration: Sendable {
     public var maxConnectionsPerDownload: Int?
     /// The maximum number of parallel connections to one host over all downloads, at least 1.
     ///
-    /// All downloads from a host share its connections evenly; if all are in use, a new download waits until one of
-    /// them is closed. Only a fixed ``maxConcurrentDownloads`` above this limit takes precedence: that many downloads
-    /// run, each over one connection. If a host refuses connections, its limit drops temporarily. HTTP/2 connections
-    /// that small files share are counted separately, with the same maximum, but at most 16.
+    /// All downloads from a host share its connections evenly. If all are in use, a new download waits until one of
+    /// them is closed. A fixed ``maxConcurrentDownloads`` above this limit takes precedence: that many downloads run,
+    /// each over one connection. If a host refuses connections, its limit drops temporarily. HTTP/2 connections that
+    /// small files share are counted separately, with the same maximum, but at most 16.
     public var maxConnectionsPerHost = 16
     /// The directory of the registry, which saves the queue for the next run; `nil` for a queue in memory only.
     ///
     /// A missing directory is created, if its parent exists. Only one manager can use a directory at a time: a second
     /// manager fails with ``DownloadError/Code/busy``. Secrets of requests are not saved; see ``HeaderField/isSecret``.
     public var registryDirectory: URL?
-    /// The directory for partial files and their resume records, which is created if it is missing; `nil` to save them
-    /// beside their destinations.
+    /// The directory for partial files and their resume records; `nil` to save them beside their destinations.
     ///
-    /// A complete file is renamed to its destination. If that is on another volume, the file is copied there first,
-    /// under the name of a partial file, so both volumes need space for it. On Linux, a small file that arrives at once
-    /// is written to its destination only, unless it replaces a file. Several managers and processes can share a
-    /// directory.
+    /// A missing directory is created. Several managers and processes can share a directory.
+    ///
+    /// A complete file is renamed to its destination. If the destination is on another volume, the file is first copied
+    /// there, under the name of a partial file, so both volumes need space for it. On Linux, a small file that arrives
+    /// at once is written directly to its destination, unless it replaces a file.
     ///
     /// Partial files in any other directory are not found: keep this setting while downloads are unfinished. A registry
     /// saves the setting, so that ``DownloadRegistry`` finds the files too.
     public var partialsDirectory: URL?
     /// Whether downloads that were running when the last manager's process ended are restored as paused.
     ///
-    /// If `false`, they wait to run again, except those whose request must not be repeated (see
-    /// ``DownloadRequest/isRepeatable``), which are always restored as paused.
+    /// If `false`, these downloads wait to run again. But a download whose request must not be repeated is always
+    /// restored as paused; see ``DownloadRequest/isRepeatable``.
     public var restoresPaused = false
     /// Whether finished downloads stay in the queue; otherwise they are removed as soon as they finish.
     ///
-    /// Their files remain, and so do the handles on them, with their state and ``Download/value``.
+    /// Removing a download from the queue does not delete its file. A handle on the download can still be used, with
+    /// its state and ``Download/value``.
     public var keepsFinished = true
     /// Whether the manager runs downloads; `false` to only manage the queue.
     public var startsDownloads = true
@@ -166,9 +167,11 @@ public struct DownloadConfiguration: Sendable {
     /// request is repeated at most four times, and never with a credential that was rejected for it.
     ///
     /// If the closure returns `nil`, the download fails with the server's status. If it throws, the error becomes the
-    /// cause of the download's error. The closure is not called for requests with an `Authorization` field or with user
-    /// and password in the URL, or if the server offers only schemes other than those of ``AuthenticationScheme``. If
-    /// there is a ``DownloadRequest/linkProvider`` too, this closure is called first.
+    /// cause of the download's error.
+    ///
+    /// The closure is not called for requests with an `Authorization` field or with user and password in the URL. It is
+    /// also not called if the server offers schemes, but none of ``AuthenticationScheme``. If there is a
+    /// ``DownloadRequest/linkProvider`` too, this closure is called first.
     ///
     /// The closure's task is cancelled when the download stops. If another download waits for the credential, the
     /// closure is called again.
@@ -188,11 +191,11 @@ public struct DownloadConfiguration: Sendable {
     public var netrc: Netrc?
     /// The jar that stores cookies from servers and supplies those to send; `nil` for no cookies.
     public var cookies: CookieJar?
-    /// The file that stores the hosts to request over https alone (HSTS, RFC 6797); `nil` to forget them with the
-    /// manager.
+    /// The file that stores the hosts to be requested only over https (HSTS, RFC 6797); `nil` to store them in memory
+    /// only.
     ///
     /// After a host has sent `Strict-Transport-Security` over https, its http URLs are requested over https, even
-    /// without a file; IP addresses are excepted. A replaced URL is reported as
+    /// without a file. This does not apply to IP addresses. A replaced URL is reported as
     /// ``DownloadEvent/redirected(status:from:to:)`` with the status 307. If a redirect leads to such a URL, the event
     /// of that redirect contains the https URL instead.
     ///
@@ -216,8 +219,8 @@ public struct DownloadConfiguration: Sendable {
 
     /// The kinds of failure that finished files and resume records survive.
     public enum Durability: Sendable, Hashable {
-        /// Files and records survive the end of the process, even by a crash, and an orderly restart of the system, but
-        /// no power failure.
+        /// Files and records survive a crash of the process and an orderly restart of the system, but not a power
+        /// failure.
         ///
         /// Only partial files of stopped downloads are synced. A power failure loses the bytes of running downloads,
         /// and may damage finished files.

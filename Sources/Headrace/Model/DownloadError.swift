@@ -21,14 +21,18 @@ public struct DownloadError: Error, Sendable {
     public let statusCode: Int?
     /// The delay that the server requested before the next request, if any (`Retry-After`).
     public internal(set) var retryAfter: Duration?
-    /// Whether the host rejected the request while serving another download; such a failure uses up no retry unless the
-    /// download has another source.
+    /// Whether the host rejected the request while serving another download.
+    ///
+    /// Such a failure uses up no retry unless the download has another source.
     var exceedsHostLimit = false
-    /// Whether the transfer failed before its own stall timeout because another transfer from its server had stalled;
-    /// only every second such failure uses up a retry.
+    /// Whether the transfer failed before its own stall timeout, because another transfer from its server had stalled.
+    ///
+    /// Of several such failures in a row, every second one uses up a retry.
     var followsStall = false
-    /// Whether the connection of a resumable response was lost after a slow disk or a rate limit kept this process from
-    /// reading from it for the stall timeout; such a failure uses up no retry.
+    /// Whether the connection was lost after this process had not read from it for the stall timeout.
+    ///
+    /// A slow disk or a rate limit causes such a pause. The failure uses up no retry. This is `false` if the response
+    /// cannot be resumed.
     var followsPause = false
     /// Whether a retry may succeed although failures with this ``code`` are usually permanent.
     var isRetryable = false
@@ -199,8 +203,9 @@ extension DownloadError {
         public static let connection = Code("connection")
         /// TLS failed: the certificate, its host name, a pinned key, or the handshake.
         public static let tls = Code("tls")
-        /// The proxy rejected the request or the login, requires a login, or does not speak TLS; its status, if any, is
-        /// the ``DownloadError/statusCode``.
+        /// The proxy rejected the request or the login, requires a login, or does not speak TLS.
+        ///
+        /// If the proxy sent a response, its status is the ``DownloadError/statusCode``.
         public static let proxy = Code("proxy")
         /// The server sent nothing, or more slowly than the minimum speed, for as long as the stall timeout.
         public static let stalled = Code("stalled")
@@ -230,14 +235,16 @@ extension DownloadError {
         public static let contentCoding = Code("contentCoding")
         /// The download took longer than ``DownloadConfiguration/timeLimit``.
         public static let timedOut = Code("timedOut")
-        /// Another download has the same file, or another manager uses the registry or the background session.
+        /// Another download writes the same file, or another manager uses the registry or the background session.
         public static let busy = Code("busy")
         /// The disk is full, or the quota is exceeded.
         public static let diskFull = Code("diskFull")
         /// The file or its directory cannot be accessed for lack of permission.
         public static let permission = Code("permission")
-        /// A file with the destination's name exists and may not be replaced, as with the conflict policy `fail`, or
-        /// the file belongs to another download in the queue.
+        /// A file with the destination's name exists and must not be replaced, for example with the conflict policy
+        /// `fail`.
+        ///
+        /// Also used if the file belongs to another download in the queue.
         public static let fileExists = Code("fileExists")
         /// Any other failure of the file system.
         public static let fileSystem = Code("fileSystem")

@@ -5,11 +5,11 @@ extension DownloadEvent {
     ///         if case .notice(let notice) = event { print(notice) }
     ///     }
     public enum Notice: Sendable, Equatable {
-        /// The time at which the link expires has passed, and the link provider supplied a new link.
+        /// The expiry time of the link has passed, and the link provider supplied a new link.
         ///
         /// If a server rejects a link, ``DownloadEvent/sourceFailed(_:next:)`` reports the new one instead.
         case linkRenewed
-        /// The time at which the link expires has passed, and the link provider failed, so the old link is used.
+        /// The expiry time of the link has passed, but the link provider failed, so the old link is used.
         case linkNotRenewed(reason: String)
         /// The existing file was downloaded with another login, token, client certificate or other cookies, so it is
         /// downloaded again.
@@ -34,8 +34,8 @@ extension DownloadEvent {
         case transformed
         /// The host sent `Retry-After` for another file, so this download waits for the given time as well.
         case waitingForHost(Duration)
-        /// The host has received its maximum number of retries (``RetryPolicy/maxRetriesPerHostAndMinute``), so this one
-        /// waits for the given time.
+        /// The host has received its maximum number of retries (``RetryPolicy/maxRetriesPerHostAndMinute``), so this
+        /// download waits for the given time.
         case waitingForRetryLimit(Duration)
         /// The process has too many open files, so the download waits until another download finishes.
         case waitingForDescriptors(DownloadError)

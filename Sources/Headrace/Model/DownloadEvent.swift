@@ -38,7 +38,7 @@ public enum DownloadEvent: Sendable, Equatable {
     case connectionClosed(reason: ConnectionEndReason, bytesWasted: Int64)
     /// The download no longer opens several connections at once; `bytesWasted` bytes must be downloaded again.
     case fellBackToOneConnection(reason: ConnectionEndReason, bytesWasted: Int64)
-    /// The bottleneck of the download changed, and the new one has lasted for two seconds; `nil` if it is now unknown.
+    /// The download has a new bottleneck, which has lasted for two seconds; `nil` if the bottleneck is now unknown.
     ///
     /// Reported only for a bottleneck that the measurements show clearly, and for files of at least 1 MiB or of unknown
     /// size.
@@ -66,8 +66,10 @@ public enum DownloadEvent: Sendable, Equatable {
     case requestEnded(RequestMetrics)
     /// The download continues, but something is not as requested or expected.
     case notice(Notice)
-    /// The file exists already, and the conflict policy is ``DownloadRequest/ConflictPolicy/skip``; or an earlier
-    /// process completed the file, but ended before it could record that.
+    /// The existing file is the result of the download.
+    ///
+    /// The conflict policy is ``DownloadRequest/ConflictPolicy/skip``, or an earlier process completed the file, but
+    /// ended before it could record that.
     case skipped(URL)
     /// The file exists already and is the server's current version, or matches the checksums of the request; see
     /// ``DownloadRequest/refetchPolicy-swift.property``.

@@ -9,13 +9,13 @@ public struct DownloadID: Sendable, Hashable, LosslessStringConvertible {
         self.rawValue = rawValue
     }
 
-    /// Returns a random identity, which is all but certainly not in use.
+    /// Returns a random identity, which is almost certainly not in use.
     package static func random() -> DownloadID {
         var system = SystemRandomNumberGenerator()
         return random(using: &system)
     }
 
-    /// Returns an identity from the given random numbers, which is all but certainly not in use.
+    /// Returns a random identity from the given generator; it is almost certainly not in use.
     static func random(using random: inout some RandomNumberGenerator) -> DownloadID {
         DownloadID(rawValue: .random(in: .min ... .max, using: &random))
     }

@@ -14,12 +14,15 @@ public struct DownloadProbe: Sendable, Hashable {
         case creates
         /// The existing file is replaced.
         case replaces
-        /// The existing file is replaced unless it is up to date or, if the request has checksums, correct.
+        /// The existing file is replaced unless it is up to date.
+        ///
+        /// With checksums in the request, a file is up to date if it matches them.
         case replacesIfChanged
         /// The existing file stays, and the new one is saved under this free name.
         case savesBeside(URL)
-        /// The existing file is the result if it is up to date. Otherwise it stays, and the server's version is saved
-        /// under this free name.
+        /// The existing file is the result if it is up to date.
+        ///
+        /// Otherwise the existing file stays, and the server's version is saved under this free name.
         case savesBesideIfChanged(URL)
         /// The existing file is the result, and nothing is downloaded.
         case skips

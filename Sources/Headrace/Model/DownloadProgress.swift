@@ -12,7 +12,7 @@ public struct DownloadProgress: Sendable, Hashable {
     ///
     /// 0 if the download is waiting, paused, failed or cancelled, and while the file is being verified.
     public var bytesPerSecond: Double
-    /// The estimated remaining time; `nil` if the size is unknown, if the speed is 0, or for more than a hundred years.
+    /// The estimated remaining time; `nil` if the size is unknown, the speed is 0, or the time exceeds a hundred years.
     public var timeRemaining: Duration?
 
     /// The number of bytes checked so far while the file is read from disk to verify it; otherwise `nil`.
@@ -24,8 +24,9 @@ public struct DownloadProgress: Sendable, Hashable {
         return totalBytes == 0 ? 1 : min(1, Double(bytesReceived) / Double(totalBytes))
     }
 
-    /// Returns the time in which the missing bytes arrive at this speed; `nil` if the speed is 0, or for more than a
-    /// hundred years, because a very low speed would overflow a `Duration`.
+    /// Returns the time in which the missing bytes arrive at this speed.
+    ///
+    /// Returns `nil` if the speed is 0 or the time exceeds a hundred years: a longer time could overflow a `Duration`.
     static func timeRemaining(_ missingBytes: Int64, bytesPerSecond: Double) -> Duration? {
         let seconds = Double(missingBytes) / bytesPerSecond
         return seconds < 3.2e9 ? .seconds(seconds) : nil

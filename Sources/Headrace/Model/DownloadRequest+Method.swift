@@ -9,8 +9,8 @@ extension DownloadRequest {
     public enum Body: Sendable, Hashable {
         /// These bytes, up to 1 MiB.
         ///
-        /// Secret bytes are not sent to another origin. A manager with a registry, which would have to save the bytes,
-        /// rejects secret ones and more than 64 KiB.
+        /// Secret bytes are not sent to another origin. A manager with a registry would have to save the bytes, so it
+        /// rejects secret bytes and more than 64 KiB.
         case data(Data, isSecret: Bool = false)
         /// The bytes of the file at this file URL, up to 64 MiB; a registry saves its path.
         case file(URL)
@@ -37,8 +37,9 @@ extension DownloadRequest {
     /// Whether the library may send the request more than once on its own.
     var mayRepeat: Bool { method == "GET" || isRepeatable }
 
-    /// A text that differs between requests of the same URL if their methods, bodies or ``decodesContent`` differ;
-    /// empty for a GET without ``decodesContent``.
+    /// A text that identifies the method, the body and ``decodesContent``, to distinguish requests of the same URL.
+    ///
+    /// Empty for a GET without ``decodesContent``.
     var operation: String {
         let coding = decodesContent ? "\ndecoded" : ""
         guard method != "GET" else { return coding }
@@ -51,8 +52,7 @@ extension DownloadRequest {
         return "\n\(method)\n\(content)\(coding)"
     }
 
-    /// Throws `invalidRequest` if a download cannot use the method or the body, or not together with mirrors or a link
-    /// provider.
+    /// Throws `invalidRequest` if the method or body is invalid, or cannot be combined with mirrors or a link provider.
     func validateMethod() throws(DownloadError) {
         guard method != "GET" || body != nil else { return }
         let problem: String? =

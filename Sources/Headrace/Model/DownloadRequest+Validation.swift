@@ -8,7 +8,7 @@ extension DownloadRequest {
 
     /// Throws `invalidRequest` if a property of the request is invalid, such as a URL or the destination.
     ///
-    /// ``DownloadManager/download(_:)-(DownloadRequest)`` does the same.
+    /// ``DownloadManager/download(_:)-(DownloadRequest)`` performs the same validation.
     /// - Throws: `invalidRequest` with a sentence for the user.
     public func validate() throws(DownloadError) {
         do throws(DownloadError) {

@@ -178,7 +178,8 @@ extension DownloadRequest {
     public enum Destination: Sendable, Hashable {
         /// The file at this file URL, whatever name the server proposes.
         ///
-        /// A missing directory is created unless bytes were received before: then it may be on an unmounted disk.
+        /// A missing directory is created, unless a part of the file was received earlier: the directory may then be on
+        /// a disk that is not mounted.
         case file(URL)
         /// A file in the directory at this file URL; a missing directory is created as for ``file(_:)``.
         ///
@@ -202,10 +203,13 @@ extension DownloadRequest {
         case rename
         /// The download replaces the existing file atomically, once it is complete.
         case overwrite
-        /// The existing file is the result, and nothing is downloaded. Removing the download does not delete that file.
+        /// The existing file is the result, and nothing is downloaded.
+        ///
+        /// Removing the download does not delete that file.
         case skip
-        /// The download fails with ``DownloadError/Code/fileExists``; if the caller has named the file, even if the
-        /// existing file is current.
+        /// The download fails with ``DownloadError/Code/fileExists``.
+        ///
+        /// If the caller has named the file, the download fails even if the existing file is current.
         case fail
     }
 
@@ -214,11 +218,11 @@ extension DownloadRequest {
     /// A wrong file is never renamed to its final name. The download fails with ``DownloadError/Code/checksum`` unless
     /// downloading the file again may help: see <doc:Integrity>.
     public enum MismatchPolicy: String, Sendable, Hashable, CaseIterable {
-        /// The bytes are saved beside the destination as `NAME.mismatch`, or `NAME (1).mismatch` if another file has
-        /// that name. An empty or incomplete file is deleted.
+        /// The bytes are saved beside the destination as `NAME.mismatch`, or as `NAME (1).mismatch` if that name is in
+        /// use.
         ///
-        /// ``DownloadError/savedFile`` is the path of the saved file. No later download resumes it or takes it for the
-        /// finished file.
+        /// An empty or incomplete file is deleted. ``DownloadError/savedFile`` is the URL of the saved file. No later
+        /// download resumes it or takes it for the finished file.
         case keep
         /// The bytes are deleted.
         case delete

@@ -16,7 +16,7 @@ public struct DownloadSnapshot: Sendable, Hashable, Identifiable {
     public var position: Int?
     /// The time at which the download was added; `nil` if unknown.
     public var added: Date?
-    /// The time at which the download last started; `nil` if it has not, or if unknown.
+    /// The time at which the download last started; `nil` if it has not started yet, or if the time is unknown.
     ///
     /// A retry is not a start.
     public var started: Date?
@@ -99,8 +99,9 @@ public struct GroupProgress: Sendable, Hashable {
     /// Whether ``fractionCompleted`` is an estimate, because a size is still unknown.
     public var isFractionEstimated: Bool { totalBytes == nil }
 
-    /// The estimated remaining time at the present speed; `nil` if a size is unknown, if no bytes arrive, or for more
-    /// than a hundred years.
+    /// The estimated remaining time at the present speed.
+    ///
+    /// This is `nil` if a size is unknown, if no bytes arrive, or if the time exceeds a hundred years.
     public var timeRemaining: Duration? {
         guard let totalBytes else { return nil }
         return DownloadProgress.timeRemaining(max(0, totalBytes - bytesReceived), bytesPerSecond: bytesPerSecond)

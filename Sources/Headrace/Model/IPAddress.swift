@@ -52,7 +52,9 @@ extension IPAddress: CustomStringConvertible {
     }
 }
 
-/// The scope of an address; an IPv6 address that embeds an IPv4 address (RFC 6052, RFC 3056) has the latter's scope.
+/// The scope of an address.
+///
+/// An IPv6 address that embeds an IPv4 address (RFC 6052, RFC 3056) has the scope of that IPv4 address.
 extension IPAddress {
     /// Whether the address refers to this machine: `127.0.0.0/8` or `::1`.
     public var isLoopback: Bool { isContained(in: Self.loopback) }

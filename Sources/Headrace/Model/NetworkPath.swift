@@ -25,7 +25,8 @@ public struct NetworkPath: Sendable, Hashable {
     public var isConstrained: Bool
     /// The interfaces that connections use, such as `eth0`, with their addresses, such as `eth0 192.0.2.1`.
     ///
-    /// If one of these is lost, connections may be broken. On Apple platforms, gateways stand for the addresses.
+    /// If one of these is lost, connections may be broken. On Apple platforms, the set contains the gateways instead of
+    /// the addresses, which are not available.
     var localEndpoints: Set<String>
 
     /// Creates the state of a network.

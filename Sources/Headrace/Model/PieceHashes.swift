@@ -76,8 +76,10 @@ public struct PieceHashes: Sendable, Hashable {
         }
     }
 
-    /// Returns the indices of the wrong pieces among those whose computed checksums are in `found`, which begins with
-    /// the first piece.
+    /// Returns the indices of the wrong pieces.
+    ///
+    /// `found` contains the computed checksums of the pieces, in order. If there are fewer of them than pieces, the
+    /// remaining pieces are not checked.
     func wrongPieces(found: [Checksum]) -> [Int] {
         let size = algorithm.byteCount
         return found.indices.prefix(count).filter { found[$0].bytes[...] != digests[$0 * size..<($0 + 1) * size] }

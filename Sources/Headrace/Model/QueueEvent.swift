@@ -25,8 +25,9 @@ public enum QueueEvent: Sendable, Equatable {
     /// The downloads continue. The write is retried with the next change, with the next
     /// ``DownloadManager/takeCommands()``, and every 30 seconds until it succeeds.
     case registryFailed(DownloadError)
-    /// No download is waiting or running any more: the last one has ended, or was paused or removed.
+    /// No download is waiting or running any more.
     ///
-    /// Reported only after the files of cancelled and removed downloads have been deleted, if any.
+    /// Reported when the last waiting or running download has ended, or was paused or removed. By then, the files of
+    /// cancelled and removed downloads have been deleted, if any.
     case idle
 }

@@ -5,7 +5,8 @@
 ///         if case .restarted(let reason, let bytes) = event { print("\(reason) \(bytes) bytes are downloaded again.") }
 ///     }
 public enum RestartReason: Error, Sendable, Hashable {
-    /// The entity tag of the file changed, or the response has one and the received bytes came without.
+    /// The entity tag of the file changed, or the response has an entity tag although the received bytes came without
+    /// one.
     case changedEntityTag
     /// The modification date of the file changed.
     case changedLastModified
@@ -15,8 +16,9 @@ public enum RestartReason: Error, Sendable, Hashable {
     case noValidator
     /// The only validator is a date, and the response is from another URL, where another file may have the same date.
     case differentURL
-    /// The received bytes were requested with other header fields or another login, and neither a checksum of the
-    /// request nor a strong entity tag in a further response can show that the file is the same.
+    /// The received bytes were requested with other header fields or another login, and cannot be verified.
+    ///
+    /// The request has no checksum, and no strong entity tag of a further response can show that the file is the same.
     case differentRequester
     /// The only entity tag is weak, malformed or derived from the size alone.
     case weakValidator
@@ -74,7 +76,7 @@ public enum RestartReason: Error, Sendable, Hashable {
     case recordDamaged
     /// The resume record is of another URL.
     case recordOfOtherURL
-    /// None of the received bytes are known to be on the disk, after a crash, a power cut or a loss on the disk.
+    /// None of the received bytes are known to be on the disk, for example after a power failure or a loss on the disk.
     case bytesNotOnDisk
     /// The partial file was removed or linked under a second name.
     case partialFileGone

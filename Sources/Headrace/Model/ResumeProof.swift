@@ -5,8 +5,9 @@
 public enum ResumeProof: Sendable, Hashable, CaseIterable {
     /// The entity tag is the same, and strong.
     case entityTag
-    /// The modification date is the same, or the server sent the bytes on condition of that date (`If-Range`); the date
-    /// is old enough that the file cannot have changed twice in that second.
+    /// The modification date is the same, or the server sent the bytes on condition of that date (`If-Range`).
+    ///
+    /// The date is old enough that the file cannot have changed twice in that second.
     case lastModified
     /// A checksum of the whole file verifies it at the end.
     case checksum

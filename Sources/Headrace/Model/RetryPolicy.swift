@@ -28,17 +28,17 @@ public struct RetryPolicy: Sendable {
     /// Each source of the file has its own count. A 429 or 503 from a host that is currently serving another download
     /// does not count as a failure unless the download has another source.
     ///
-    /// On Linux, two more failures do not count: the early end of a transfer because another one from its server has
-    /// stalled, unless the previous attempt ended so too; and the loss of a connection from which the library itself
-    /// has not read for the stall timeout, because of a slow disk or a rate limit. See
-    /// ``DownloadConfiguration/stallTimeout``.
+    /// On Linux, two more failures do not count; see ``DownloadConfiguration/stallTimeout``:
+    /// - A transfer ends early because another transfer from its server has stalled, unless the previous attempt ended so
+    ///   too.
+    /// - The connection of a resumable response is lost after the library has not read from it for the stall timeout,
+    ///   because of a slow disk or a rate limit.
     public var maxFailures = 5
-    /// The maximum number of failures in a row that are retried if the name of a host cannot be resolved or the host
-    /// refuses the connection; `nil` for ``maxFailures``.
+    /// The maximum number of failures in a row that are retried if a host is unreachable; `nil` for ``maxFailures``.
     ///
-    /// With a low number, a download with a mistyped host name or a closed port fails soon. If the host has responded
-    /// to any download of the manager, or if the download has bytes from any of its sources, ``maxFailures`` applies
-    /// instead.
+    /// A host is unreachable if its name cannot be resolved or if it refuses the connection. With a low number, a
+    /// download with a mistyped host name or a closed port fails soon. If the host has responded to any download of the
+    /// manager, or if the download has bytes from any of its sources, ``maxFailures`` applies instead.
     public var maxUnreachableFailures: Int?
     /// The maximum number of failures in total that are retried, for each source of the file.
     ///

@@ -12,7 +12,7 @@ package struct URLList: Sendable, Equatable {
         package var list: String?
         package var line = 0
         package var mirrors: [String] = []
-        /// The path of the file, relative to the directory.
+        /// The path of the file, relative to ``directory`` if there is one.
         package var output: String?
         package var directory: String?
         package var checksums: [Checksum] = []

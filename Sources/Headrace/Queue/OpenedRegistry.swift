@@ -32,8 +32,8 @@ struct OpenedRegistry: Sendable {
     let versions: RegistryVersions
     /// The directory for partial files; `nil` if they are beside their destinations.
     ///
-    /// This is the directory of the configuration. A manager that runs the queue saves it in the registry. A manager
-    /// that starts no downloads, and has none in its configuration, uses the saved one.
+    /// This is ``DownloadConfiguration/partialsDirectory``, which a manager that runs the queue saves in the registry.
+    /// A manager that starts no downloads uses the saved directory if its configuration has none.
     let partials: URL?
 
     /// Opens, locks and reads the registry; returns `nil` if the configuration has none.
@@ -89,8 +89,8 @@ struct OpenedRegistry: Sendable {
 extension RegistryBaseDirectories {
     /// Determines the directories to which the paths in a registry are relative.
     ///
-    /// Blocks, because it resolves symbolic links, so that a stored path means the same file whichever link leads to
-    /// the registry's directory.
+    /// Blocks, because it resolves symbolic links: a stored path must mean the same file whichever link leads to the
+    /// registry's directory.
     init(of directory: URL) {
         #if canImport(Darwin)
         let used = RelocatablePath.Base.allCases

@@ -1,8 +1,8 @@
 /// The downloads that use each partial file, and the pending removals of partial files.
 ///
 /// A partial file is identified by its path, and has at most one active download. A download can become active while an
-/// earlier download of the same file is still being cancelled or removed, but its transfer waits until that one has
-/// stopped.
+/// earlier download of the same file is still being cancelled or removed. Its transfer then waits until the earlier
+/// download has stopped.
 struct PartialFileUsers {
     /// For each partial file, the download that has not ended and is not being cancelled or removed.
     private var active: [String: DownloadRecord] = [:]
@@ -54,10 +54,10 @@ struct PartialFileUsers {
 
     /// Lets a new download use the partial file of an active download, `record`, that is being cancelled or removed.
     ///
-    /// ``activate(_:)`` of the new download returns the identity of `record`, whose cancellation the caller must record
-    /// then. The transfer of the new download waits until `record` has stopped. Returns `false` if `record` has not
-    /// opened the file yet, because it waits for an earlier removal of the file. Then the caller must record the
-    /// cancellation at once.
+    /// The transfer of the new download waits until `record` has stopped. The result determines when the caller must
+    /// record the cancellation of `record`:
+    /// - `true`: when ``activate(_:)`` of the new download returns the identity of `record`.
+    /// - `false`: at once. An earlier removal of the file is pending, so `record` has not opened the file yet.
     mutating func depart(_ record: DownloadRecord) -> Bool {
         let path = record.partialPath
         active[path] = nil

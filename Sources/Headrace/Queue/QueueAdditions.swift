@@ -21,8 +21,10 @@ struct QueueAdditions {
     /// The downloads that requests were merged into, although the journal does not have these downloads yet.
     private(set) var joinedUnsaved: [DownloadRecord] = []
     var effects: [QueueEffect] = []
-    /// An error for each addition whose expected size, hashes or address rule contradict another addition or download,
-    /// or whose partial file would have the same name as that of another file.
+    /// An error for each refused addition.
+    ///
+    /// An addition is refused if its expected size, hashes or address rule contradict another addition or download. It
+    /// is also refused if its partial file would have the same name as that of another file.
     private(set) var refusals: [DownloadError]
     private let observers: QueueObservers
     private let now: Duration
@@ -77,8 +79,11 @@ struct QueueAdditions {
         return record
     }
 
-    /// Requeues or pauses a failed download of the same file, if the request of `record` supplies the missing secrets,
-    /// link or link provider and agrees with the failed download's expected size and hashes.
+    /// Revives a failed download of the same file if the request of `record` supplies the secrets, link or link
+    /// provider that it lacked.
+    ///
+    /// The download is requeued or, if the request starts paused, paused. Nothing changes if the request contradicts
+    /// the expected size or hashes of the failed download.
     private mutating func reviveTwin(of record: DownloadRecord, in queue: inout QueueState) {
         guard let id = queue.partialFiles.failed(sharingFileOf: record), let twin = queue.records[id] else { return }
         let request = record.request

@@ -134,7 +134,7 @@ struct QueueJournal: Sendable {
         /// The recorded changes that this write covers.
         fileprivate let changes: [Recorded]
         fileprivate let bases: RegistryBaseDirectories
-        /// Whether the write only serves to make the journal shorter, so that the journal stays usable if it fails.
+        /// Whether the write only serves to make the journal shorter; if it fails, the existing journal stays usable.
         let isOptional: Bool
 
         /// Writes to the journal's file, and syncs it if the changes require it; blocks.

@@ -54,7 +54,7 @@ struct QueueOrder: Sendable {
 
     /// Adds or moves a download; returns `true` if all downloads were relabeled.
     ///
-    /// Inserts the download at the end if `queuePosition` is relative to another one that is not in the queue.
+    /// Inserts the download at the end if `queuePosition` is relative to a download that is not in the queue.
     mutating func insert(_ id: DownloadID, at queuePosition: QueuePosition) -> Bool {
         remove(id)
         let position = position(of: queuePosition)

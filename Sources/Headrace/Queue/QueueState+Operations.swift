@@ -4,13 +4,17 @@ import HeadracePlatform
 extension QueueState {
     /// Adds downloads, or merges a request for the file of an active download into that download.
     ///
-    /// A failed download is revived by a request for its file that supplies its missing secrets or, after its link was
-    /// rejected, another URL or a link provider. An addition with the `id` of an active download merges only its
-    /// expected size, hashes and changed URL. An addition with the `id` of an ended download is ignored, unless it has
-    /// a further expected size or hash: then it becomes a new download.
+    /// A failed download is revived by a request for its file that supplies its missing secrets. If its link was
+    /// rejected, a request with another URL or a link provider revives it too.
+    ///
+    /// If the queue has a download with the `id` of an addition, there are two cases:
+    /// - The download is active: it adopts only the addition's expected size, hashes and changed URL.
+    /// - The download has ended: the addition becomes a new download if it has a further expected size or hash.
+    ///   Otherwise it is ignored.
     ///
     /// With `skippingInvalid`, invalid additions are skipped. Otherwise, a contradiction between requests prevents all
-    /// additions; after any other of the ``QueueAdditions/refusals``, the caller must remove the new downloads.
+    /// additions. An addition may also be refused after others were added; see ``QueueAdditions/refusals``. The caller
+    /// must then remove the new downloads.
     ///
     /// With a journal, new and revived downloads do not start before ``saved(_:at:)``.
     mutating func add(

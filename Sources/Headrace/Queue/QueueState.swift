@@ -114,8 +114,10 @@ struct QueueState: Sendable {
         return effects(of: scheduler.ended(id, outcome.schedulerOutcome, measurement, at: now), outcome)
     }
 
-    /// Whether a transfer failed or requested a retry with a URL that was replaced meanwhile, or without credentials that
-    /// were supplied meanwhile; the download then runs again at once.
+    /// Whether the outcome of a transfer is outdated, so that the download must run again at once.
+    ///
+    /// This is so if the transfer failed or requested a retry, and its URL was replaced or its missing credentials were
+    /// supplied meanwhile.
     private func isOutdated(_ outcome: TransferOutcome, of id: DownloadID) -> Bool {
         guard let record = records[id] else { return false }
         return switch outcome {
@@ -267,11 +269,12 @@ struct QueueState: Sendable {
         if let other = partialFiles.activate(record) { journal?.note(other, .cancelled, at: WallTime.milliseconds()) }
     }
 
-    /// Releases the partial file of a running download that is being cancelled or removed, so that a new download of
-    /// the same file can be added; the transfer of the new one waits until `record` has stopped.
+    /// Releases the partial file of `record`, a running download that is being cancelled or removed.
     ///
-    /// The journal records the cancellation now if an earlier removal of the file is pending. Otherwise it does so once
-    /// another download of the file becomes active, or `record` has stopped.
+    /// A new download of the same file can then be added; its transfer waits until `record` has stopped.
+    ///
+    /// If an earlier removal of the file is pending, the cancellation is recorded in the journal now. Otherwise it is
+    /// recorded once another download of the file becomes active, or once `record` has stopped.
     private mutating func depart(_ record: DownloadRecord) {
         guard partialFiles.isActive(record) else { return }
         if !partialFiles.depart(record) { journal?.note(record.id, .cancelled, at: WallTime.milliseconds()) }

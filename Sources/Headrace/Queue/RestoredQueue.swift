@@ -28,9 +28,10 @@ struct RestoredQueue: Sendable {
 
     /// Restores the queue from a journal; blocks to inspect files.
     ///
-    /// A download was interrupted if the journal records it as running or as being renamed. If it was being renamed and
-    /// its file has the final name, it is restored as finished, and its resume record is removed. Otherwise it is
-    /// restored as paused if `pausing` is `true` or its request must not be repeated, or else as waiting.
+    /// A download was interrupted if the journal records it as running or as being renamed. It is restored as:
+    /// - finished, if its file has been renamed to the final name; its resume record is removed then;
+    /// - otherwise paused, if `pausing` is `true` or its request must not be repeated;
+    /// - otherwise waiting.
     ///
     /// If `isStarting` is `false`, because the manager starts no downloads, an interrupted download that is restored as
     /// waiting keeps its recorded state in the journal, so that the next manager still knows that it was interrupted.
@@ -145,7 +146,8 @@ extension RegistryEntry.State {
     /// Returns the state in which this process restores the download, and the finished file, if any.
     ///
     /// With `pausing`, an interrupted download is restored as paused. Without `files`, an interrupted renaming of a
-    /// finished file counts as not done. A finished download waits again if its path is unknown in this process.
+    /// finished file counts as not done. A finished download is restored as waiting if the base directory of its file
+    /// is unknown in this process.
     func restored(
         _ url: URL,
         bases: RegistryBaseDirectories,

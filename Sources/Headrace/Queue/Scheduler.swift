@@ -134,11 +134,12 @@ struct Scheduler: Sendable {
         }
     }
 
-    /// Requeues a download at its position, even if it was cancelled, unless it is running or has finished.
-    ///
-    /// If it is running but stopping for a pause, it is requeued once its transfer has stopped.
+    /// Requeues a waiting, paused, failed, cancelled or interrupted download at its position.
     ///
     /// Replaces the download's start time with `notBefore`; with `nil`, the download may start at once.
+    ///
+    /// A running download that is stopping for a pause is requeued once its transfer has stopped. Other running
+    /// downloads, and finished ones, do not change.
     mutating func resume(_ id: ID, at now: Duration, notBefore: Duration? = nil) -> [Action] {
         switch entries[id]?.phase {
         case .running:
@@ -342,7 +343,7 @@ struct Scheduler: Sendable {
         return [.remove(id, deletingFile: deletingFile)]
     }
 
-    /// Inserts a download into ``waiting`` at its present priority and position, if it is in that phase and saved.
+    /// Inserts a download into ``waiting`` at its present priority and position, if it is waiting and saved.
     private mutating func enqueue(_ id: ID, at now: Duration) {
         guard let entry = entries[id], entry.phase == .waiting, entry.isSaved, let label = order.label(of: id) else {
             return
@@ -392,7 +393,7 @@ struct Scheduler: Sendable {
         for host in waiting.hosts { release(host) }
     }
 
-    /// Lets downloads that wait for a slot of a host wait for any free slot instead, up to the host's limit.
+    /// Lets downloads that wait for a slot of a host wait for any free slot, as many as the host's limit allows.
     private mutating func release(_ host: QueueHosts.Number) {
         waiting.release(limit(of: host) - hosts[host], of: host)
     }

@@ -114,10 +114,10 @@ struct WaitingDownloads: Sendable {
     /// Removes a host whose last download left the queue, because another host may get its number.
     mutating func removeHost(_ host: QueueHosts.Number) { ofHosts[host] = nil }
 
-    /// Makes all downloads that wait for the network wait for a slot, because the network has changed; each may be
-    /// blocked again.
+    /// Makes all downloads that were waiting for the network wait for a slot instead, because the network has changed.
     ///
-    /// Keeps in ``blockers`` the reasons for which `isUnchanged` returns `true`, so that they are not reported again.
+    /// The network may block them again. The reasons for which `isUnchanged` returns `true` remain in ``blockers``, so
+    /// that they are not reported again.
     mutating func networkChanged(_ isUnchanged: (DownloadID, NetworkBlocker) -> Bool) {
         for candidate in ofNetwork { ready.insert(candidate) }
         ofNetwork = []

@@ -1,8 +1,8 @@
 /// The short numbers by which users refer to the downloads in a queue, like the job numbers of a shell.
 ///
-/// A download keeps its number until it is removed. The next number is one more than the highest in use. Therefore, a
-/// number is not reused while downloads with higher numbers exist, unless ``greatest`` is in use; in an empty queue,
-/// numbering restarts at 1. Consecutive numbers are stored as one range.
+/// A download keeps its number until it is removed. The next number is one more than the highest in use, so that the
+/// numbers of removed downloads are not reused too soon. Once ``greatest`` is in use, the next number is the lowest
+/// free one. In an empty queue, numbering restarts at 1. Consecutive numbers are stored as one range.
 struct DownloadNumbers: Sendable {
     /// The greatest number that a download can get; nine digits are short enough to type.
     static let greatest = 999_999_999

@@ -32,9 +32,9 @@ enum RegistryEncoder {
         )
     }
 
-    /// A request whose texts and data have at most this number of bytes fits into an entry, and needs no ``check(_:)``.
+    /// The size of a request's texts and data, in bytes, up to which the request needs no ``check(_:)``.
     ///
-    /// The encoder may escape each byte as six bytes.
+    /// Such a request always fits into an entry, even if the encoder escapes each byte as six bytes.
     static let leastCheckedBytes = RegistryJournal.maxEntryBytes / 8
 
     /// Throws `invalidRequest` if a request takes more bytes than an entry may have.

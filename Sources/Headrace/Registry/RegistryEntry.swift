@@ -69,8 +69,9 @@ struct RegistryEntry: Sendable, Hashable, Identifiable {
         ended = state.isEnded ? time : nil
     }
 
-    /// Removes the piece hashes, possibly thousands, if the download is complete or cancelled and a checksum verifies
-    /// the file of a later run.
+    /// Removes the piece hashes of a finished or cancelled download if it has a checksum.
+    ///
+    /// There may be thousands of hashes. If the download is run again, the checksum is enough to verify the file.
     mutating func dropUnneededPieces() {
         switch state {
         case .finished, .skipped, .cancelled:

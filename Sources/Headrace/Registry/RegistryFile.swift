@@ -7,8 +7,9 @@ import HeadracePlatform
 final class RegistryFile: Sendable {
     /// How to open a registry.
     struct Options {
-        /// Whether appends with `syncing` are synced, so that their changes survive a power cut; otherwise, only
-        /// rewritten journals and appends that also have `always` are synced.
+        /// Whether appends with `syncing` are synced, so that their changes survive a power cut.
+        ///
+        /// If `false`, an append is synced only if it also has `always`. A rewritten journal is always synced.
         var syncs: Bool
         /// Whether this process runs the queue's downloads; if so, its ID is written to the lock file.
         var isRun = true
@@ -57,15 +58,15 @@ final class RegistryFile: Sendable {
         self.store = Locked(store, rank: .registryFile)
     }
 
-    /// Records either all of the changes or none.
+    /// Appends changes to the journal: either all of them or, after an error, none.
     ///
     /// Recorded changes survive the end of the process. If the call has synced the journal, these and all earlier
-    /// changes survive a power cut too. If the call throws, the caller may record the changes again. A crash during the
-    /// call may leave only the first changes.
+    /// changes survive a power cut too. If the call throws, the caller may record the changes again. After a crash
+    /// during the call, the journal may contain only the first of the changes.
     /// - Parameters:
     ///   - changes: The changes, in order.
     ///   - syncing: Whether to sync the journal. Has no effect for a queue without ``Options/syncs``.
-    ///   - always: Whether `syncing` has an effect for such a queue too.
+    ///   - always: Whether `syncing` has an effect even without ``Options/syncs``.
     ///   - live: The number of downloads in the queue, including these changes.
     /// - Returns: Whether the changes were recorded, and whether the caller should call ``replace(with:)`` with all
     ///   downloads of the queue. The caller must do so if the changes were not recorded, for example after a failed
@@ -136,7 +137,8 @@ extension FileSystem {
 struct RegistryReport: Sendable, Equatable {
     /// The problems in the journal.
     var findings = RegistryDiagnostics()
-    /// The path of the copy that was made of a journal with unreadable parts, before the journal was rewritten; `nil`
-    /// if all parts were readable, or the copy failed.
+    /// The path of the copy of a journal with unreadable parts, made before the journal was rewritten.
+    ///
+    /// `nil` if all parts were readable, or if the copy failed.
     var unreadCopy: String?
 }

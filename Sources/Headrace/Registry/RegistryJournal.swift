@@ -12,8 +12,9 @@ enum RegistryJournal {
     static let maxPayloadBytes = maxLineBytes - 9
     /// The maximum length of the payload of an added download; leaves room in the line for any later state.
     static let maxEntryBytes = maxLineBytes / 2
-    /// The maximum length of the payload of an added download up to the end of its piece hashes; if they make it
-    /// longer, all of them are omitted.
+    /// The maximum length of the payload of an added download up to the end of its piece hashes.
+    ///
+    /// If the piece hashes would exceed it, all of them are omitted.
     static let maxEntryBytesWithPieces = maxEntryBytes / 2
     /// The maximum length of the payload of a state.
     static let maxStateBytes = maxLineBytes / 4

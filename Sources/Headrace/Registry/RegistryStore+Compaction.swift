@@ -13,7 +13,8 @@ extension RegistryStore {
 
     /// Replaces the journal, atomically, with a new one of these downloads; first copies a damaged journal.
     ///
-    /// If it throws, the old journal remains in use, unless only the sync of the rename failed: then the new one is.
+    /// If it throws, the old journal usually remains in use. If only the sync of the rename failed, the new journal is
+    /// in use.
     mutating func replace(with entries: some Sequence<RegistryEntry>) throws(DownloadError) {
         postponedCount = recordCount * 2
         try saveCopyIfNeeded()

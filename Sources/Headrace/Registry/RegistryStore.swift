@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// An open journal: appends changes to it and rewrites it.
 ///
-/// The caller maintains the queue itself. The store only counts records, to determine how many are dead, which means
-/// that a later record replaces them. All calls block; make them one at a time.
+/// The caller maintains the queue itself. The store only counts the records, to determine how many are dead: replaced
+/// by later records. All calls block; make them one at a time.
 struct RegistryStore: Sendable {
     /// The result of an append that did not throw.
     enum Outcome: Sendable, Hashable {
@@ -69,7 +69,9 @@ struct RegistryStore: Sendable {
         }
     }
 
-    /// Closes the file; if this queue syncs its changes, first syncs the lines that have not been synced, unless
+    /// Closes the file.
+    ///
+    /// If this queue syncs its changes, lines that have not been synced are synced first. This sync is omitted if
     /// ``needsRewrite`` is set.
     mutating func close() {
         guard let file = file.take() else { return }

@@ -64,8 +64,8 @@ struct CheckpointPolicy: Sendable {
     /// Creates the policy for one transfer of a download.
     /// - Parameters:
     ///   - durability: With `full`, data is also synced during the transfer and before the file gets its final name.
-    ///   - written: The valid ranges that were written before; if there are any, a record counts as existing.
-    ///   - durable: The durable ranges; only those within `written` count.
+    ///   - written: The valid ranges that the file already contains; unless empty, a record is assumed to exist.
+    ///   - durable: The synced ranges; only those within `written` count.
     ///   - replacesRecord: Whether a record on disk may claim more than these ranges, and must be replaced.
     ///   - now: The start of the transfer.
     init(
@@ -89,7 +89,7 @@ struct CheckpointPolicy: Sendable {
 
     /// Whether a record must be synced, so that it survives a power cut.
     ///
-    /// Without `full` durability, only the record of a `leaving` stop is synced, and only if all its bytes were.
+    /// Always `true` with `full` durability. Otherwise, `true` only after a `leaving` stop whose bytes were all synced.
     var syncsRecord: Bool {
         durability == .full || hasLeft && written == durable && !isWithoutSync && !hasSyncFailed
     }
@@ -105,7 +105,7 @@ struct CheckpointPolicy: Sendable {
         return isLast ? [] : checkpoint(at: now)
     }
 
-    /// Records that a resume record was written to disk, although this policy returned no ``Action/writeRecord``.
+    /// Records that the caller has written a resume record without an ``Action/writeRecord`` from this policy.
     mutating func recordWritten() { hasRecord = true }
 
     /// Records that these ranges were synced, possibly without a ``Action/startSync`` from this policy.
@@ -153,8 +153,9 @@ struct CheckpointPolicy: Sendable {
 
     /// Stops the policy and returns the actions that are due; later writes are ignored.
     ///
-    /// If a sync is running or among these actions, the call that reports its end may return further actions. The stop
-    /// is complete once no action is left. A second call does nothing.
+    /// The stop is complete once no action is left. If a sync is running or is one of these actions,
+    /// ``syncEnded(success:at:)`` or ``syncUnavailable(at:)`` returns the remaining actions. A second call does
+    /// nothing.
     mutating func stopping(_ stop: Stop, at now: Duration) -> [Action] {
         guard case .running = phase else { return [] }
         phase = .stopping(stop)

@@ -2,7 +2,7 @@
 import CHeadrace
 #endif
 
-/// Removes a content coding from the bytes of a file, with the system's library for it.
+/// Decodes the content coding of a file, such as gzip, with a library of the system.
 ///
 /// Accepts a gzip file of several members and a zstd file of several frames. Other bytes after the end are an error.
 final class ContentDecoder {
@@ -13,13 +13,13 @@ final class ContentDecoder {
     private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferBytes, alignment: 16)
     /// Whether the bytes so far are a complete file.
     private(set) var isFinished = false
-    /// The number of gzip members or zstd frames that have ended, or 1 at the end of a file in another coding.
+    /// The number of gzip members or zstd frames decoded completely; for another coding, 1 at the end of the file.
     private(set) var endCount = 0
 
     #if os(Linux)
     private let decoder: hr_decoder
 
-    /// Throws `contentCoding` if the system cannot decode the coding.
+    /// Creates a decoder; throws `contentCoding` if the system cannot decode the coding.
     init(_ coding: ContentCoding) throws(DownloadError) {
         guard ContentCoding.decodable.contains(coding), let decoder = hr_decoder_new(coding.function) else {
             buffer.deallocate()
@@ -58,7 +58,7 @@ final class ContentDecoder {
         }
     }
     #else
-    /// Throws `contentCoding`, because `URLSession` decodes bodies itself.
+    /// Always throws `contentCoding`: a decoder is not needed here, because `URLSession` decodes bodies itself.
     init(_ coding: ContentCoding) throws(DownloadError) {
         buffer.deallocate()
         throw .undecodable(coding)

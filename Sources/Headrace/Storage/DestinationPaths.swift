@@ -4,11 +4,11 @@ public import HeadracePlatform
 ///
 /// To save memory, it stores nothing that it can compute: each download in a queue has an instance.
 struct DestinationPaths: Sendable {
-    /// The path of the partial file beside the destination; it depends on the request only, so that a later run finds
+    /// The path of the partial file beside the destination; it depends only on the request, so that a later run finds
     /// it.
     ///
-    /// It identifies the download's partial file even if that file is in the configuration's directory for partial
-    /// files instead; see ``partialPath(in:)``.
+    /// If the configuration has a directory for partial files, the file has the path ``partialPath(in:)`` instead; this
+    /// path then only identifies the partial file.
     let partialPath: String
     private let directoryLength: Int
     /// The length in bytes of the suffix that ``partialPath`` adds to ``plannedPath``.
@@ -46,10 +46,10 @@ struct DestinationPaths: Sendable {
         partialPath = path
     }
 
-    /// Returns the path of the partial file in a directory for the partial files of all destinations; `nil` stands for
-    /// the destination's own directory.
+    /// Returns the path of the partial file in the directory `partials`, which is for all destinations.
     ///
-    /// Unlike in ``partialPath``, the fingerprint in the name includes the destination's directory.
+    /// The fingerprint in the file's name includes the destination's directory. If `partials` is `nil`, returns
+    /// ``partialPath``, whose fingerprint does not.
     func partialPath(in partials: URL?) -> String {
         guard let partials else { return partialPath }
         var identity = partialPath
@@ -66,7 +66,7 @@ struct DestinationPaths: Sendable {
     /// The directory of the destination.
     var directory: String { partialPath.withBytes { String(decoding: $0.prefix(directoryLength), as: UTF8.self) } }
 
-    /// The final path if it does not depend on the response, because the caller chose the name; otherwise `nil`.
+    /// The final path if the caller chose the file name; otherwise `nil`, because the path depends on the response.
     var knownPath: String? { fixedName.map { directory + "/" + $0 } }
 
     /// The final path according to the request alone.

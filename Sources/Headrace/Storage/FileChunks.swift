@@ -3,11 +3,10 @@ enum FileChunks {
     /// The chunk size in bytes for reading a complete file.
     static let maxBytes = 512 << 10
 
-    /// Passes the bytes of a range to `take` in order, a buffer at a time; throws `CancellationError` before the next
-    /// buffer if the task is cancelled.
+    /// Passes the bytes of a range to `take` in order, a buffer at a time.
     ///
-    /// If `read` returns no bytes before the end of the range, throws the result of `failure`, or returns early if that
-    /// is `nil`.
+    /// Throws `CancellationError` before the next buffer if the task is cancelled. If `read` returns no bytes before
+    /// the end of the range, calls `failure`: throws the error that it returns, or returns early if it returns `nil`.
     static func read(
         _ range: Range<Int64>,
         _ take: (UnsafeRawBufferPointer) throws -> Void,

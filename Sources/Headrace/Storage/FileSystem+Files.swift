@@ -1,12 +1,12 @@
 import HeadracePlatform
 
-/// The part of an atomic replacement of a file that is certain to survive a power cut.
+/// The guarantee for an atomic replacement of a file if the power fails.
 enum ReplacementSync: Sendable {
-    /// Neither the old file nor the new one: on some file systems, an empty file may remain.
+    /// None: on some file systems, an empty file may remain.
     case nothing
-    /// Either the old file or the new one.
+    /// The complete old file or the complete new one is found.
     case contents
-    /// The new file.
+    /// Once the replacement has returned, the complete new file is found.
     case contentsAndName
 }
 
@@ -49,8 +49,8 @@ extension FileSystem {
 
     /// Atomically replaces a file with a new one that contains these bytes.
     ///
-    /// `newPath` is the temporary name of the new file; a file that already has this name is removed. After an error,
-    /// the old file remains; but if only the sync of the directory failed, the new file is in place.
+    /// `newPath` is the temporary name of the new file; a file that already has this name is removed. If an error is
+    /// thrown, the old file remains. The exception is a failed sync of the directory: then the new file is in place.
     func replaceFile(
         _ finalPath: String,
         by newPath: String,

@@ -43,7 +43,7 @@ extension ByteRangeSet {
     /// The largest common block size of a file system, in bytes.
     private static let blockBytes: Int64 = 64 << 10
 
-    /// Returns the ranges that survived in a file to which these ranges were written.
+    /// Returns the parts of these ranges that are still in the file to which they were written.
     /// - Parameters:
     ///   - data: The ranges of the file that are not holes.
     ///   - durable: The synced ranges. They are kept even in holes, because a file system may store zeros as a hole.

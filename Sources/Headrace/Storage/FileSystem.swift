@@ -78,8 +78,8 @@ package struct FileSystem: Sendable {
     package var nameComparison: @Sendable (_ directory: String) -> NameComparison = { _ in .bytes }
     /// Returns whether the process with this ID exists and has the file open.
     ///
-    /// If the system does not report which files the process has open, returns whether the process exists and the file
-    /// is locked by any process, or cannot be opened.
+    /// If the system does not report the open files of the process, it is assumed to have the file open in two cases:
+    /// any process has locked the file, or the file cannot be opened.
     package var isOpen: @Sendable (_ path: String, _ process: Int32) -> Bool = { SystemFileCalls.isOpen($0, by: $1) }
     /// Returns an identifier of the current boot; empty if the system has none.
     package var bootID: @Sendable () throws(SystemError) -> String
@@ -131,7 +131,7 @@ package struct FileStatus: Sendable, Hashable {
 }
 
 extension FileStatus {
-    /// Creates the status of a regular file that belongs to this user, on a disk that does not record times.
+    /// Creates the status of a regular file that belongs to this user, with the modification time 0.
     package init(size: Int64, inode: UInt64) {
         self.init(kind: .regular, size: size, modified: 0, device: 1, inode: inode)
     }

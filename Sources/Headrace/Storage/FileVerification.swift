@@ -126,7 +126,9 @@ public struct FileVerification: Sendable, Hashable {
         }
     }
 
-    /// Compares the size and the strongest checksum; returns neither a reason nor a proof if the pieces decide.
+    /// Compares the size and the strongest checksum, and returns the reason for a difference or the proof.
+    ///
+    /// Returns neither if the pieces must be compared.
     private func compare(
         _ file: borrowing OpenFile,
         _ onProgress: (_ bytes: Int64, _ size: Int64) -> Void

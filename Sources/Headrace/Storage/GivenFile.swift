@@ -1,16 +1,19 @@
 import HeadracePlatform
 
-/// File calls for paths that the user of a program has entered: links are followed, and a file may be a pipe or a
-/// device.
+/// File calls for paths that the user of a program has entered.
+///
+/// Links are followed, and a file may be a pipe or a device.
 package enum GivenFile {
-    /// Reads a file to its end, or until more than `maxBytes` bytes were read; blocks while a pipe is empty.
+    /// Reads a file to its end; blocks while a pipe is empty.
+    ///
+    /// Stops early once it has read more than `maxBytes` bytes, so that the caller can detect a file that is too large.
     package static func contents(of path: String, maxBytes: Int = .max) throws(SystemError) -> [UInt8] {
         let file = try checked { libraryOpen(path, O_RDONLY | O_CLOEXEC) }
         defer { _ = libraryClose(file) }
         return try contents(ofOpen: file, maxBytes: maxBytes)
     }
 
-    /// Reads an open file from its current offset to its end, or until more than `maxBytes` bytes were read.
+    /// Reads an open file from its current offset like ``contents(of:maxBytes:)``.
     package static func contents(ofOpen file: Int32, maxBytes: Int = .max) throws(SystemError) -> [UInt8] {
         var all: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// The locked file that receives a download's bytes.
 ///
-/// Only ``move(to:)`` and ``replace(_:)`` give the file its final name. A file whose bytes arrive all at once may have
-/// no name before, which is faster and leaves nothing behind if the process is killed.
+/// Only ``move(to:)`` and ``replace(_:)`` give the file its final name. If all bytes of a file arrive at once, it may
+/// have no name until then: that is faster, and leaves nothing behind if the process is killed.
 ///
 /// All calls block: run them on the blocking executor.
 final class PartialFile: Sendable {
@@ -150,8 +150,8 @@ final class PartialFile: Sendable {
         isNamed.withLock { $0 = true }
     }
 
-    /// Returns the status of the file; `nil` if its name was removed or now refers to another file, but not if the file
-    /// has no name yet.
+    /// Returns the status of the file, even if it has no name yet; `nil` if its name was removed or now refers to another
+    /// file.
     func namedStatus() throws(SystemError) -> FileStatus? {
         let opened = try shared.calls.openStatus(file)
         if isUnnamed { return opened }
@@ -303,11 +303,11 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Renames the file, and replaces a file that already has the new name; throws `EEXIST` if that one is a device, a
-    /// pipe or a socket.
+    /// Renames the file, and replaces a file that already has the new name.
     ///
-    /// The file gets the access control list and the group of the replaced one if possible. It grants others nothing
-    /// that the replaced file did not grant them.
+    /// Throws `EEXIST` if the file to replace is a device, a pipe or a socket. Copies the access control list and the
+    /// group of the replaced file if possible. In any case, other users get no access that the replaced file denied
+    /// them.
     func replace(_ newPath: String) throws(SystemError) {
         // A special file may have been created since the last check, and a rename would replace it.
         let old = try shared.calls.status(newPath)
@@ -318,7 +318,7 @@ final class PartialFile: Sendable {
 
     /// Copies the access control list and the group of the replaced file, if possible, and returns the mode to set.
     ///
-    /// The mode grants other users nothing that the `old` file did not grant them.
+    /// With this mode, other users get no access that the `old` file denied them.
     private func mode(inPlaceOf old: FileStatus, _ newPath: String) -> UInt32 {
         guard old.kind == .regular else { return FileSystem.newFileMode }
         var mode = FileSystem.newFileMode & (old.mode | FileSystem.privateMode)

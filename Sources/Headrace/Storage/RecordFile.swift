@@ -54,10 +54,13 @@ struct RecordFile: Sendable {
     /// Atomically replaces the record; if the new record is too large to be encoded, the old one remains, without an
     /// error.
     ///
-    /// With `syncing`, the new record survives a power cut. Without it, the old record or the new one survives if the
-    /// new one lists durable bytes, which would be lost without any record; otherwise, none may survive.
+    /// The effect of a power cut depends on the record:
+    /// - With `syncing`, the new record survives.
+    /// - Without it, the old or the new record survives if the new one lists durable ranges.
+    /// - Otherwise, no record may survive.
     ///
-    /// After an error, the old record remains; but if only the sync of the directory failed, the new one is in place.
+    /// If an error is thrown, the old record remains. The exception is a failed sync of the directory: then the new
+    /// record is in place.
     func write(_ record: ControlRecord, syncing: Bool) throws(SystemError) {
         guard let bytes = record.encoded() else { return }
         let sync: ReplacementSync = syncing ? .contentsAndName : record.durable.isEmpty ? .nothing : .contents

@@ -120,8 +120,9 @@ enum SystemFileCalls {
         bootID: { () throws(SystemError) in try BootID.current() }
     )
 
-    /// Closes a descriptor, and never repeats the call: even after EINTR the descriptor is closed, and another thread
-    /// may have opened a file with its number.
+    /// Closes a descriptor; never repeats the call after EINTR.
+    ///
+    /// The descriptor is closed even then, and another thread may already have opened a file with its number.
     private static func closeOnce(_ file: Int32) throws(SystemError) {
         guard libraryClose(file) == 0 || errno == EINTR else { throw SystemError(errno: errno) }
     }
@@ -242,8 +243,9 @@ func checked<Result: SignedInteger>(_ call: () -> Result) throws(SystemError) ->
 }
 
 extension stat {
-    /// The modification time in nanoseconds; it wraps around for times centuries away, but is only compared, never
-    /// displayed.
+    /// The modification time in nanoseconds since 1970.
+    ///
+    /// It wraps around for times centuries away, which is harmless: it is only compared, never displayed.
     fileprivate var modified: Int64 {
         #if canImport(Darwin)
         let time = st_mtimespec

@@ -87,7 +87,7 @@ final class BlockingExecutor: TaskExecutor {
         try shared.state.withLock { state throws(SystemError) in try shared.addThread(to: &state, executor) }
     }
 
-    /// Creates an executor without threads, whose jobs all run on `executor`, for example that of a simulation.
+    /// Creates an executor that has no threads and runs all its jobs on `executor`, for example that of a simulation.
     init(without name: String, on executor: any TaskExecutor) {
         var pool = ThreadPoolState<UnownedJob>(maxThreads: 0, maxWorking: 0)
         pool.stop()

@@ -9,9 +9,9 @@ package enum DescriptorLimit {
     private static let maximum: rlim_t = 65_536
     #endif
 
-    /// The number of descriptors that one system call checks; the search for used ones stops at a block without any.
+    /// The number of descriptors that one system call checks; the search ends at a block in which none is open.
     ///
-    /// The system always assigns the lowest unused number, so a long gap is probably the end.
+    /// The system always assigns the lowest unused number, so no descriptor is likely to be open after such a block.
     private static let blockSize = 256
 
     /// Raises the process's descriptor limit to 65,536 (10,240 on Apple platforms), or as far as the hard limit allows.

@@ -1,8 +1,8 @@
 /// The lock order: a thread that holds a lock may take only locks of a higher rank, so that no two threads can wait for
 /// each other.
 ///
-/// Debug builds check the order; see ``Locked/withLock(_:)``. Most locks have the rank `leaf`: under them, the library
-/// takes no other locks than those of the ranks `executor` and `thread`. Tests may take one leaf under another.
+/// Debug builds check the order; see ``Locked/withLock(_:)``. Most locks have the rank `leaf`: a thread that holds one
+/// takes only locks of the ranks `executor` and `thread`. As an exception, tests may take one leaf under another.
 package enum LockRank: UInt8, Sendable {
     case stopSignal
     case backgroundTransfers

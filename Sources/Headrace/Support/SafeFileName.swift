@@ -3,7 +3,7 @@ import HeadracePlatform
 /// A safe file name, made from a name that a URL or a server proposed: a single path component.
 ///
 /// The name has 1 to ``maxBytes`` bytes, and no separators, control characters or format characters. It is not `.` or
-/// `..`, and not reserved by the library. A name that is made safe again does not change.
+/// `..`, and not reserved by the library. A name that is already safe does not change.
 ///
 /// Names are examined by scalars: as a `Character`, a slash followed by a combining mark is not a slash.
 struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
@@ -145,7 +145,9 @@ struct SafeFileName: Sendable, Hashable, CustomStringConvertible {
         bytes.reduce(0) { $0 << 8 | UInt32($1 | 0x20) }
     }
 
-    /// Whether a name is reserved: a file that a server named must not be mistaken for one that the library wrote.
+    /// Whether a name is reserved for files of the library.
+    ///
+    /// A file that a server named must not be mistaken for one that the library wrote.
     private static func isReserved(_ name: Substring) -> Bool {
         // Some file systems are case-insensitive.
         let name = name.lowercased()

@@ -38,7 +38,7 @@ struct ThreadPoolState<Job> {
     private var jobs: [Job] = []
     /// The index of the next job to take; the jobs before it have been taken.
     private var next = 0
-    /// The number of jobs taken so far, which is also the number of the last one.
+    /// The number of jobs taken so far, which is also the number of the job that was taken last.
     private var takenCount = 0
     /// For each thread beyond `maxWorking`, the number of the last job that was taken before that thread was added.
     ///
@@ -119,7 +119,8 @@ struct ThreadPoolState<Job> {
 
     /// Returns whether the caller must start or wake a thread, and counts that thread as waking.
     ///
-    /// That thread requests the next one if jobs remain, so a burst of short jobs does not wake all threads.
+    /// If jobs remain after that thread has taken one, it requests another thread. So a burst of short jobs does not
+    /// wake all threads.
     private mutating func threadRequest() -> ThreadRequest {
         // A thread that starts after `stop()` would never be joined.
         guard !isStopping, next < jobs.count, !isWaking, workingCount < limit || !isWatched else { return .none }

@@ -1,7 +1,8 @@
-/// The latest values of a changing property: the current value at once, then the latest one after changes, at most ten
-/// times a second.
+/// The values of a changing property: the current value at once, then the latest value after changes, at most ten times
+/// a second.
 ///
-/// Each value is computed when it is requested, so a slow reader causes no work and misses only outdated values.
+/// A value is computed only when the reader requests it, so a slow reader causes no work and misses only outdated
+/// values.
 struct ThrottledValues<Element: Sendable>: AsyncSequence, Sendable {
     static var interval: Duration { .milliseconds(100) }
 

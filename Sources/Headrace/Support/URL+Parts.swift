@@ -116,7 +116,7 @@ extension URL {
 
     /// The reason why the URL names no file of this machine, such as "is not a file URL"; `nil` if it names one.
     ///
-    /// A system call would end the path at a zero byte, and so use another file.
+    /// A path with a zero byte is rejected: a system call would end the path there, and so use another file.
     var fileFault: String? {
         guard !isUnescapedFile else { return nil }
         guard isFileURL else { return "is not a file URL" }

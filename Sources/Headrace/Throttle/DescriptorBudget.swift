@@ -5,8 +5,10 @@ import HeadracePlatform
 /// This type makes no system calls. It reserves the maximum number of descriptors for each transfer: counting the open
 /// ones at each start would cost more than downloading a small file.
 struct DescriptorBudget: Sendable {
-    /// The number of descriptors reserved for each transfer: a name lookup opens up to five; after the lookup, the
-    /// socket, the partial file, its resume record and the folder are open.
+    /// The number of descriptors reserved for each transfer.
+    ///
+    /// A name lookup opens up to five. After the lookup, the socket, the partial file, its resume record and the folder
+    /// are open.
     static let perTransfer = 6
     /// The maximum number of descriptors of each connection after a transfer's first connection: two while IPv4 and
     /// IPv6 are attempted at the same time.
@@ -24,8 +26,7 @@ struct DescriptorBudget: Sendable {
     /// For each download, the number of reserved connections in addition to its first.
     private var connections: [DownloadID: Int] = [:]
     private var connectionCount = 0
-    /// Whether the last count found fewer than ``minimum`` free descriptors, so that no further transfer is admitted,
-    /// except for the only one of a manager.
+    /// Whether the last count found fewer than ``minimum`` free descriptors; ``isFull`` is then `true`.
     private var isScarce = false
 
     init(free: Int) {
@@ -47,15 +48,16 @@ struct DescriptorBudget: Sendable {
 
     /// Admits a transfer if enough descriptors are available; returns whether it was admitted.
     ///
-    /// The only transfer of a manager (`isOnly`) is always admitted: the manager has no other transfer that could
-    /// release descriptors.
+    /// If the manager runs no other transfer (`isOnly`), the transfer is always admitted: the manager has no other one
+    /// that could release descriptors.
     mutating func admit(isOnly: Bool) -> Bool {
         guard isOnly || !isFull else { return false }
         transfers += 1
         return true
     }
 
-    /// Whether ``admit(isOnly:)`` would refuse a transfer that is not its manager's only one.
+    /// Whether the descriptors do not suffice for another transfer; ``admit(isOnly:)`` then admits a transfer only if
+    /// its manager runs no other.
     var isFull: Bool { isScarce || used + Self.perTransfer > capacity }
 
     mutating func transferEnded() { transfers = max(0, transfers - 1) }
@@ -79,8 +81,9 @@ struct DescriptorBudget: Sendable {
         connectionCount -= connections.removeValue(forKey: id) ?? 0
     }
 
-    /// Lowers the capacity, because a transfer failed to open a descriptor; returns `false`, and changes nothing, if no
-    /// other transfer can release some.
+    /// Lowers the capacity after a transfer failed to open a descriptor; returns whether it was lowered.
+    ///
+    /// If no other transfer runs, none can release descriptors, so the capacity stays the same.
     mutating func ranOut() -> Bool {
         guard transfers > 1 else { return false }
         capacity = min(capacity, used - Self.perTransfer)
@@ -113,7 +116,8 @@ final class DescriptorShare: Sendable {
         state = Locked(State(budget: DescriptorBudget(free: countFree())))
     }
 
-    /// Whether ``admit(isOnly:)`` would refuse a transfer that is not its manager's only one.
+    /// Whether the descriptors do not suffice for another transfer; ``admit(isOnly:)`` then admits a transfer only if
+    /// its manager runs no other.
     var isFull: Bool { state.withLock { $0.budget.isFull } }
 
     /// Whether the process runs at most one transfer.
@@ -177,7 +181,7 @@ extension DescriptorLimit {
 }
 
 extension DownloadError {
-    /// Whether the cause is that the process, or the system, has too many open files.
+    /// Whether the error means that the process, or the system, has too many open files.
     var isOutOfDescriptors: Bool {
         (cause as? SystemError).map { [EMFILE, ENFILE].contains($0.errno) } ?? false
     }

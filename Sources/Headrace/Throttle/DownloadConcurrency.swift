@@ -11,7 +11,7 @@
 struct DownloadConcurrency: Sendable {
     /// The number of downloads that run at once before anything is known.
     static let initial = 16
-    /// The lowest number of downloads at once to which slow responses reduce the limit.
+    /// The number of downloads at once below which slow responses do not reduce the limit.
     private static let modest = 6
     /// The number of downloads to which the limit falls when bodies turn out to be large; it may grow again from there.
     static let ofLargeBodies = 4
@@ -23,12 +23,14 @@ struct DownloadConcurrency: Sendable {
 
     /// The measurements of one host.
     private struct Host {
-        /// The number of downloads that the host accepts, according to its refusals; `nil` if it has refused none, or
-        /// has accepted the maximum since.
+        /// The number of downloads that the host accepts, according to its refusals; `nil` if there is no such limit.
+        ///
+        /// There is none if the host has never refused a download, or if it has accepted the maximum since its last
+        /// refusal.
         var accepted: Int?
         /// The number of concurrent downloads at which the host last refused one; ``accepted`` stays below it.
         ///
-        /// Grows by one when a download completes ``hold`` after the last refusal or growth.
+        /// It is raised by one when a download completes and ``hold`` has passed since the last refusal or raise.
         var excess = Int.max
         /// The number of completed downloads since ``accepted`` was changed.
         var completions = 0
@@ -71,8 +73,9 @@ struct DownloadConcurrency: Sendable {
     private static let maxHeldRounds = 64
     /// The minimum number of completions in a round.
     private static let minCompletions = 6
-    /// The fraction of the ideal gain that a raised limit must bring, or else it is lowered again; with the ideal gain,
-    /// the goodput grows in proportion to the limit.
+    /// The fraction of the ideal gain in goodput that a raised limit must bring; otherwise, the limit is lowered again.
+    ///
+    /// With the ideal gain, the goodput grows in proportion to the limit.
     private static let minGain = 0.2
     /// The multiple of the lowest latency from which the server or the network counts as overloaded.
     private static let overloadFactor = 8

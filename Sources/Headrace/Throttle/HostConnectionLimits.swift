@@ -4,13 +4,15 @@
 /// connections, but not below one; it is raised by one every ``raiseInterval``. While the host requests a delay, no
 /// download gets additional connections.
 ///
-/// At the limit, a new download waits for its first connection if another download has more than one: that download
-/// then releases one, because the waiting download gets a share. If every download has only one, the new download
-/// exceeds the limit. With ``isStrict``, it may exceed a limit that refusals have lowered, but not the maximum.
+/// At the limit, the first connection of a new download depends on the other downloads:
+/// - If one of them has several connections, the new download waits. It counts in the fair shares, so one of the others
+///   must release a connection.
+/// - If each of them has only one, the new download exceeds the limit. With ``isStrict``, it may exceed a limit that
+///   refusals have lowered, but not the maximum.
 struct HostConnectionLimits: Sendable {
     private struct Host {
         var limit: Int
-        /// The time from which the next raise of the limit is counted: that of the last refusal or raise.
+        /// The time of the last refusal or raise; the next raise is due ``raiseInterval`` later.
         var changed = Duration.zero
         var notBefore: Duration?
         /// The downloads, oldest first.
@@ -58,7 +60,7 @@ struct HostConnectionLimits: Sendable {
         (self.maximum, self.isStrict) = (maximum, isStrict)
     }
 
-    /// Whether no host is tracked; if so, no host has a lowered limit or a requested delay.
+    /// Whether no host is tracked, so that none has a lowered limit or a requested delay.
     var isUntroubled: Bool { hosts.isEmpty }
 
     /// The tracked hosts.
@@ -108,10 +110,10 @@ struct HostConnectionLimits: Sendable {
         return state.notBefore == nil && (isUsing || state.granted < state.limit)
     }
 
-    /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have, at least
-    /// one; if it wants none, releases its connections like ``release(_:_:at:)`` and returns 0.
+    /// Reserves up to `wanted` connections to a host for a download; returns how many the download may have.
     ///
-    /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``.
+    /// The result is at least one, and the connections stay reserved until the next call for this download or
+    /// ``release(_:_:at:)``. If `wanted` is 0, releases the connections like ``release(_:_:at:)`` and returns 0.
     ///
     /// All downloads together stay within the host's limit if the limit allows at least one connection for each, and if
     /// each download closes surplus connections at once.

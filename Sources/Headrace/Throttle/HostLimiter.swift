@@ -94,7 +94,9 @@ final class HostLimiter: Sendable {
     }
 
     /// Sets whether even the first connection of a download must not exceed the maximum number of connections to its
-    /// host; if not, admits the downloads that waited only for this reason.
+    /// host.
+    ///
+    /// Admits the waiting downloads that may begin with this setting.
     func setStrict(_ isStrict: Bool, at now: Duration) {
         let latches = connections.withLock { connections in
             connections.limits.isStrict = isStrict
@@ -103,11 +105,13 @@ final class HostLimiter: Sendable {
         for latch in latches { latch.open() }
     }
 
-    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``; if the host has too many
-    /// connections, waits for other downloads to release one.
+    /// Reserves a download's first connection to the host of a URL, until ``end(_:_:at:)``.
     ///
-    /// With `mayShare`, reserves nothing if the server is known, or found during the wait, to let requests share a
-    /// connection. If the task is cancelled while it waits, reserves nothing and throws `CancellationError`.
+    /// If the host has too many connections, waits for other downloads to release one. If the task is cancelled while
+    /// it waits, reserves nothing and throws `CancellationError`.
+    ///
+    /// With `mayShare`, reserves nothing if the server is known to let requests share a connection, or if a response
+    /// shows this during the wait.
     func reserveFirst(_ id: DownloadID, _ url: URL, mayShare: Bool, clock: AnyClock) async throws(CancellationError) {
         let latch: Latch? = connections.withLock { connections in
             if mayShare, connections.multiplexed[url.server] != nil { return nil }
@@ -124,9 +128,10 @@ final class HostLimiter: Sendable {
 
     /// Records whether a response arrived over a shared connection.
     ///
-    /// If so, releases the download's reserved connection, since a shared one is not counted for each request, and
-    /// admits waiting downloads that may share it. If not, although the server was known to let requests share, forgets
-    /// that and reserves a connection.
+    /// - If so, releases the download's reserved connection, because a shared one is not counted for each request.
+    ///   Admits the waiting downloads that may share it.
+    /// - Otherwise, if the server was thought to let requests share, forgets that, and reserves a connection for the
+    ///   download.
     func received(_ id: DownloadID, _ url: URL, isShared: Bool, at now: Duration) {
         guard !isShared else {
             let latches = connections.withLock { $0.recordSharing(by: url, at: now) }
@@ -153,11 +158,13 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.mayJoin(id, Self.host(of: url), at: now) }
     }
 
-    /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have,
-    /// at least one; if it wants none, releases its connections and returns 0.
+    /// Reserves up to `wanted` connections to the host of a URL for a download; returns how many the download may have.
     ///
-    /// The connections stay reserved until the next call for this download or ``release(_:_:at:)``. If more connections
-    /// are open, the download must close the surplus ones and then call ``admitWaiting(_:at:)``.
+    /// The result is at least one, and the connections stay reserved until the next call for this download or
+    /// ``release(_:_:at:)``. If `wanted` is 0, releases the connections and returns 0.
+    ///
+    /// If more connections are open than the result, the download must close the surplus ones and then call
+    /// ``admitWaiting(_:at:)``.
     func share(of id: DownloadID, _ url: URL, wanting wanted: Int, at now: Duration) -> Int {
         connections.withLock { $0.limits.share(of: id, on: Self.host(of: url), wanting: wanted, at: now) }
     }

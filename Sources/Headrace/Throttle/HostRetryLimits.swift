@@ -11,6 +11,7 @@ struct HostRetryLimits: Sendable {
     private let interval: Duration
     private var due: [String: Duration] = [:]
 
+    /// Creates the limits, which are the same for each host.
     /// - Parameter perMinute: The maximum number of retries per minute to one host; `nil` for no limit.
     init(perMinute: Int?) {
         interval = perMinute.map { Self.minute / $0 } ?? .zero

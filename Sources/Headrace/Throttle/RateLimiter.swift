@@ -10,8 +10,8 @@
 ///         }
 ///     }
 ///
-/// - Exact: no token is lost while a connection waits, even if the connection wakes up 200 ms late. Tokens for which no
-///   connection waits are kept for ``burst`` and no longer, so that idle time is not made up for.
+/// - Exact: no token is lost while a connection waits, even if the connection wakes up 200 ms late. While no
+///   connection waits, tokens accumulate for at most ``burst``, so that idle time is not made up for.
 /// - Fair: waiting downloads have equal shares, and so do the connections of each download. If a download or connection
 ///   does not use all of its share, the rest is divided among the others. A group is a limit, not a share.
 /// - Prompt: when a limit changes, connections return their tokens. Each waiting connection requests bytes again within
@@ -83,7 +83,7 @@ struct RateLimiter: Sendable {
         nodes[slot].setRate(bytesPerSecond)
     }
 
-    /// Adds a connection; if the download already has one, `group` is ignored.
+    /// Adds a connection of a download; `group` is ignored if the download already has a connection.
     mutating func connect(_ download: DownloadID, group: String? = nil, at now: Duration) -> Connection {
         flow(at: now)
         let parent = slot(of: .download(download), below: group.map { .group($0) } ?? .all)
@@ -149,7 +149,7 @@ struct RateLimiter: Sendable {
         for slot in nodes.indices { nodes[slot].trimToBurst() }
     }
 
-    /// Updates `room`, `held` and `claims` of each node in a subtree; `rate` is the lowest of the limits above it.
+    /// Computes `room`, `held` and `claims` of each node in a subtree; `rate` is the lowest of the limits above it.
     private mutating func measure(_ slot: Int, rate: Double) {
         let rate = min(rate, nodes[slot].rate ?? .infinity)
         guard !nodes[slot].isConnection else {
@@ -268,7 +268,7 @@ private struct Node: Sendable {
     private(set) var rate: Double?
     var tokens = 0.0
 
-    /// Whether the connection waits, so that tokens flow to it.
+    /// Whether the connection waits for tokens; only waiting connections get tokens when these are distributed.
     var waits = false
     var lastUse = Duration.zero
 

@@ -10,10 +10,11 @@ protocol BackgroundFetcher: Sendable {
     var reports: AsyncStream<BackgroundReport> { get }
     /// Finishes ``reports``; called when the manager saves no further changes.
     func endReports()
-    /// Called when a download is added or restored, and after each of its changes; `state` is the new state, or `nil`
-    /// if it is unchanged.
+    /// Remembers the download if `state` is waiting, running or paused; does nothing otherwise.
     ///
-    /// Remembers the download if `state` is waiting, running or paused, and does nothing otherwise.
+    /// Called when a download is added or restored, and after each of its changes; `state` is the new state, or `nil`
+    /// if it is unchanged. If the state is paused, a background task that no transfer waits for is stopped too, and its
+    /// bytes are kept.
     func entered(_ record: DownloadRecord, _ state: DownloadState?)
     /// Records that a download is being cancelled or removed, or was removed.
     func left(_ record: DownloadRecord)

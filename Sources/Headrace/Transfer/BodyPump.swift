@@ -7,8 +7,8 @@ struct BodyPump: Sendable {
     /// The position of the body in the file; after ``restart(at:)``, that of the rest of the body.
     private(set) var placement: BodyPlacement
     private var slicer: BodySlicer
-    /// Checks the minimum speed of this connection; `nil` if none is configured, or if only that of all connections
-    /// together is checked.
+    /// Checks the speed of this connection; `nil` if no minimum is configured, or if the caller checks the total speed
+    /// of several connections instead.
     var floor: MinimumSpeedMonitor?
     private let record: DownloadRecord
     private let environment: TransferEnvironment

@@ -45,27 +45,29 @@ struct BottleneckDetector: Sendable {
     /// The time for which a bottleneck, or the absence of one, must have lasted before it is reported.
     static let minLasting = Duration.seconds(2)
 
-    /// The minimum share of the connections' time that the network takes if it is the bottleneck, and of the elapsed
-    /// time that writes take if the disk is.
+    /// The minimum share of time for a bottleneck.
+    ///
+    /// The network can be the bottleneck if the connections spend at least this share of their time waiting for bytes.
+    /// The disk can be the bottleneck if writes run for at least this share of the elapsed time.
     private static let minShare = 0.8
     private static let minThrottledShare = 0.5
-    /// The maximum share of the connections' time that waiting for bytes takes if the disk is the bottleneck.
+    /// The maximum share of their time that the connections spend waiting for bytes if the disk is the bottleneck.
     private static let maxOtherShare = 0.2
     private static let maxThrottledShare = 0.1
-    /// The range of ratios of the present to the earlier total speed in which the speed counts as unchanged.
+    /// The ratios of the present to the earlier total speed at which the total speed counts as unchanged.
     ///
-    /// The earlier speed was measured when additional connections brought no gain.
+    /// The earlier speed is that of fewer connections, measured before additional ones brought no gain.
     private static let sameSpeed = 0.7...1.3
-    /// The range of ratios of the present to the earlier average speed per connection in which that speed counts as
-    /// unchanged.
+    /// The ratios of the present to the earlier average speed per connection at which this average counts as unchanged.
     ///
-    /// The earlier speed is that of fewer connections, which were slower together.
+    /// The earlier average is that of fewer connections, measured before additional ones increased the total speed.
     private static let sameShare = 0.9...1.3
     /// The number of bytes that TCP lets a connection send before the first acknowledgment: ten packets (RFC 6928).
     private static let initialWindow = 14_600.0
     /// The number of bytes in transit that a connection without losses soon exceeds.
     private static let smallWindow = 262_144.0
-    /// The minimum round-trip time for packet losses to limit the speed; with a shorter one, TCP recovers too quickly.
+    /// The minimum round-trip time at which packet losses can limit the speed; TCP recovers quickly from losses if the
+    /// round trip is shorter.
     private static let longRoundTrip = Duration.milliseconds(20)
     /// The maximum ratio of the upper to the lower quartile of the connections' speeds if the server limits the rate of
     /// each connection.

@@ -15,7 +15,7 @@ extension DownloadError {
         code == .tls || code == .protocolViolation || [421, 426, 505].contains(statusCode)
     }
 
-    /// The error to report instead of this one if the request to verify the end of the received bytes failed.
+    /// The error to report if this error was the failure of a request to verify the end of the received bytes.
     var atUnverifiedEnd: DownloadError {
         guard !mayDependOnHTTPVersion else { return .unverifiedEnd }
         var error = self

@@ -136,10 +136,15 @@ final class DownloadRecord: Sendable {
         state.withLock { $0.request.linkProvider = linkProvider }
     }
 
-    /// Whether this failed download can continue with a new request for the same file: the download lacks its secrets,
-    /// or its link was rejected and the request has another URL or a first link provider.
+    /// Whether this failed download can continue with the secrets, URL or link provider of a new request for the same
+    /// file.
     ///
-    /// `false` if the request requires a public address and this download does not.
+    /// That is the case if:
+    /// - the download lacks its secrets, or
+    /// - a server rejected the download's link, and the request has another URL, or has a link provider while the
+    ///   download has none.
+    ///
+    /// Always `false` if the request requires a public address and this download does not.
     func canContinue(with request: DownloadRequest) -> Bool {
         guard obeysAddressRule(of: request) else { return false }
         guard !lacksSecrets else { return true }

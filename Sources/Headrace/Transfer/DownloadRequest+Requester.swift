@@ -14,11 +14,11 @@ extension DownloadRequest {
         }
     }
 
-    /// The header fields, method and body that may affect which file the server sends, and whether the file is decoded,
-    /// as text.
+    /// The properties of the request besides its URL that may affect the contents of the file, as text: the header
+    /// fields, the method, the body, and whether the file is decoded.
     ///
-    /// Header fields that identify the requester are omitted. For a GET request without other header fields, whose file
-    /// is not decoded, the text is empty.
+    /// Header fields that identify the requester are omitted. The text is empty for a GET request that has no other
+    /// header fields and does not decode the file.
     var variant: String {
         guard !headers.isEmpty else { return operation }
         return headers.filter { !$0.identifiesRequester }.map { "\($0.name.lowercased()): \($0.value)" }.sorted()
@@ -58,11 +58,11 @@ extension DownloadRequest {
     /// request's conflict policy.
     var replacement: ConflictPolicy { refetchPolicy == .ifChanged ? .overwrite : conflictPolicy }
 
-    /// Returns the request with another link to the same file, and with the same identity, by which the received bytes
-    /// are found.
+    /// Returns the request with another link to the same file.
     ///
-    /// Secret header fields stay with their origin, so a URL of another origin loses them. Those of `fields`, which
-    /// belong to the new link, replace fields of the same name.
+    /// The identity stays the same, so that the received bytes are found. If the new URL has another origin, the secret
+    /// header fields of the request are removed. The secret fields in `fields`, which belong to the new link, replace
+    /// fields of the same name.
     func relinked(to link: Link, with fields: [HeaderField] = []) -> DownloadRequest {
         var request = self
         request.identity = identity ?? key.identity.absoluteString

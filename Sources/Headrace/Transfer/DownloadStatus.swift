@@ -83,7 +83,8 @@ final class DownloadStatus: Sendable {
     /// The times at which the download last started and ended, in milliseconds since 1970; `nil` if unknown, if it
     /// never started, or if it has not ended since.
     ///
-    /// The end is recorded before the state changes, which for a cancelled download waits for the removal of its files.
+    /// The end is recorded before the state changes: a cancelled download changes its state only after its files were
+    /// removed.
     var times: (started: Int64?, ended: Int64?) {
         storage.withLock { ($0.activity?.started, $0.activity?.ended) }
     }

@@ -115,8 +115,8 @@ struct DownloadTransfer: Sendable {
         return nil
     }
 
-    /// Saves the received bytes after an unfinished run, unless it was cancelled; returns the outcome if the run was
-    /// stopped, or `isCancelled` is `true`, and `nil` otherwise.
+    /// Saves the received bytes after an unfinished run, unless the download was cancelled; returns the outcome of the
+    /// run if it was stopped or `isCancelled` is `true`, otherwise `nil`.
     private mutating func interrupted(retryAt time: Duration?, isCancelled: Bool = false) -> TransferOutcome? {
         record.unseal()
         correctMeter()
@@ -171,8 +171,8 @@ struct DownloadTransfer: Sendable {
 
     // MARK: Attempts
 
-    /// Finishes with the file at `final` or with an existing file, if one is the requested file; otherwise sends
-    /// requests until the file is complete or the run must pause.
+    /// Finishes with the file at `final` or another existing file if it is the requested one; otherwise sends requests
+    /// until the file is complete or the run must pause.
     private mutating func download(orConfirm final: String?) async throws -> Step {
         if let final, let file = try await confirmed(final) { return .finished(file) }
         let path = destination.plannedPath
@@ -268,9 +268,9 @@ struct DownloadTransfer: Sendable {
 
     /// Returns the reason why the received bytes must be replaced, whatever the server responds; `nil` if none applies.
     ///
-    /// The reasons are: the bytes are unverified and nothing will verify the complete file; another requester
-    /// downloaded the bytes, and neither the request's checksums nor the next response can verify them; or they exceed
-    /// or contradict the expected size.
+    /// - The bytes are unverified, and nothing will verify the complete file.
+    /// - The bytes are another requester's, and neither the request's checksums nor the next response can verify them.
+    /// - The bytes exceed or contradict the expected size.
     private func restartReason(_ expectedSize: Int64?) -> RestartReason? {
         if let known = partial.representation {
             if !state.verification.isNeeded, known.isUnverified == true { return .unverified }

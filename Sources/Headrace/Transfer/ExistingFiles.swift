@@ -22,11 +22,10 @@ struct ExistingFiles {
     /// Returns the existing file whose validator is sent in a conditional request; `nil` if the file must be downloaded
     /// in any case.
     ///
-    /// Prefers the newest file that this requester downloaded.
+    /// Returns the newest of the files that are known to belong to this requester.
     ///
-    /// If no file is known to be this requester's, returns the newest one, but only if the manager has a credential
-    /// provider, a netrc file or cookies: a login challenge or a redirect may then show that the file is this
-    /// requester's.
+    /// If none is, but the manager has a credential provider, a netrc file or cookies, returns the newest of all files:
+    /// a login challenge or a redirect may still show that it belongs to this requester.
     func conditional(_ path: String, from source: URL) -> ExistingFile? {
         let kept = all(named: path, from: source)
         guard let newest = kept.last else { return nil }

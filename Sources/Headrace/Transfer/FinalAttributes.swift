@@ -29,7 +29,7 @@ struct FinalAttributes {
     ///
     /// Without `isComplete`, no version is recorded: a conditional request would confirm a truncated file.
     /// - Returns: The validator to store in the registry if the file system has no extended attributes; else `nil`.
-    /// - Throws: The error of a sync after which bytes may be lost.
+    /// - Throws: The error of the sync that some validators require; bytes may be lost then.
     func setVersion(
         _ source: URL,
         on partial: PartialFile,

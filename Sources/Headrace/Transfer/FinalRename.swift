@@ -2,9 +2,11 @@ import HeadracePlatform
 
 /// Gives a complete partial file its final name.
 ///
-/// The order is: sync the data, update an existing record, set the attributes, rename the file, sync the directory,
-/// remove the record. Unless the durability is `full`, the directory is not synced; the data is flushed before the
-/// rename, and synced only if a saved validator requires that.
+/// With the durability `full`, the order is: sync the data, update the resume record if there is one, set the
+/// attributes, rename the file, sync the directory, remove the record.
+///
+/// With a lower durability, the data is only flushed before the rename, unless a saved validator requires a sync, and
+/// the directory is not synced.
 struct FinalRename {
     /// The intended final path.
     let finalPath: String
@@ -12,8 +14,8 @@ struct FinalRename {
     let source: URL
     /// Whether the file is known to be complete; `false` if only the end of the connection has marked its end.
     var isComplete = true
-    /// Called with each taken name before the next numbered name is tried, and with the stamp of the file to rename;
-    /// throws if the file with that name is to be used instead.
+    /// Called with a taken name and the stamp of the file to rename, before the next numbered name is tried; throws if
+    /// the download must finish with the existing file of that name instead.
     var checkTaken: (String, FileStamp) throws(DownloadError) -> Void = { _, _ in }
 
     /// Whether a file was renamed, or what must be done before it can be renamed.
@@ -29,8 +31,9 @@ struct FinalRename {
     ///
     /// - Parameter partial: The partial file.
     /// - Returns: The final path and the stamp of the file; `nil` if the file must be copied to another volume first.
-    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`. The partial file is kept, without the bytes
-    ///   that a failed sync may have lost; but if only the directory could not be synced, it has its final name.
+    /// - Throws: `fileExists`, `fileSystem`, `permission` or `diskFull`. The partial file and its bytes remain,
+    ///   with two exceptions: if the data could not be synced or flushed, bytes that may be lost are discarded; if only
+    ///   the directory could not be synced, the file has its final name.
     func perform(
         on partial: inout PartialDownload
     ) async throws(DownloadError) -> (path: String, stamp: FileStamp)? {

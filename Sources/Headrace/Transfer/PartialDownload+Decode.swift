@@ -35,7 +35,7 @@ extension PartialDownload {
         }
     }
 
-    /// Decodes the complete file, which is synced before if the configuration requires it.
+    /// Decodes the complete file into a second file; first syncs the complete file if the configuration requires it.
     ///
     /// Throws `contentCoding` if the system cannot decode the coding, `fileTooLarge` at the limit, the errors of the
     /// disk, and `CancellationError`. If it throws, or if the bytes are truncated or damaged, the partial file stays as

@@ -8,11 +8,15 @@ extension PartialDownload {
     /// The minimum time until the next attempt for which the received bytes are synced.
     private static let longWait = Duration.seconds(5)
 
-    /// Saves the state of the received bytes, in the resume record and in the ``DownloadRecord``, so that the next
-    /// attempt finds them; even after a reboot, unless that attempt is due within seconds.
+    /// Saves the state of the received bytes in the resume record and in the ``DownloadRecord``, so that the next
+    /// attempt finds the bytes.
     ///
-    /// If the record cannot be updated, the previous one remains, which lists fewer bytes; a notice is published unless
-    /// the next attempt is due within seconds. The bytes of a file without a name are lost if it cannot be given one.
+    /// If the next attempt is not due within seconds, the bytes are also synced, so that they survive a reboot.
+    ///
+    /// If the resume record cannot be updated, the previous one remains, which lists fewer bytes. A notice is published
+    /// then, but not if the next attempt is due within seconds.
+    ///
+    /// The bytes of a file without a name are lost if it cannot be given one.
     /// - Parameters:
     ///   - reason: The reason why the run was stopped; `nil` if it was not.
     ///   - time: The time of the next attempt; `nil` if unknown.
@@ -52,8 +56,9 @@ extension PartialDownload {
         return time - environment.clock.now() >= Self.longWait
     }
 
-    /// If the disk is too full for the first resume record, truncates the file and writes the record again; without a
-    /// record, the next run would lose all bytes.
+    /// Truncates the file and writes the resume record again if the disk was too full for the first one.
+    ///
+    /// Without a record, the next run would lose all bytes.
     private func makeRoomForRecord() {
         guard ledger.recordFailure?.isDiskFull == true, let target, environment.files.isMissing(recordFile.path),
             case .receiving = ledger.contents.state, let bootID = try? environment.files.bootID(),

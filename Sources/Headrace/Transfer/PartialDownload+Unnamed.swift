@@ -4,8 +4,10 @@ extension PartialDownload {
     static let maxUnnamedBytes: Int64 = 256 << 10
     /// Creates the file of a small body when its first bytes arrive; `count` is their number.
     ///
-    /// The file gets no name yet if these bytes are the whole body and need no decoding, if there is no stale resume
-    /// record, and if the file system supports files without a name.
+    /// The file gets no name yet if all of these conditions are met:
+    /// - The bytes are the whole body, and need no decoding.
+    /// - There is no stale resume record.
+    /// - The file system supports files without a name.
     mutating func create(for count: Int) throws(DownloadError) -> PartialFile {
         let (size, isDecoded) = ledger.read { ($0.representation?.totalBytes, $0.representation?.isDecoded == true) }
         if size == Int64(count), !hasStaleRecord, !isDecoded {

@@ -42,8 +42,10 @@ struct RequestSender: Sendable {
     var prefersHTTP1 = false
     /// Whether redirects are published, and followed only after the delay that they request.
     var reportsRedirects = false
-    /// Whether the sender reserves no connection to the host, because the caller has reserved one, for a segment, or
-    /// because the request does not count against the limits per host.
+    /// Whether the sender must not reserve a connection to the host itself.
+    ///
+    /// `true` for a segment, for which the caller has reserved a connection, and for a probe, which does not count
+    /// against the limits per host.
     var hasConnection = false
 
     init(

@@ -2,11 +2,12 @@ import HeadracePlatform
 
 /// Everything that the caller supplies to identify the sender of a request.
 ///
-/// A finished file is current only for the requester that downloaded it. By RFC 9110 (sections 8.8.1 and 13.2.1), a 304
-/// response for a strong entity tag would suffice, since a server sends it only to users who may have the file. But a
-/// weak tag or a date may also match another user's file, and so may the tag of a server that violates the rules.
-/// Receiving another user's bytes is worse than a second download, so a 304 counts only for the same requester. With
-/// ``DownloadRequest/RefetchPolicy/ifChanged``, the caller relies on the server's entity tag.
+/// A finished file is current only for the requester that downloaded it: another requester downloads it again, even if
+/// the server confirms it with a 304 response. The reason is that a weak entity tag or a date may also match another
+/// user's file, and so may the strong tag of a server that violates RFC 9110 (sections 8.8.1 and 13.2.1). Receiving
+/// another user's bytes is worse than a second download.
+///
+/// With ``DownloadRequest/RefetchPolicy/ifChanged``, a matching entity tag is enough if neither requester is anonymous.
 ///
 /// A requester consists of what the caller supplies, not of what a server adds:
 /// - The user of a login counts, but not the password: the server checks the password, and a saved hash could be used

@@ -141,12 +141,13 @@ struct ResponseHandler {
         ledger.recordSize(size)
     }
 
-    /// Returns whether the transfer can act on a response to a request that verifies the end of the received bytes,
-    /// which may be incomplete because their HTTP/2 body had no length.
+    /// Returns whether the transfer can act on a response to a request that verifies the end of the received bytes.
     ///
-    /// If the end of this body too is marked only by the end of a stream, switches the next request to the other
-    /// version of HTTP and returns `false`; throws if both versions have been tried. If the response to a range request
-    /// is unusable, makes the next request one for the whole file.
+    /// Such a request follows an HTTP/2 body without a length, which may be incomplete.
+    ///
+    /// If only the end of a stream marks the end of the new body too, switches the next request to the other version of
+    /// HTTP and returns `false`; throws if both versions have been tried. If the response to a range request is
+    /// unusable, makes the next request one for the whole file.
     private func canVerifyEnd(
         _ verdict: ResponseVerdict,
         _ resume: inout ResumeStrategy

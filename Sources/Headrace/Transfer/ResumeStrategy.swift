@@ -33,10 +33,10 @@ struct ResumeStrategy: Sendable {
         self.isVerifiedAtEnd = isVerifiedAtEnd
     }
 
-    /// Returns the request for the first missing range or, if no bytes were received or they cannot be resumed, for the
-    /// whole file; records the reason why they cannot be resumed as ``pendingRestart``.
+    /// Returns the request for the first missing range, or for the whole file if there are no bytes to resume.
     ///
-    /// If ``verifiesEnd`` is `true`, returns the request that verifies the end instead.
+    /// If received bytes cannot be resumed, ``pendingRestart`` is set to the reason. If ``verifiesEnd`` is `true`,
+    /// returns the request that verifies the end instead.
     ///
     /// If `inParts` is `false`, the bytes after the first gap cannot be kept, so the request extends to the end of the
     /// file.
@@ -117,16 +117,19 @@ struct ResumeStrategy: Sendable {
     /// Records that the next requests use another source.
     mutating func sourceChanged() { isOtherSource = true }
 
-    /// Records that a response was accepted; `proof` shows that it has the version of the received bytes, and is `nil`
-    /// if it continues none.
+    /// Records that a response was accepted.
+    /// - Parameter proof: The evidence that the response has the version of the received bytes; `nil` if it does not
+    ///   continue received bytes.
     mutating func accepted(_ proof: ResumeProof?) {
         verifiesEnd = false
         if proof == .checksum || proof == .overlap { isUnverified = true }
         if isOtherSource { isUnverified = true }
     }
 
-    /// No longer combines bytes only because a checksum is expected: from now on, a matching validator is required or,
-    /// with the policy `overlap`, equal bytes.
+    /// Stops combining bytes only because a checksum is expected.
+    ///
+    /// From then on, bytes are combined only if a validator matches or, with the policy `overlap`, if the overlapping
+    /// bytes are equal.
     mutating func stopTrustingChecksum() { isVerifiedAtEnd = false }
 
     /// Records the reason why the next response must replace the received bytes.

@@ -11,8 +11,10 @@ struct RetryCoordinator: Sendable {
 
     // MARK: Before an attempt
 
-    /// Returns the time until which the next request must wait, because its host has requested a delay or the limit on
-    /// retries per host is reached; `nil` if it need not wait, possibly after a switch to another source.
+    /// Returns the time until which the next request must wait; `nil` if it need not wait.
+    ///
+    /// A request waits if its host has requested a delay and there is no other source to switch to, or if the limit on
+    /// retries per host is reached.
     func waitEnd(_ state: inout TransferState) -> Duration? { waitForHost(&state) ?? waitForPace(&state) }
 
     /// Switches to another source while the current source's host requires a delay; if all hosts require one, returns

@@ -18,7 +18,7 @@ struct SourceList: Sendable, Equatable {
     private(set) var current: URL
     /// Whether ``current`` is the request's own URL or a new link that replaced it, and not a mirror.
     private(set) var isOrigin = true
-    /// Whether ``current`` is the request's own URL, which each run tries first, or a new link to the same host.
+    /// Whether ``current`` is the request's own URL or a new link on the same host.
     var isFirst: Bool { isOrigin && (current == origin || current.host() == origin.host()) }
     /// The request's own URL.
     let origin: URL
@@ -75,7 +75,8 @@ struct SourceList: Sendable, Equatable {
         return [403, 404, 410].contains(status) || status >= 500
     }
 
-    /// The first untried source on another host than the current one, which has requested a wait.
+    /// The index of the first untried source on another host than the current source; used if the host of the current
+    /// source requires a wait.
     private var indexOnOtherHost: Int? { untried.firstIndex { $0.lowercasedHost != current.lowercasedHost } }
 
     /// Whether there is another source to try.
@@ -127,7 +128,7 @@ struct SourceList: Sendable, Equatable {
         isOrigin = current == link.url
     }
 
-    /// Replaces the link to the origin, which is the current source, by a new one.
+    /// Replaces the link to the origin by a new one; the origin must be the current source.
     mutating func renew(_ link: DownloadRequest.Link) {
         self.link = link
         current = link.url

@@ -1,6 +1,6 @@
-/// Tells one run of a download, or one of its connections, to stop, and why.
+/// Requests that one run of a download, or one of its connections, stops; stores the reason.
 ///
-/// If there are several requests, the first reason applies, except that cancellation overrides any other.
+/// If a stop is requested several times, the first reason applies, but `cancelled` overrides any other.
 final class StopSignal: Sendable {
     enum Reason: Sendable, Hashable {
         case cancelled
@@ -35,7 +35,7 @@ final class StopSignal: Sendable {
         }
     }
 
-    /// Sets a handler that each request to stop calls with the reason that applies; `nil` removes the handler.
+    /// Sets a handler, which is called with the present reason after each request to stop; `nil` removes the handler.
     ///
     /// The handler is called at once if a stop was already requested. It must not call this object.
     func follow(_ publish: (@Sendable (Reason) -> Void)?) {

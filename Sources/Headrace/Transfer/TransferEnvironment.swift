@@ -123,8 +123,9 @@ final class TransferEnvironment: Sendable {
         return settled.map { clock.now() < $0 } ?? false
     }
 
-    /// Whether the server of a URL has responded before; if HSTS requires https for the host, the server of the https
-    /// URL.
+    /// Whether the server of a URL has responded before.
+    ///
+    /// If HSTS requires https for the host, this is about the server of the https URL, to which the request is sent.
     ///
     /// Always `false` if the retry policy sets no `maxUnreachableFailures`.
     func hasResponded(_ url: URL) -> Bool { hosts.hasResponded(hsts.upgraded(url) ?? url) }

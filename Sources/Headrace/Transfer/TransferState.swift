@@ -33,8 +33,8 @@ struct TransferState: Sendable {
     private(set) var start: Duration
     /// The time of the next attempt, while the download waits for it; otherwise `nil`.
     private var due: Duration?
-    /// Whether the user resumed the download before its next attempt was due, so that the attempt does not wait for the
-    /// delays of hosts.
+    /// Whether the download was resumed before its next attempt was due; the attempt then ignores the delay that its
+    /// host requires and the limit on retries per host.
     private(set) var isHastened = false
     /// The error after which the download waits for a retry; `nil` during an attempt, or if it waits without an error.
     var lastFailure: DownloadError?
@@ -47,8 +47,9 @@ struct TransferState: Sendable {
     var parts: Parts { didSet { if !isDivisible { parts = .none } } }
     private let isDivisible: Bool
     var verification: Verification
-    /// The final path and the URL that were last published for a response; if the finished file has this path, it gets
-    /// the same URL.
+    /// The final path, and the file URL for it that was published with the last accepted response.
+    ///
+    /// If the finished file has this path, the same URL is published for it.
     var reportedFile: (path: String, url: URL)?
     /// The final path according to the origin's response, if the response advertised mirrors; responses of
     /// mirrors do not change the path.
@@ -58,17 +59,18 @@ struct TransferState: Sendable {
     private(set) var fetchedBytes: Int64 = 0
     /// The maximum number of bytes on the disk so far; only further bytes earn retries.
     ///
-    /// Reset when the source changes, or when received bytes are discarded for a reason that is not
-    /// ``RestartReason/isUnverifiable``.
+    /// Reset to zero when the source changes or received bytes are discarded, but not if the reason for discarding them
+    /// is ``RestartReason/isUnverifiable``.
     private var maxHeldBytes: Int64 = 0
     /// The number of stalls of the current source since an attempt last received ``minHealthyBytes`` or more.
     private var stalls = 0
     private static let minHealthyBytes: Int64 = 1 << 20
-    /// The number of stalls after which a source is left for an untried one, although the received bytes may not match.
+    /// The number of stalls after which an untried source replaces the current one, even if that source might not match
+    /// the received bytes.
     private static let maxStalls = 2
     /// Whether the last failure followed the stall of another transfer and was not counted.
     private var hasFollowedStall = false
-    /// The number of bytes that were received before the current attempt, as far as they have not been discarded.
+    /// The number of received bytes at the start of the current attempt, or zero once ``restarted(for:)`` has reset it.
     private var attemptStart: Int64 = 0
     private var backoff: RetryBackoff
     /// The initial retry state, from which each new source starts.
@@ -137,10 +139,10 @@ struct TransferState: Sendable {
         if held - attemptStart >= Self.minHealthyBytes { stalls = 0 }
     }
 
-    /// Counts a failure, and returns the delay before the next attempt with the same source; returns `nil`, and counts
-    /// no failure, if the source must be abandoned.
+    /// Counts a failure and returns the delay before the next attempt with the same source; returns `nil` without
+    /// counting a failure if the source must be abandoned.
     ///
-    /// A stall is counted in both cases, unless the error follows an earlier stall.
+    /// In both cases, a `stalled` error adds to the stalls of the source, unless ``DownloadError/followsStall`` is set.
     mutating func failed(
         _ error: DownloadError,
         holdingBytes: Bool,
@@ -177,8 +179,8 @@ struct TransferState: Sendable {
         return next
     }
 
-    /// Whether an unreachable or silent source is retried before another one is tried, to continue with the received
-    /// bytes.
+    /// Whether an unreachable or silent source is retried before another one is tried, because only the same source is
+    /// likely to continue the received bytes.
     private func retriesFirst(_ holdingBytes: Bool) -> Bool { holdingBytes && stalls < Self.maxStalls }
 
     /// Switches from the current source, whose host requires a wait, to an untried source or, if none is left, to a
@@ -218,8 +220,10 @@ struct TransferState: Sendable {
         allowParts()
     }
 
-    /// Allows several ranges at once, unless the file was downloaded again after it failed verification and must now be
-    /// requested in one range; then every further source sends it in one range too.
+    /// Allows several ranges at once for a new source or link.
+    ///
+    /// Does nothing if the complete file failed verification and is now requested in one range: then it is requested in
+    /// one range from all further sources too.
     private mutating func allowParts() { if !hasRefetched || parts != .none { parts = .several } }
 
     /// Counts a request for a new link; returns `false` after too many requests without progress.

@@ -1,5 +1,4 @@
-/// The rules of the configuration and of one request for the addresses that the request may connect to; both must allow
-/// an address.
+/// Decides to which addresses a request may connect: the configuration and the request must both allow an address.
 struct AddressRule: Sendable {
     private let isAllowed: (@Sendable (IPAddress) -> Bool)?
     private let requiresPublicAddress: Bool
@@ -11,7 +10,8 @@ struct AddressRule: Sendable {
 
     /// Returns whether the request may connect to an address.
     ///
-    /// `nil` stands for an address that is not an IP address, which is allowed only if there are no rules.
+    /// `nil` stands for an address that is not an IP address. It is allowed only if neither the configuration nor the
+    /// request restricts addresses.
     func allows(_ address: IPAddress?) -> Bool {
         guard isAllowed != nil || requiresPublicAddress else { return true }
         guard let address, address.isPublic || !requiresPublicAddress else { return false }

@@ -24,8 +24,9 @@ final class HSTSStore: Sendable {
         return policies.withLock { $0.count == 0 ? nil : $0.upgraded(url, at: now()) }
     }
 
-    /// Replaces the policies with those in the file; if it does not exist, creates an empty one, so that a path that
-    /// cannot be written fails early.
+    /// Replaces the policies with those in the file.
+    ///
+    /// If the file does not exist, creates an empty one. Thus a path that cannot be written is detected early.
     /// - Throws: `invalidRequest` if the file is not an HSTS file, or the error if it cannot be read or created.
     func load(_ file: URL, _ files: FileSystem) throws(DownloadError) {
         let path = Self.path(of: file)

@@ -89,8 +89,9 @@ package struct ResponseBody: Sendable {
     private let stream: ResponseStream
     /// The handle that applies rate limits to this body; `nil` until a limit applies to the download.
     var lane: ThrottleHandle?
-    /// Whether a limit for buffered bytes replaces the transport's own, which the reader restores once no rate limit
-    /// applies.
+    /// Whether a separate limit for buffered bytes replaces the transport's own limit.
+    ///
+    /// The reader restores the transport's limit once no rate limit applies.
     private(set) var isHeldBack: Bool
 
     /// Creates the body of a response.

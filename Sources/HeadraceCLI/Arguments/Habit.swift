@@ -1,7 +1,7 @@
 /// The meaning of an option that curl, wget or aria2 have and this tool lacks.
 enum Habit: Sendable, Equatable {
     case name(Option)
-    /// The tool does what the option means even without an option.
+    /// This tool always does what the option requests, so the option is not needed.
     case isDefault
     /// Like ``isDefault``, but only if the option has the argument `-`, as in curl's `-C -`.
     case isDefaultWithHyphen

@@ -2,10 +2,10 @@
 struct ParsedArguments: Sendable, Equatable {
     private(set) var values: [Option: [String]] = [:]
     private(set) var operands: [String] = []
-    /// The settings of the configuration file for options that the command line lacks.
-    ///
-    /// In the arguments of a section of the file, the settings of that section, so that ``located(_:)`` can name their
+    /// The settings of the configuration file for options that the command line lacks; ``located(_:)`` names their
     /// lines.
+    ///
+    /// If this instance stands for a section of the file, the settings of that section.
     private var defaults: [ConfigurationFile.Setting] = []
     /// The options for requests in the configuration file, by the host that they apply to.
     private(set) var sections: [ConfigurationFile.Section] = []
@@ -24,11 +24,11 @@ struct ParsedArguments: Sendable, Equatable {
     /// The options on the command line; for a section of the configuration file, the options in that section.
     var given: Set<Option> { Set(values.keys) }
 
-    /// Adds the settings of the configuration file, except for options that the command does not have, or that the
-    /// command line overrides.
+    /// Adds the settings of the configuration file for the options of the command.
     ///
-    /// The options for requests are added to ``sections``: logins and header fields even for commands without options
-    /// for them, such as `queue run`.
+    /// Options for requests are added to ``sections``. The others become defaults, unless the command line overrides
+    /// them. Logins and header fields are added even if the command has no options for them, so that `queue run` can
+    /// supply logins and tokens.
     mutating func add(_ file: ConfigurationFile, for verb: Verb) {
         let known = Set(verb.options.map(\.option))
         let overridden = Set(Option.alternatives.filter { !$0.allSatisfy { values[$0] == nil } }.joined())

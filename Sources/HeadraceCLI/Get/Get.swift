@@ -28,8 +28,9 @@ private func get(_ requests: [DownloadRequest], _ options: GetOptions) async thr
     return options.status(after: ExitCode(of: statuses))
 }
 
-/// Runs downloads to completion, and returns the exit status and, with `--follow-metalink`, the paths of the finished
-/// files.
+/// Runs downloads to completion and returns the exit status.
+///
+/// With `--follow-metalink`, also returns the paths of the finished files; otherwise, `finished` is empty.
 func download(
     _ requests: [DownloadRequest],
     _ options: GetOptions
@@ -72,9 +73,10 @@ extension GetOptions {
 
     /// Reads the files and the checksum list that the options name, and returns all requests.
     ///
-    /// With `areStored`, the requests are for a queue on disk: secret header fields of the configuration file are left
-    /// out, and a message reports those that `queue run` will not send either. The netrc, cookie and TLS files are then
-    /// read only to download the checksum list.
+    /// With `areStored`, the requests are for a queue on disk:
+    /// - The secret header fields of the configuration file are left out. A message reports those that `queue run` will
+    ///   not send either.
+    /// - The netrc, cookie and TLS files are read only to download the checksum list.
     mutating func readRequests(areStored: Bool = false) async throws -> [DownloadRequest] {
         try readOperands()
         let (listed, files) = (try readList(), try readMetalinks())
@@ -114,8 +116,8 @@ extension GetOptions {
 
     /// Reads the Metalink documents, and returns the files that they describe.
     ///
-    /// Invalid files and, with `needsSources`, files without a URL are left out, and ``status(after:)`` reports them.
-    /// Throws if no file remains and the user gave no URLs either.
+    /// Invalid files are left out, and with `needsSources` also files without a URL; ``status(after:)`` reports them.
+    /// Throws if this leaves no file and the user gave neither URLs nor a URL list.
     mutating func readMetalinks(needsSources: Bool = true) throws -> [Metalink.File] {
         var files: [Metalink.File] = []
         for name in metalinks {

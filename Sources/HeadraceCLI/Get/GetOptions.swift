@@ -213,8 +213,8 @@ extension GetOptions {
 
     /// Returns the options for the files that downloaded Metalink documents describe.
     ///
-    /// The documents choose the servers, which must not receive what is meant for the documents' servers: secrets,
-    /// method and body. The checksums are dropped too, because they were those of the documents.
+    /// These files may come from other servers than the documents. So the options omit what is meant for the documents
+    /// or their servers: secrets, method, body and checksums.
     func following(_ documents: [String]) -> GetOptions {
         var options = self
         (options.urls, options.metalinks) = ([], documents)
@@ -272,7 +272,7 @@ extension GetOptions {
         return request
     }
 
-    /// Returns the file that the list entry, or else `--output`, names; the directory to save in if neither does.
+    /// Returns the file that the list entry names, or else the file of `--output`, or else the directory to save in.
     ///
     /// Relative paths start at `folder`, the folder of `--directory`. Throws if the name in a list leads out of its
     /// directory.

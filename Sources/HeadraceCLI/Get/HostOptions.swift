@@ -73,18 +73,18 @@ extension GetOptions {
         for host in hosts.reversed() { host.apply(to: &request, unless: &set) }
     }
 
-    /// Removes the header fields for which `isRemoved` returns `true`, except those below a heading with a host, which
-    /// apply only to that host's URLs.
+    /// Removes the header fields for all hosts for which `isRemoved` returns `true`.
+    ///
+    /// Keeps the fields below a heading with a host, because they apply only to that host's URLs.
     mutating func removeFields(where isRemoved: (HeaderField) -> Bool) {
         headers.removeAll(where: isRemoved)
         for index in hosts.indices where hosts[index].host == nil { hosts[index].headers.removeAll(where: isRemoved) }
     }
 
-    /// Supplies the logins and tokens of the configuration file to downloads of a queue, which does not store them;
-    /// `nil` if there are none.
+    /// Supplies the logins and tokens of the configuration file for downloads of a queue; `nil` if there are none.
     ///
-    /// Only the host of the heading itself receives its login, and only for URLs of the queue: another server may
-    /// redirect to any host, also over http.
+    /// The queue itself does not store them. Only the host of the heading itself receives its login, and only for URLs
+    /// of the queue: another server may redirect to any host, also over http.
     var hostCredentials: (@Sendable (CredentialRequest) async throws -> Credential?)? {
         let hosts = hosts.filter { $0.login != nil || $0.token != nil }
         guard !hosts.isEmpty else { return nil }

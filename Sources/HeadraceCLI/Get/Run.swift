@@ -33,8 +33,9 @@ struct Run {
     /// Whether the run waits for more downloads when none is left, as `--watch` requests.
     private var watches: Bool { options.arguments.has(.watch) }
 
-    /// Waits until all downloads have ended or a signal stopped them; returns the exit status, or throws if the queue's
-    /// directory is lost.
+    /// Waits until all downloads have ended or a signal stopped them, and returns the exit status.
+    ///
+    /// Throws if the queue's directory is lost.
     func finish() async throws(DownloadError) -> ExitCode {
         // Read first, because a shutdown makes paused downloads fail.
         let downloads = events == nil ? [] : await manager.downloads
@@ -58,8 +59,8 @@ struct Run {
 
     /// Waits until nothing is left to do, then shuts the manager down; returns the reason if the run ends early.
     ///
-    /// For a queue, carries out the commands of other processes meanwhile. The shutdown ends the stream of events, but
-    /// only after the last event.
+    /// While it waits, carries out the commands of other processes if the run is for a queue. The shutdown ends the
+    /// stream of events, but only after the last event.
     private func stopWhenDone() async -> End? {
         var end: End?
         if registry == nil {
@@ -76,8 +77,10 @@ struct Run {
         return end
     }
 
-    /// Copies the file to standard output if that was requested, and waits until no download is running or waiting;
-    /// returns the reason to end earlier, if there is one.
+    /// Copies the file to standard output if the options request that, and waits until no download is running or
+    /// waiting.
+    ///
+    /// Returns the reason to end the run early; `nil` if there is none.
     private func copyToOutput() async -> End? {
         guard options.copiesToOutput, let download = await manager.downloads.first else {
             await manager.waitUntilIdle()
@@ -101,7 +104,7 @@ struct Run {
 
     /// Follows downloads and runs the commands of `--on-finish` and `--on-fail`, until the manager is shut down.
     ///
-    /// Without `events`, only waits until no download is running or waiting.
+    /// If ``events`` is `nil`, nothing is followed: only waits until no download is running or waiting.
     /// - Parameter downloads: The downloads that are already in the queue, including those of an earlier run.
     private func followAll(_ downloads: [Download]) async {
         guard let events else { return await manager.waitUntilIdle() }
@@ -168,8 +171,10 @@ struct Run {
         }
     }
 
-    /// Waits for the first stop signal, shuts the manager down, and returns the end of the run; returns `nil` if the
-    /// signal interrupted no download, or the stream of signals ends before a stop signal.
+    /// Waits for the first stop signal, shuts the manager down, and returns the end of the run.
+    ///
+    /// Returns `nil` if the signal interrupted nothing, as ``interrupt(_:_:)`` determines, or if the stream of signals
+    /// ends before a stop signal.
     private func obeySignals() async -> End? {
         for await request in requests {
             switch request {

@@ -52,9 +52,8 @@ struct Expectations: Sendable, Equatable {
 }
 
 extension [Metalink.File] {
-    /// Returns the file with this name.
-    ///
-    /// If none has the name, returns the only file, or `nil` if there is not exactly one.
+    /// Returns the file with this name, or else the only file of the array; `nil` if no name matches and the array does
+    /// not have exactly one file.
     func file(matching name: String) -> Metalink.File? {
         file(named: name) ?? (count == 1 ? first : nil)
     }

@@ -22,7 +22,8 @@ actor ProgressPrinter {
     private var reported: Set<Download.ID> = []
     /// Whether only failures are printed.
     ///
-    /// Then only failed and cancelled downloads are followed, because following thousands of small files is costly.
+    /// A quiet run reports only failed and cancelled downloads at intervals, because following the events of thousands
+    /// of small files is costly.
     nonisolated let isQuiet: Bool
 
     init(_ options: GetOptions) {
@@ -95,7 +96,7 @@ actor ProgressPrinter {
         }
     }
 
-    /// Makes the next frame start on a new line, for example after the process was in the background.
+    /// Makes the next drawn frame start on a new line, for example after the process was in the background.
     func forgetStatusArea() {
         area.forget()
     }

@@ -80,10 +80,10 @@ struct ProgressRenderer: Sendable {
 
     /// Closes the item of a download that is no longer followed, and returns the lines that are still due for it.
     ///
-    /// Usually there are none, because the last event of the download has been recorded. But a download stores only its
-    /// latest events, so its follower may have missed that event, which is then recreated from `state`: as `skipped` if
-    /// the file is finished, because the state lacks the summary. A waiting or running download, whose follower was
-    /// cancelled, keeps its item.
+    /// - Usually no lines are due, because the last event of the download has been recorded.
+    /// - If the follower missed that event, because a download stores only its latest ones, the event is recreated from
+    ///   `state`. A finished file is then reported as `skipped`, because the state lacks the summary.
+    /// - If the download is waiting or running, its follower was cancelled; the item is not closed.
     mutating func stopFollowing(_ state: DownloadState, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         guard items[id] != nil else {
             close(id)

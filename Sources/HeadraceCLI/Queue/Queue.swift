@@ -187,7 +187,9 @@ private let timeout: Duration = .seconds(2)
 /// The time for which `queue run` retries if another command has locked the queue, for example to add many URLs.
 private let lastTimeout: Duration = .seconds(60)
 
-/// Carries out a command on the download that the first operand names; throws, with `usage`, if there is no operand.
+/// Carries out a command on the download that the first operand names.
+///
+/// If there is no operand, throws an error that contains `usage`.
 private func changeOne(
     _ arguments: ParsedArguments,
     usage: String,
@@ -255,7 +257,8 @@ extension DownloadRegistry {
 
     /// Carries out a command on downloads of the queue and prints the report.
     ///
-    /// Throws `busy` if the process that runs the queue has not carried out the command yet; the command remains saved.
+    /// If another process runs the queue and does not carry out the command in time, throws `busy`; the command remains
+    /// saved.
     fileprivate func carryOut(
         _ command: Command,
         _ report: QueueCommandReport,
@@ -289,7 +292,9 @@ extension DownloadRegistry {
         )
     }
 
-    /// Prints that no process runs the queue; if one does, or if that cannot be determined, only returns `false`.
+    /// Prints a message and returns `true` if no process runs the queue.
+    ///
+    /// Returns `false` if a process runs it, or if that cannot be determined.
     @discardableResult
     func warnUnlessRunning(_ arguments: ParsedArguments) async -> Bool {
         guard case .some(nil) = try? await Optional(processID) else { return false }

@@ -10,10 +10,10 @@ struct Console: Sendable {
 
     let descriptor: Int32
 
-    /// Writes the text, and returns the exit status: `disk` if not all of it could be written, or that of `SIGPIPE` if
-    /// the stream is a pipe without a reader.
+    /// Writes the text, and returns `success` or the exit status of the failure.
     ///
-    /// The first failed write to standard output is reported, unless standard output is such a pipe.
+    /// The status is that of `SIGPIPE` if the stream is a pipe without a reader; for any other error, it is `disk`. The
+    /// first failed write to standard output is reported, unless standard output is such a pipe.
     @discardableResult
     func write(_ text: String) -> ExitCode {
         var text = text

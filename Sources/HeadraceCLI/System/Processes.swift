@@ -53,8 +53,8 @@ enum Processes {
 
     /// Runs a program like ``run(_:_:)``, and also returns its output, which may be cut off after 64 KiB.
     ///
-    /// `ending` can end the program with SIGTERM. The program has a session of its own, so that the signal also reaches
-    /// the programs that it started, which may have its output open.
+    /// Blocks until the program has ended and its output is closed. `ending` can end the program with SIGTERM, and the
+    /// programs that it started, because they are in a session of their own.
     static func output(
         of words: [String],
         _ variables: [String],

@@ -94,7 +94,9 @@ extension Cookie {
         domain == scope.host || (scope.isIn(domain) && hasDot(domain) && domain.utf8.last != UInt8(ascii: "."))
     }
 
-    /// Parses `Max-Age` in seconds, up to 400 days, or 0 if it is negative; returns `nil` for any other text.
+    /// Parses `Max-Age` in seconds; returns `nil` for any other text.
+    ///
+    /// A negative number counts as 0, and more than 400 days count as 400 days.
     private static func age(_ text: String) -> Int64? {
         let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
         guard digits.isDigits else { return nil }

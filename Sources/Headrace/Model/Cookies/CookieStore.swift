@@ -1,9 +1,10 @@
 /// Stores cookies by domain; performs no I/O and reads no clock.
 struct CookieStore: Sendable {
-    /// The maximum number of cookies that servers set per domain, as in browsers; each further one evicts one: the
-    /// oldest insecure cookie or, if all are secure, the oldest.
+    /// The maximum number of cookies that servers set per domain, as in browsers.
+    ///
+    /// Each further cookie evicts the oldest insecure cookie of the domain or, if all are secure, the oldest cookie.
     static let maxPerDomain = 180
-    /// The maximum number of all cookies that servers set; each further one evicts one, in the same order.
+    /// The maximum number of cookies that servers set in all domains together; the order of eviction is the same.
     static let maxCount = 3000
 
     /// The properties that identify a cookie within its domain.
@@ -37,8 +38,9 @@ struct CookieStore: Sendable {
     private var evictableCount = 0
     private var lastNumber: UInt64 = 0
 
-    /// Stores a cookie, replacing an earlier one with the same domain, path and name; if the new cookie has expired,
-    /// only removes the earlier one.
+    /// Stores a cookie, replacing an earlier one with the same domain, path and name.
+    ///
+    /// If the new cookie has expired, only removes the earlier one.
     ///
     /// The limits apply only to the cookies of servers, which ``store(_:from:at:)`` stores.
     mutating func insert(_ cookie: Cookie, at now: Int64) { insert(cookie, isEvictable: false, at: now) }
@@ -57,8 +59,9 @@ struct CookieStore: Sendable {
         if entry.isEvictable { evictableCount += 1 }
     }
 
-    /// Removes all expired cookies, then stores the valid cookies in `fields`, the values of a response's `Set-Cookie`
-    /// fields; ignores a cookie that was sent over http and would override a secure cookie.
+    /// Stores the valid cookies in `fields`, the values of a response's `Set-Cookie` fields.
+    ///
+    /// Removes all expired cookies first. Ignores a cookie that was sent over http and would override a secure cookie.
     mutating func store(_ fields: [String], from scope: CookieScope, at now: Int64) {
         if !fields.isEmpty { removeExpired(at: now) }
         for field in fields {

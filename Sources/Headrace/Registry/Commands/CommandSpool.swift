@@ -97,8 +97,8 @@ struct CommandSpool: Sendable {
     /// Returns whether a posted command is done.
     /// - Parameter path: The path of the command's file.
     /// - Returns: `false` if the command is pending, or its state cannot be determined.
-    /// - Throws: `invalidRequest` if the queue has refused the command, and `fileSystem` if its owner could not read or
-    ///   understand the command; it will not be executed.
+    /// - Throws: An error if the command will never be executed: `invalidRequest` if the queue has refused it, and
+    ///   `fileSystem` if the queue's owner could not read or understand it.
     func isDone(_ path: String) throws(DownloadError) -> Bool {
         guard calls.isMissing(path) else { return false }
         try requireMissing(path + Self.refusedSuffix, .invalidRequest) { saved in
@@ -112,8 +112,9 @@ struct CommandSpool: Sendable {
         return true
     }
 
-    /// Throws an error with the given code and reason if a file exists at this path of a quarantined command, or if its
-    /// absence cannot be determined.
+    /// Throws an error with the given code and reason if a command was quarantined at this path.
+    ///
+    /// Also throws if it cannot be determined whether this file exists.
     private func requireMissing(
         _ path: String,
         _ code: DownloadError.Code,
@@ -159,7 +160,7 @@ struct CommandSpool: Sendable {
         return contents
     }
 
-    /// Removes the files of commands that were executed, and syncs the folder, even if all are gone already.
+    /// Removes the files of commands that were executed, and syncs the folder, even if no file is left to remove.
     /// - Parameter paths: The paths of the files.
     /// - Throws: `permission` or `fileSystem` if a file could not be removed, or may return after a power cut, so that
     ///   its command would be executed again; repeat the call later.

@@ -2,14 +2,15 @@
 enum RegistryCommand: Sendable, Hashable {
     /// Add these downloads at the end of the queue, under the identities in the entries.
     ///
-    /// If a download of the same file is active, it adopts mainly the expected size and checksums of the entry, and no
-    /// download is added. An entry with the identity of an ended download is added only if it expects another size or
-    /// other checksums, and then under a new identity. Labels and states are ignored.
+    /// If a download of the same file is active, it adopts the expected size and the hashes of the entry, and no
+    /// download is added. An entry with the identity of an ended download is ignored, unless it has a further expected
+    /// size or hash: then it is added under a new identity. The labels and states of entries are ignored.
     case add([RegistryEntry])
     /// Stop downloads until they are resumed.
     case pause([UInt64])
-    /// Requeue paused, failed and cancelled downloads, and finished ones whose file no longer exists; end the
-    /// wait of downloads for a retry or for their start time.
+    /// Requeue paused, failed and cancelled downloads, and finished ones whose file no longer exists.
+    ///
+    /// Downloads that wait for a retry or for their start time may start at once.
     case resume([UInt64])
     /// Cancel downloads.
     case cancel([UInt64])

@@ -2,10 +2,12 @@ import HeadracePlatform
 
 /// The received and the durable bytes of one download's file, and the contents of its resume record.
 ///
-/// One ledger is shared by the transfer, its connections, the readers of the file, and the threads that save the record
-/// at once, for example before the system suspends the app. It has two locks. `state` is never locked during a file
-/// call. `disk` is locked during each sync and each write of the record, so that only one of these calls runs at a
-/// time. A record is created from the state when it is written, so it is never older than the record that it replaces.
+/// One ledger is shared by the transfer, its connections, the readers of the file, and the threads that must save the
+/// record immediately, for example before the system suspends the app. A record is created from the state when it is
+/// written, so it is never older than the record that it replaces.
+///
+/// The ledger has two locks. `state` is never locked during a file call. `disk` is locked during each sync and each
+/// write of the record, so that only one of these calls runs at a time.
 final class FileLedger: Sendable {
     typealias ReaderID = ReadableFile.ReaderID
 
@@ -32,7 +34,9 @@ final class FileLedger: Sendable {
         let url: URL
         let names: DestinationPaths
         let environment: TransferEnvironment
-        /// The record of the partial file, if ``file`` is the file decoded or copied from it; else `nil`.
+        /// The resume record of the original partial file, if ``file`` is a decoded version or a copy of that file.
+        ///
+        /// `nil` if ``file`` is the original.
         var original: ControlRecord?
 
         var syncsData: Bool { environment.configuration.durability == .full }
@@ -130,8 +134,9 @@ final class FileLedger: Sendable {
         return isWorkDue
     }
 
-    /// Performs the due checkpoint actions and those that become due meanwhile, and blocks; does nothing while another
-    /// thread performs them.
+    /// Performs the due checkpoint actions, including those that become due meanwhile; blocks.
+    ///
+    /// Does nothing if another thread is already performing them.
     func work(on target: Target) {
         guard state.withLock({ $0.startWork() }) else { return }
         while let action = state.withLock({ $0.nextAction() }) { perform(action, on: target) }
@@ -179,8 +184,8 @@ final class FileLedger: Sendable {
 
     /// Writes a record of the present state; called with `disk` locked.
     ///
-    /// If the write fails while bytes are received, the download continues, and the record is written again later. But
-    /// after a failed sync, the old record is removed if it claims bytes that may be lost.
+    /// If the write fails while bytes are received, the download continues, and the record is written again later. If a
+    /// sync has failed too, the old record is removed when it claims bytes that may be lost.
     private func write(to target: Target, syncing: Bool) {
         let contents = contents
         do throws(SystemError) {

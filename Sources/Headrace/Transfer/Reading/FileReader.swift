@@ -69,8 +69,9 @@ final class FileReader: Sendable {
         if let file = file.withLock({ $0.take() }) { try? files.close(file.descriptor) }
     }
 
-    /// Returns the bytes of a read; `nil` if there are none, or if they must not be delivered because they were lost or
-    /// the file was moved.
+    /// Returns the bytes of a read; `nil` if there are none to deliver.
+    ///
+    /// Bytes are not delivered if they were lost during the read, or if the file was moved.
     private func bytes(of read: ReadableFile.Read) throws(DownloadError) -> Data? {
         do throws(SystemError) {
             let file = try descriptor(for: read)

@@ -3,10 +3,13 @@ import HeadracePlatform
 /// Tracks which bytes of a download's file can be read, and which readers can continue after bytes were lost.
 ///
 /// Performs no I/O. A reader receives the bytes of its range in order: ``step(of:)`` returns a range that can be read,
-/// and its bytes are delivered only if ``took(_:of:by:)`` confirms that they were valid throughout the read. Bytes are
-/// lost when the download restarts or discards parts. Readers that received any of the lost bytes fail, and the others
-/// continue, so no reader receives bytes of two versions. A new ``generation`` begins with each loss, and whenever
-/// readers must open the file again. The ``Proof`` changes with these events:
+/// and its bytes are delivered only if ``took(_:of:by:)`` confirms that they were valid throughout the read.
+///
+/// Bytes are lost when the download restarts or discards parts. Readers that received any of the lost bytes fail, and
+/// the others continue, so no reader receives bytes of two versions. The ``generation`` is incremented with each loss,
+/// and whenever the file may become another one. Readers then open the file again.
+///
+/// The ``Proof`` changes with these events:
 ///
 ///     opened ──▶ session ── kept ──▶ stamp ──▶ opened
 ///                   └────── named ──▶ final ── waiting again ──▶ nothing
@@ -113,10 +116,10 @@ struct ReadableFile: Sendable {
         return .read(Read(range: available, path: path, proof: proof, generation: generation))
     }
 
-    /// Records that a reader has read `count` bytes; returns whether they may be delivered: there are any, and they
-    /// were valid throughout the read.
+    /// Records that a reader has read `count` bytes; returns whether they may be delivered.
     ///
-    /// Fewer bytes than requested are the end of a finished file of unknown size; otherwise, they make the reader fail.
+    /// Returns `false` if there are none, or if they were lost during the read. If the read returned fewer bytes than
+    /// requested, a finished file of unknown size ends there. In any other file, the reader fails.
     mutating func took(_ count: Int, of read: Read, by id: ReaderID) -> Bool {
         guard let reader = readers[id], reader.failure == nil, read.generation == generation else { return false }
         if count < read.range.count {
@@ -168,8 +171,8 @@ struct ReadableFile: Sendable {
 
     /// Records that all bytes except the given ranges are lost or about to be removed.
     ///
-    /// Readers that have already returned some of the lost bytes fail, because the new bytes may be of another version;
-    /// `reason`, `nil` if unknown, is the cause. The others wait until the bytes are received again.
+    /// Readers that have already returned some of the lost bytes fail, because the new bytes may be of another version.
+    /// The other readers wait until the bytes are received again. `reason` is the cause of the loss; `nil` if unknown.
     mutating func lost(keeping kept: ByteRangeSet = ByteRangeSet(), for reason: RestartReason? = nil) {
         generation += 1
         for (id, reader) in readers where !kept.contains(reader.range.lowerBound..<reader.position) {
@@ -191,8 +194,9 @@ struct ReadableFile: Sendable {
         path = nil
     }
 
-    /// Records that the complete file was renamed to its final name; with `isCopy`, the renamed file is a copy or the
-    /// decoded file, which readers must open.
+    /// Records that the complete file has its final name.
+    ///
+    /// `isCopy` is `true` if it is not the partial file, but its decoded version or a copy. Readers must then open it.
     mutating func named(_ path: String, isCopy: Bool = false) {
         if isCopy { generation += 1 }
         totalBytes = held.end

@@ -1,10 +1,12 @@
 /// Decides how many connections a download uses.
 ///
-/// Performs no I/O. The number is either fixed or automatic. An automatic number starts at the one that an earlier
-/// download from the host settled on or, if there is none, at one that suits the missing bytes and the round-trip time.
-/// It is doubled as long as the speed grows with it. If a doubling brings too little speed, the connections that this
-/// gain does not need are dropped, and the next doubling is tried after an interval that itself doubles each time. At
-/// the maximum, the number is halved instead, as long as the speed stays the same.
+/// Performs no I/O. The number is either fixed or automatic. An automatic number changes as follows:
+/// - It starts at the number that an earlier download from the host settled on. If there is none, it depends on the
+///   missing bytes and the round-trip time.
+/// - It is doubled as long as the speed grows with it.
+/// - If a doubling brings too little speed, the connections that do not contribute to the gain are dropped. The next
+///   doubling is tried after an interval, which becomes twice as long each time.
+/// - If the number is already the maximum after the interval, it is halved as long as the speed stays the same.
 ///
 ///     settling ── all receive ──▶ growing ──▶ measuring ── gain ──▶ settling with twice as many
 ///        ▲                           └─ clear gain ─▲    └── no gain, or maximum reached ──▶ holding
@@ -48,15 +50,16 @@ struct ConcurrencyController: Sendable {
     private let earlier: HostExperience?
     private var phase = Phase.settling(until: nil)
     /// The number of connections that was measured last, their speed, and whether they had reached their full speed;
-    /// `nil` if no number has been measured since the last hold.
+    /// `nil` if no number has been measured since the last `holding` phase.
     private var previous: (count: Int, rate: Double, isSettled: Bool)?
     private var hold = ConcurrencyController.firstHold
     /// Whether fewer connections are being tried, because they may be as fast.
     private var isReducing = false
 
     private enum Phase {
-        /// Waiting until all connections receive bytes and then, until this time, for the end of the first burst; the
-        /// time is `nil` until all of them receive bytes.
+        /// Waiting until all connections receive bytes, and then for the end of the first burst.
+        ///
+        /// `until` is the end of the second wait; `nil` during the first one.
         case settling(until: Duration?)
         /// New connections may still become faster, so that only a clear gain counts.
         case growing(since: Duration, bytes: Int64)
@@ -84,17 +87,20 @@ struct ConcurrencyController: Sendable {
     /// The relative gain in speed that may be due to chance.
     private static let noise = 0.08
 
-    /// The minimum round-trip time for opening further connections before the first measurement; with a shorter one, a
-    /// measurement is quick.
+    /// The minimum round-trip time for opening further connections before the first measurement.
+    ///
+    /// With a shorter round-trip time, the measurement is quick, and further connections wait for its result.
     private static let minRoundTrip = Duration.milliseconds(5)
-    /// Before the first measurement, at most one connection is opened for each such number of missing bytes; a new one
-    /// needs about seven round trips to deliver them.
+    /// The minimum number of missing bytes per connection before the first measurement.
+    ///
+    /// A new connection needs about seven round trips to deliver that many bytes.
     private static let firstShareBytes: Int64 = 1 << 20
     /// The maximum number of connections before the first measurement, if the round-trip time is below
     /// ``longRoundTrip``.
     private static let maxFirst = 8
-    /// The minimum round-trip time for opening more than ``maxFirst`` connections before the first measurement, which
-    /// would take too much of the download's time.
+    /// The minimum round-trip time for opening more than ``maxFirst`` connections before the first measurement.
+    ///
+    /// With such a long round-trip time, waiting for the measurement would take too much of the download's time.
     private static let longRoundTrip = Duration.milliseconds(50)
 
     init(_ mode: Mode, after earlier: HostExperience? = nil) {
@@ -214,8 +220,9 @@ struct ConcurrencyController: Sendable {
         phase = .settling(until: nil)
     }
 
-    /// Halves the number of connections after a measurement of their speed, `rate`; if the last halving made the
-    /// download slower, restores the number before it instead.
+    /// Halves the number of connections after a measurement of their speed, `rate`.
+    ///
+    /// If the last halving made the download slower, restores the previous number instead.
     private mutating func reduce(_ rate: Double, at now: Duration) {
         let isSlower = previous.map { rate < $0.rate * Self.minRemainingSpeed } ?? false
         if let previous {

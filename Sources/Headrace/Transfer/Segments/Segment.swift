@@ -15,8 +15,9 @@ struct Segment: Sendable {
     /// The planned end; when the connection reaches this offset, the planner extends the segment or, if it cannot, the
     /// segment is complete.
     var end: Int64
-    /// The following segment whose range this segment has borrowed, because none of that segment's bytes had arrived;
-    /// `nil` if there is none.
+    /// The following segment whose range this segment fetches too; `nil` if there is none.
+    ///
+    /// A range is borrowed in this way if its own connection has not delivered any bytes yet.
     var borrowed: SegmentID?
     /// The position in the file of the next byte to be received.
     private(set) var position: Int64
@@ -63,8 +64,9 @@ struct Segment: Sendable {
     /// The range that the connection still has to deliver; empty if the position is past the planned end.
     var rest: Range<Int64> { min(position, end)..<end }
 
-    /// Whether fewer bytes of the segment than ``SegmentPart/minPieceBytes`` have arrived; if its connection ended now
-    /// before the end of the segment, that would count as a failure.
+    /// Whether a loss of the connection now would count as a failure.
+    ///
+    /// This is the case if fewer than ``SegmentPart/minPieceBytes`` bytes of the segment have arrived.
     var wouldBeFailure: Bool { receivedBytes < SegmentPart.minPieceBytes }
 
     /// Records received bytes; for the first bytes, returns the latency since the request, else `nil`.

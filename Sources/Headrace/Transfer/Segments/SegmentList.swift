@@ -10,7 +10,7 @@ struct SegmentList: Sendable {
     /// The ranges received before the plan began, and the ranges handed out for writing since then.
     private(set) var held: ByteRangeSet
     var segments: [Segment] = []
-    /// The time at which the last byte arrived, over any connection; before the first byte, that of the first response.
+    /// The time at which a byte last arrived over any connection; initially the time of the first response.
     var lastByte = Duration.zero
     private var nextNumber = 0
 
@@ -46,10 +46,10 @@ struct SegmentList: Sendable {
 
     // MARK: Receiving
 
-    /// Returns the range of a segment that its next `count` bytes cover; if they reach its end, extends the segment
-    /// first, if possible.
+    /// Returns the range of the file that the next `count` bytes of a segment cover, without bytes past its end.
     ///
-    /// If the bytes are the segment's first ones, also ends the segments that have borrowed its range.
+    /// If the bytes reach the planned end, first extends the segment, if possible. If they are the segment's first
+    /// bytes, also ends the segments that have borrowed its range.
     mutating func next(_ count: Int, of index: Int) -> Range<Int64> {
         if segments[index].lastByte == nil { returnBorrowed(to: segments[index].id) }
         while count >= segments[index].rest.count, extendIfPossible(index) {}
@@ -79,13 +79,13 @@ struct SegmentList: Sendable {
         return silence >= max(SegmentPlanner.timeout, latency * 3) && lastByte >= now - silence + .seconds(1)
     }
 
-    /// Returns whether a connection has been slow for long enough to be replaced by `other`, the best new connection;
-    /// records since when it has been slow.
+    /// Returns whether a connection has been slow for long enough to be replaced; records since when it has been slow.
     ///
-    /// The connection must have been slower than a third of the other connections' median speed, and than a third of
-    /// the expected speed of the new connection, for at least ``SegmentPlanner/timeout``. A connection that is about to
-    /// finish is not replaced. Returns `false` if a speed is unknown, or if `other` is `nil`, because no connection may
-    /// be opened.
+    /// `other` is the best new connection; `nil` if none may be opened. The connection must have been slow for at least
+    /// ``SegmentPlanner/timeout``. It is slow if it has less than a third of the other connections' median speed, and
+    /// less than a third of the expected speed of `other`. A connection that is about to finish is not replaced.
+    ///
+    /// Returns `false` if `other` is `nil`, or if one of the speeds is unknown.
     mutating func isSlow(_ segment: Segment, comparedTo other: SegmentPart.Worker?, at now: Duration) -> Bool {
         guard let index = index(of: segment.id) else { return false }
         let others = segments.filter { $0.id != segment.id }.compactMap { $0.rate(at: now) }

@@ -13,7 +13,7 @@ struct SegmentPart: Comparable {
 
     /// The approximate minimum size, in bytes, of the ranges into which a part is divided.
     static let minPieceBytes: Int64 = 16 << 10
-    /// The time in seconds by which another connection must at least shorten the download; otherwise it is not opened.
+    /// The minimum time in seconds that another connection must save for a part; otherwise it is not opened.
     static let minGain = 0.02
 
     let range: Range<Int64>
@@ -40,7 +40,8 @@ struct SegmentPart: Comparable {
 
     /// The subrange that each worker should fetch, in the order of ``workers``.
     ///
-    /// All workers finish together, except that the first one also gets what exceeds the maximum of the others.
+    /// The ranges are chosen so that all workers finish together. If another worker's range would exceed its maximum,
+    /// the first worker fetches the excess bytes.
     var ranges: [Range<Int64>] {
         let time = timeLeft(workers)
         let minimum = Double(Self.minPieceBytes)

@@ -1,8 +1,8 @@
 /// Opens connections for the bytes that a reader waits for, before any other bytes.
 extension SegmentPlanner {
-    /// The maximum expected delay of demanded bytes for which no new connection is opened.
+    /// The expected delay of demanded bytes above which a new connection is opened for them.
     ///
-    /// A longer delay is accepted if a new connection would take as long to respond.
+    /// If a new connection would take longer than this to respond, its response time is the limit instead.
     static let maxDemandDelay = Duration.milliseconds(500)
 
     /// Sets the demanded ranges, the most urgent first, until the next call; returns the resulting actions.
@@ -68,9 +68,10 @@ extension SegmentPlanner {
         }?.id
     }
 
-    /// Returns the segment whose bytes the readers that wait at `bytes` need last; `nil` if there is none.
+    /// Returns the segment that the readers need last; `nil` if there is none.
     ///
-    /// Ignores the segments in `serving`, and those that no new connection could replace.
+    /// `bytes` contains the offsets at which readers wait. Ignores the segments in `serving`, and the segments whose
+    /// connection no new connection could replace.
     private func leastUrgent(beside serving: Set<SegmentID>, for bytes: [Int64], at now: Duration) -> Segment? {
         // Readers do not need bytes before their demanded positions at all.
         let distance = { (segment: Segment) in

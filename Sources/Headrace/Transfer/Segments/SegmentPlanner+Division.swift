@@ -64,10 +64,13 @@ extension SegmentPlanner {
 
     /// Returns the maximum number of bytes that a connection should request.
     ///
-    /// A connection that has delivered its whole request can be used for the next one. If other connections took over
-    /// the end of its request, it has to be closed, and a new one is slow at first. So an idle connection requests what
-    /// takes half of the expected remaining time, a new one a quarter of its share of the missing bytes, and each sends
-    /// further requests later. Only the first connection of a part also requests the bytes that no other one requests.
+    /// The limit keeps connections open: after a whole response, a connection can be used for the next request. If
+    /// other connections take over the end of a request, its connection has to be closed, and a new one is slow at
+    /// first. The limit depends on the connection:
+    /// - A new connection requests a quarter of its share of the missing bytes.
+    /// - An idle connection requests the bytes that it delivers in half of the expected remaining time.
+    ///
+    /// The first connection of a part may exceed the limit: it also requests the bytes that no other one requests.
     private func maxBytes(for worker: SegmentPart.Worker, at now: Duration) -> Double {
         let (missing, connections) = (Double(list.missingBytes), Double(max(advisedConnections, segments.count + 1)))
         // A new connection may become much slower than the others, and must finish its first request all the same.
@@ -132,8 +135,9 @@ extension SegmentPlanner {
         return pool.extras(count, triesNew: advisedConnections > 1, beside: segments, at: now)
     }
 
-    /// Closes the connections with the youngest requests, as many as exceed the number that the controller wants; their
-    /// bytes return to the others.
+    /// Closes the connections in excess of the number that the controller wants, those with the newest requests first.
+    ///
+    /// Other connections take over their bytes.
     mutating func dropSurplus(at now: Duration) -> [Action] {
         let counted = segments.filter { !$0.isExtra }
         let youngest = counted.filter { $0.id != .first }.sorted { $0.id.number > $1.id.number }

@@ -25,8 +25,9 @@ struct SegmentPlanner: Sendable {
     enum Action: Sendable, Equatable {
         /// Request these bytes from a source, on an idle connection if there is one.
         case open(SegmentID, Range<Int64>, source: Int)
-        /// Close a connection; the caller need not report its end. The reason is `nil` if it is that of the event which
-        /// the planner handled.
+        /// Close a connection; the caller need not report its end.
+        ///
+        /// If the reason is `nil`, the connection is closed for the reason of the event that led to this action.
         case stop(SegmentID, because: ConnectionEndReason? = nil)
         /// A closed connection had received this many bytes that were not written, because another connection delivers
         /// them.
@@ -60,7 +61,7 @@ struct SegmentPlanner: Sendable {
     /// The minimum number of missing bytes per connection; with fewer, another connection is not worthwhile, unless the
     /// open ones are slow.
     static let minShareBytes: Int64 = 1 << 20
-    /// The same for slow connections.
+    /// The minimum number of missing bytes per connection if the open connections are slow.
     private static let minSlowShareBytes: Int64 = 1 << 16
     /// The time that a connection should take at least for its share of the missing bytes.
     private static let minShareTime = Duration.seconds(2)
@@ -81,8 +82,9 @@ struct SegmentPlanner: Sendable {
     private(set) var controller: ConcurrencyController
     /// The highest number of connections that ``isWorthJoining(at:)`` has found worthwhile; it never decreases.
     private var joined = 1
-    /// The number of received bytes from which the ``controller`` measures the speed: without duplicates, and without
-    /// those of extra connections; see ``Segment/isExtra``.
+    /// The number of received bytes from which the ``controller`` measures the speed.
+    ///
+    /// Excludes duplicates and the bytes of extra connections; see ``Segment/isExtra``.
     private var advisedBytes: Int64 = 0
     /// The connections that hosts recently refused without a response.
     private var refusals = RecentRefusals()
@@ -198,7 +200,7 @@ struct SegmentPlanner: Sendable {
     /// Returns the sources whose hosts evidently limit connections: they refused a connection, but later sent bytes
     /// over an older one.
     ///
-    /// Each element is the index of a source, once for each refusal. The returned refusals are forgotten.
+    /// Returns the index of the source for each such refusal, and forgets the refusal.
     mutating func takeRefusals(at now: Duration) -> [Int] { refusals.take(provenBy: segments, at: now) }
 
     /// Records that a source has another version of the file, so that no further connection to it is opened.

@@ -1,8 +1,8 @@
 /// The meaning of a response to a range request, if several connections fetch the file in parallel.
 ///
-/// Stricter than ``ResponseVerdict``: since other connections can deliver the bytes, a response without a matching
-/// validator is rejected unless a checksum will verify the file, and never causes received bytes to be discarded.
-/// Performs no I/O.
+/// Stricter than ``ResponseVerdict``, since other connections can deliver the bytes: a response needs a matching
+/// validator, or a checksum that will verify the file. A rejected response never causes received bytes to be
+/// discarded. Performs no I/O.
 enum SegmentVerdict: Sendable, Equatable {
     case accept(BodyPlacement)
     case retryWithoutIfRange

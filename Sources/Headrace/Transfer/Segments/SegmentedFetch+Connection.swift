@@ -77,9 +77,12 @@ extension ConnectionEndReason {
 extension SegmentedFetch.State {
     /// Records a lost connection; returns `true` if the planner must handle the loss.
     ///
-    /// If the last open connection is lost after it has delivered enough bytes not to count as a failed connection, and
-    /// its source is that of the first request, fails the attempt and returns `false`: a retry waits, and may change the
-    /// source.
+    /// Fails the attempt and returns `false` if all of these are true:
+    /// - No other connection is open.
+    /// - The source of the connection is that of the first request.
+    /// - The connection has delivered enough bytes not to count as failed; see ``Segment/wouldBeFailure``.
+    ///
+    /// The download then retries after a wait, possibly with another source.
     fileprivate mutating func lost(_ id: SegmentID, _ error: DownloadError) -> Bool {
         stops[id] = nil
         lastLoss = error

@@ -18,15 +18,17 @@ final class SegmentedFetch: Sendable {
     /// The state shared by the tasks.
     struct State {
         var planner: SegmentPlanner
-        /// The run of the download, with the partial file and the state over attempts.
+        /// The transfer that this fetch is part of, with the partial file and the state that all attempts share.
         var transfer: DownloadTransfer
-        /// The indices of the sources that are requested without `If-Range`, because it makes them send the whole file.
+        /// The indices of the sources that respond to `If-Range` with the whole file; requests to them do not send it.
         var sourcesWithoutIfRange: Set<Int>
         var stops: [SegmentID: StopSignal] = [:]
         /// The error with which the attempt fails.
         var failure: (any Error)?
-        /// The error of the last lost connection; if bytes are missing when no connection is left, the attempt fails
-        /// with it, unless the error is permanent or all sources are retired.
+        /// The error of the last lost connection.
+        ///
+        /// If no connection is left while bytes are missing, the attempt fails with this error. But if the error is
+        /// permanent or all sources are retired, the attempt does not fail; see ``SegmentedFetch/run(with:_:)``.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
@@ -155,8 +157,8 @@ final class SegmentedFetch: Sendable {
     /// Fetches the missing bytes until all connections have ended; returns the error with which the attempt fails if
     /// bytes are still missing.
     ///
-    /// Returns `nil` if there is no such error. If bytes are missing then, the caller lowers ``TransferState/Parts`` by
-    /// one step: to one range at a time, then to a single range up to the end of the file.
+    /// If the result is `nil` although bytes are missing, the caller lowers ``TransferState/Parts`` by one step: to one
+    /// range at a time, then to a single range up to the end of the file.
     func run(with pump: BodyPump, _ transfer: inout DownloadTransfer) async -> (any Error)? {
         let first = Connection(id: .first, range: accepted.range, source: 0, stop: StopSignal())
         await withDiscardingTaskGroup { group in

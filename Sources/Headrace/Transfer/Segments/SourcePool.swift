@@ -126,8 +126,9 @@ struct SourcePool: Sendable {
         sources.indices.count { deservesExtra($0, triesNew: triesNew) }
     }
 
-    /// Whether a source deserves an extra connection: it is neither the main source, retired nor suspended, and it was
-    /// tried before or `triesNew` is set.
+    /// Whether a source deserves an extra connection.
+    ///
+    /// The main source and retired or suspended sources do not. An untried source does only if `triesNew` is set.
     func deservesExtra(_ index: Int, triesNew: Bool) -> Bool {
         let source = sources[index]
         return index != main && !source.isRetired && !source.isSuspended && (source.isTried || triesNew)

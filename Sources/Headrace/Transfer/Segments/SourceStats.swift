@@ -17,11 +17,13 @@ struct SourceStats: Sendable {
     /// The number of consecutive failures.
     private var failures = 0
     private var lastFailure: Duration?
-    /// The time before which a connection may be opened only if no other is open and ``soleFailures`` is below
-    /// ``maxSoleFailures``; `nil` if there is no delay.
+    /// The time before which no connection may be opened besides an open one; `nil` if there is no delay.
+    ///
+    /// While no connection is open, one may be opened earlier, unless ``soleFailures`` has reached ``maxSoleFailures``.
     private var notBefore: Duration?
-    /// The number of consecutive unusable responses; the source is retired at ``maxUnusableResponses``, to which
-    /// ``retire()`` sets it.
+    /// The number of consecutive unusable responses; at ``maxUnusableResponses``, the source is retired.
+    ///
+    /// ``retire()`` retires the source by setting this to the maximum.
     private var unusableResponses = 0
     /// The number of consecutive failures that closed the only connection to the source.
     private var soleFailures = 0
@@ -107,10 +109,12 @@ struct SourceStats: Sendable {
 
     /// Records the failure of a connection that has delivered too few bytes.
     ///
-    /// After the first failure, a new connection may be opened at once; each further failure causes a longer delay.
-    /// Connections that fail together count as one failure. A source that has delivered bytes may send one unusable
-    /// response, which may come from a single faulty node of the host. A source that has delivered nothing is abandoned
-    /// at its first failure or, if its host only requests that the client slow down, at the second.
+    /// - After the first failure, a new connection may be opened at once. Each further failure causes a longer delay.
+    /// - Connections that fail together count as one failure.
+    /// - A source that has delivered bytes is retired at the second consecutive unusable response. A single one may
+    ///   come from one faulty node of the host.
+    /// - A source that has delivered nothing is retired at its first failure. If its host only requests that the client
+    ///   slow down (429, 503), it is retired at the second one.
     mutating func failed(
         _ failure: SegmentPlanner.Failure,
         openedAt opened: Duration,

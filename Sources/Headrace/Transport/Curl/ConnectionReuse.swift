@@ -31,9 +31,9 @@ struct ConnectionReuse: Sendable {
 
     /// libcurl's default limit on the idle time of reused connections (CURLOPT_MAXAGE_CONN).
     static let longestIdleTime: Duration = .seconds(118)
-    /// The safety margin, in seconds, between the time since a suspicion and the permitted idle time.
+    /// The number of seconds by which the permitted idle time is shorter than the time since the suspicion.
     ///
-    /// libcurl counts idle time in whole seconds of its own clock.
+    /// A margin is necessary, because libcurl counts idle time in whole seconds of its own clock.
     private static let margin = 2
 
     /// The time at which each server was last suspected to have dropped idle connections.
@@ -53,8 +53,8 @@ struct ConnectionReuse: Sendable {
 
     /// Records that a connection has stalled, after it received no data for the time `silence`.
     ///
-    /// Idle connections to other servers become suspect too. Those that were used after the stall began do not, because
-    /// they have worked since.
+    /// Idle connections to other servers become suspect too, if they were last used before the stall began. Connections
+    /// that were used later have worked since.
     mutating func stalled(_ server: Server, for silence: Duration, at now: SuspendingClock.Instant) {
         suspect(server, at: now)
         suspectAll(at: now.advanced(by: .zero - silence))

@@ -31,7 +31,7 @@ final class CurlDriver {
     /// The lane of each watched socket of a shared lane; all other watched sockets belong to ``ownLane``.
     private var laneOfSocket: [Int32: CurlLane] = [:]
     private var transfers: [TransferID: CurlTransfer] = [:]
-    /// Whether a transfer is being removed, which also cancels its name lookup over HTTPS.
+    /// Whether a transfer is being removed; libcurl then also cancels the transfer's name lookup over HTTPS.
     private var isRemoving = false
     /// Whether libcurl keeps the connection of an unfinished lookup over HTTPS open; the next lookup on that connection
     /// would then receive the response to the unfinished one.
@@ -41,8 +41,9 @@ final class CurlDriver {
     private var idleHandles: [hr_easy] = []
     /// The transfers that have delivered a head or bytes since the last call of ``flush()``.
     private var delivered: [CurlTransfer] = []
-    /// The transfers whose readers wait for more bytes, so that a body that arrives in small pieces wakes its reader
-    /// once and not for each of them.
+    /// The transfers whose readers are woken later, because few bytes have arrived.
+    ///
+    /// If a body arrives in small pieces, its reader is thus woken once for several pieces.
     private var held: Set<TransferID> = []
     /// The time at which the readers of the ``held`` transfers are woken; `nil` if no time has been set.
     private var holdEnd: SuspendingClock.Instant?
@@ -208,10 +209,11 @@ final class CurlDriver {
         stream.finish()
     }
 
-    /// Returns the shared lane with the fewest transfers from a server, or a new lane if all lanes have some.
+    /// Returns the shared lane with the fewest transfers from a server.
     ///
-    /// Uses no more than ``CurlLane/sharedCount`` lanes, and no more than the maximum number of connections to a host.
-    /// If libcurl cannot create the first one, returns ``ownLane``.
+    /// If every lane already has a transfer from the server, returns a new lane. Uses no more than
+    /// ``CurlLane/sharedCount`` lanes, and no more than the maximum number of connections to a host. If libcurl cannot
+    /// create the first shared lane, returns ``ownLane``.
     private func sharedLane(for server: ConnectionReuse.Server) -> CurlLane {
         let most = min(CurlLane.sharedCount, configuration.maxConnectionsPerHost)
         let lane = sharedLanes.min { $0.transfers[server, default: 0] < $1.transfers[server, default: 0] }
@@ -237,9 +239,10 @@ final class CurlDriver {
         return context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Finishes a transfer with libcurl's result, or sends its request again if that may help.
+    /// Finishes a transfer with libcurl's result, or repeats its request if that may help.
     ///
-    /// If the request shared a connection, its reader sends it again.
+    /// The driver repeats the request itself. But if the request was in a shared lane, the reader repeats it; see
+    /// ``requireOwnConnection(_:_:)``.
     private func finish(_ transfer: CurlTransfer, _ code: hr_code) {
         if transfer.refusesHTTP1(code), http2Only.count < Self.maxHTTP2Only { http2Only.insert(transfer.server) }
         if transfer.hasLostReusedConnection(code) { reuse.suspect(transfer.server, at: .now) }

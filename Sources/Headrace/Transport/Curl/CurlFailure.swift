@@ -50,7 +50,7 @@ struct CurlFailure {
         return connectionError(server, request) ?? tlsError(server) ?? responseError(server)
     }
 
-    /// Returns the error if no connection was made, or libcurl did not try to make one; `nil` otherwise.
+    /// Returns the error if libcurl made no connection, or did not even try to; `nil` for other failures.
     private func connectionError(_ server: String, _ request: TransportRequest) -> DownloadError? {
         switch code {
         // Before 8.5, libcurl reports that memory ran out if a resolver over HTTPS finds no address.

@@ -14,7 +14,9 @@ final class CurlHeaderList {
         fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
     }
 
-    /// Creates a list of any strings; returns `nil` if memory runs out, because no field of a request may be missing.
+    /// Creates a list of any strings; returns `nil` if memory runs out.
+    ///
+    /// An incomplete list is never created, because no field of a request may be missing.
     init?(lines: [String], append: (hr_slist?, String) -> hr_slist? = { hr_slist_append($0, $1) }) {
         for line in lines {
             guard let longer = append(list, line) else { return nil }

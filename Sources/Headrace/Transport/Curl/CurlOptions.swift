@@ -20,8 +20,10 @@ struct CurlOptions {
         _ = hr_easy_set_long(handle, option, value)
     }
 
-    /// Limits the connections that the request may reuse, and the age of cached addresses to the same time; throws if
-    /// libcurl cannot ensure a new connection for a request that requires a public address.
+    /// Limits the connections and the cached addresses that the request may reuse.
+    ///
+    /// If the rule limits the idle time of connections, the same limit applies to the age of cached addresses. Throws
+    /// if the request requires a public address, and libcurl cannot ensure a new connection.
     func set(_ reuse: ConnectionReuse.Rule, usesDNSOverHTTPS: Bool) throws(DownloadError) {
         // `avoidsHTTP2`: some libcurl releases would reuse an HTTP/2 connection all the same.
         // `mayRepeat`: the server may close an idle connection just when the request is sent on it.

@@ -156,8 +156,8 @@ final class CurlTransfer {
     /// Returns the request to send again, if it failed only because of its connection or its HTTP version; `nil`
     /// otherwise.
     ///
-    /// A server that is about to close a shared connection (GOAWAY) or has too many streams on it (REFUSED_STREAM) has
-    /// not processed the request.
+    /// For example, a server rejects a request without processing it if it is about to close the shared connection
+    /// (GOAWAY), or if the connection has too many streams (REFUSED_STREAM).
     func requestToRepeat(after code: hr_code) -> TransportRequest? {
         guard !hasHead else { return nil }
         var request = request
@@ -254,7 +254,7 @@ final class CurlTransfer {
         deadline = stallWatch.deadline(silentSince: silentSince, isPaused: isPaused, at: now)
     }
 
-    /// Records that another transfer from the same server has stalled; if this one is silent too, it times out sooner.
+    /// Records that another transfer from the same server has stalled; see ``StallWatch`` for the consequence.
     func otherStalled(at now: SuspendingClock.Instant) {
         stallWatch.otherStalled(at: now)
         extendDeadline(at: now)
@@ -341,8 +341,8 @@ final class CurlTransfer {
 
     /// The major HTTP version that ALPN negotiated, or 1 without TLS; `nil` if the version is unknown.
     ///
-    /// It may be 2 even if HTTP/2 was not offered: libcurl before 7.77, and 8.11 and 8.12, then reuse an idle HTTP/2
-    /// connection all the same.
+    /// It may be 2 even if the request did not offer HTTP/2: some releases of libcurl (before 7.77, and 8.11 and 8.12)
+    /// reuse an idle HTTP/2 connection for such a request.
     private var negotiatedVersion: Int? {
         // ALPN of a QUIC connection is not known here.
         guard route?.offersHTTP3 != true else { return nil }

@@ -34,9 +34,10 @@ struct CredentialCache: Sendable {
     /// Handles a 401 response from an origin, and returns the next step.
     ///
     /// `refused` contains the credentials that were already sent with this request. They count as rejected for this
-    /// request only, because they may be valid for another part of the server; but the known credential, if it is one
-    /// of them, is no longer sent preemptively. `candidate` is a credential that is available without a provider
-    /// request.
+    /// request only, because they may be valid for another part of the server. But if the known credential is one of
+    /// them, it is no longer sent preemptively.
+    ///
+    /// `candidate` is a credential that is available without a provider request; `nil` if there is none.
     mutating func challenged(_ origin: Origin, refused: Set<Credential>, candidate: Credential?) -> Next {
         if let known = credentials[origin]?.credential {
             // Another request may have obtained a new credential meanwhile.

@@ -7,12 +7,12 @@ final class CredentialStore: Sendable {
     /// The result of a credential lookup.
     private enum LookupResult {
         case next(CredentialCache.Next)
-        /// The provider's result, which another task has requested for the same origin.
+        /// The result of a provider request that another task made for the same origin.
         case response(Result<Credential?, any Error>)
         /// There is no result for this request, and the lookup is repeated.
         ///
-        /// The provider was called for a request that differs in `isRedirected`, or the task that called the
-        /// provider was cancelled, or this waiting task was.
+        /// This is the case if the other task's request differs in `isRedirected`, or if one of the two tasks was
+        /// cancelled.
         case interrupted
     }
 

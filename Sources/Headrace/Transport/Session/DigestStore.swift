@@ -16,8 +16,8 @@ final class DigestStore: Sendable {
     /// Returns the `Authorization` field of a Digest login; `nil` if the credential is not a user name with a password,
     /// or if the origin has sent no challenge.
     ///
-    /// A repeated request uses the challenge that it received, in `session`, because another request to the origin may
-    /// have received another one meanwhile.
+    /// A repeated request uses the challenge that it received, which `session` contains. If `session` is `nil`, the
+    /// latest challenge of the origin is used.
     ///
     /// Throws `invalidRequest` if the user name cannot be sent, and `digestUnavailable` without the hash function.
     func field(

@@ -2,8 +2,8 @@ import HeadracePlatform
 
 /// Adds the proxy, cookies and credential for the URL to each request, and authenticates when a server requires it.
 ///
-/// If the request has its own `Authorization` field, no credential is added, and a 401 response is final; only if that
-/// field is a Basic login and the server requires Digest, the request is repeated with the same login.
+/// If the request has its own `Authorization` field, no credential is added. A 401 response to it is final, with one
+/// exception: if the field is a Basic login and the server requires Digest, the request is repeated with that login.
 struct SessionTransport: Transport {
     /// The maximum number of times that a request is repeated after a 401.
     private static let maxLogins = 4

@@ -44,8 +44,10 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         return URLSession(configuration: settings, delegate: self, delegateQueue: deliveries)
     }
 
-    /// Invalidates a session asynchronously; lets its tasks finish if `finishingTasks` is set, and otherwise cancels
-    /// them and marks the transport as shut down.
+    /// Invalidates a session asynchronously.
+    ///
+    /// If `finishingTasks` is `true`, lets the tasks of the session finish. Otherwise, cancels them and marks the
+    /// transport as shut down.
     func end(_ session: URLSession, finishingTasks: Bool = false) {
         if !finishingTasks { state.withLock { $0.isShutDown = true } }
         endings.addOperation {
@@ -53,8 +55,9 @@ final class URLSessionEventHandler: NSObject, URLSessionDataDelegate, Sendable {
         }
     }
 
-    /// Cancels the tasks of all sessions, also of those that were ended earlier and let their tasks finish, and marks
-    /// the transport as shut down.
+    /// Cancels the tasks of all sessions, and marks the transport as shut down.
+    ///
+    /// This includes the tasks of sessions that were already ended with `finishingTasks`.
     func cancelAllTasks() {
         let transfers = state.withLock { state in
             state.isShutDown = true

@@ -10,8 +10,10 @@ enum URLSessionRoute: Sendable, Hashable {
     case direct
     case proxy(ProxyServer)
 
-    /// Returns the route of a request without a proxy: the system's settings apply only if neither the configuration
-    /// nor the environment specifies proxies.
+    /// Returns the route of a request without a proxy.
+    ///
+    /// Returns ``system`` if the configuration refers to the proxies of the environment, and the environment sets none.
+    /// Otherwise, returns ``direct``.
     static func withoutProxy(
         _ configuration: DownloadConfiguration,
         environment: [String: String]
