@@ -46,7 +46,9 @@ extension DownloadRequest {
             body = Body(provide)
         }
 
-        /// Calls the closure on the given executor, so that the closure occupies no thread for file calls.
+        /// Calls the closure and returns its link.
+        ///
+        /// The closure runs on `executor`, so that it does not occupy a thread that is reserved for file calls.
         func link(on executor: any TaskExecutor) async throws -> Link {
             try await withTaskExecutorPreference(executor) { try await body.provide() }
         }

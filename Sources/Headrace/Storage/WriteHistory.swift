@@ -18,10 +18,10 @@ struct WriteHistory: Sendable {
     /// Whether there were more than ``maxHoles`` ranges, so that holes are not checked.
     private var hasTooManyHoles = false
 
-    /// Whether the file may have lost bytes before its end.
+    /// Whether the file must be checked for holes that mean lost bytes.
     ///
-    /// A single write can only lose bytes at the end of the file, which the file's size reveals. `false` also if there are
-    /// more than ``maxHoles`` ranges of possible holes, because the check would take too long.
+    /// `false` after a single write: it can only lose bytes at the end of the file, which the file's size reveals. Also
+    /// `false` if there are more than ``maxHoles`` ranges of possible holes, because the check would take too long.
     var mayHaveHoles: Bool { writeCount > 1 && !hasTooManyHoles }
 
     /// Records a write of `bytes` at an offset in the file.
