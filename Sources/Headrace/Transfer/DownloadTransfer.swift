@@ -370,13 +370,13 @@ struct DownloadTransfer: Sendable {
 
     /// Finishes with the existing file because it is the requested version, and removes the partial file.
     mutating func unchanged(_ path: String) -> Step {
-        partial.remove()
+        partial.removeAll()
         return .finished(existingFiles.present(path, as: DownloadEvent.unchanged))
     }
 
     /// Finishes with the existing file because of the conflict policy `skip`, and removes the partial file.
     mutating func skipped(_ path: String) -> Step {
-        partial.remove()
+        partial.removeAll()
         return .finished(existingFiles.skip(path))
     }
 

@@ -80,11 +80,16 @@ extension PartialDownload {
     mutating func remove() {
         returnToOriginal()
         ledger.end()
-        removeStaleRecord()
         guard let file, !file.isUnnamed, (try? file.namedStatus()) != nil else { return }
         recordFile.remove()
         file.remove()
         removeOutputs()
+    }
+
+    /// Removes the partial file and its record, even a record without a partial file.
+    mutating func removeAll() {
+        removeStaleRecord()
+        remove()
     }
 
     /// Removes the files of an earlier run, unless another process is writing them or a later release wrote them.
