@@ -21,6 +21,8 @@ struct DownloadTransfer: Sendable {
     let destination: ConflictResolver
     var partial: PartialDownload
     var state: TransferState
+    /// The expectations that an existing file was compared with, or is to be compared with.
+    private var checked = FileExpectations()
     private var measured: TransferMeasurement
     /// The value of ``TransferState/fetchedBytes`` at the start of this run, for the measurement of this run.
     private let earlierBytes: Int64
@@ -95,7 +97,7 @@ struct DownloadTransfer: Sendable {
     /// Opens the partial file of an earlier run and adopts its bytes, or discards unusable ones; returns the final path
     /// if the file already has its final name, else `nil`.
     mutating func openPartial() throws(DownloadError) -> String? {
-        record.requested { state.verification.takeOver($0) }
+        takeExpectations()
         let recovered: PartialRecovery.Outcome
         if let background = environment.background {
             recovered = try background.betweenFiles { () throws(DownloadError) in try partial.open() }
@@ -113,6 +115,14 @@ struct DownloadTransfer: Sendable {
         case .discarded(let reason, let bytes): publish(.restarted(reason: reason, bytesWasted: bytes))
         }
         return nil
+    }
+
+    /// Adopts the expectations of the request, which other requests for the same file may have extended.
+    private mutating func takeExpectations() {
+        checked = record.requested { request in
+            state.verification.takeOver(request)
+            return request.expectations
+        }
     }
 
     /// Saves the received bytes after an unfinished run, unless the download was cancelled; returns the outcome of the
@@ -205,7 +215,11 @@ struct DownloadTransfer: Sendable {
     /// the requested one; removes the resume record in both cases.
     private mutating func confirmed(_ path: String) async throws -> FinishedFile? {
         // Until the file is confirmed, the resume record stays, so that another run can find the file.
-        let isResult = try await existingFiles.isRequested(path, &state)
+        var isResult: Bool
+        repeat {
+            takeExpectations()
+            isResult = try await existingFiles.isRequested(path, &state)
+        } while isResult && !record.seal(after: checked)
         if isResult, let status = try? environment.files.status(path) {
             try await environment.willRename?(record.id, path, FileStamp(status))
         }
@@ -222,7 +236,7 @@ struct DownloadTransfer: Sendable {
         let (known, expectedSize) = (partial.representation, expectedSize)
         if let expectedSize { try sizeLimit.check(expectedSize) }
         // Checked before each request, since a new source starts without the state of the previous one.
-        if let reason = restartReason(expectedSize) { state.resume.mustRestart(reason) }
+        if let reason = partial.restartReason(expectedSize, state.verification) { state.resume.mustRestart(reason) }
         if let total = known?.totalBytes, total > 0, total == partial.heldBytes, state.resume.pendingRestart == nil {
             try sizeLimit.check(total)
             return try await complete(partial.finalPath ?? destination.plannedPath)
@@ -265,27 +279,6 @@ struct DownloadTransfer: Sendable {
 
     /// The size from which a body is transferred faster over an HTTP/1.1 connection of its own.
     private static var minLargeBytes: Int64 { 2 * SegmentPlanner.minShareBytes }
-
-    /// Returns the reason why the received bytes must be replaced, whatever the server responds; `nil` if none applies.
-    ///
-    /// - The bytes are unverified, and nothing will verify the complete file.
-    /// - The bytes are another requester's, and neither the request's checksums nor the next response can verify them.
-    /// - The bytes exceed or contradict the expected size.
-    private func restartReason(_ expectedSize: Int64?) -> RestartReason? {
-        if let known = partial.representation {
-            if !state.verification.isNeeded, known.isUnverified == true { return .unverified }
-            // A server's checksum cannot verify the bytes: it is that of the file sent to the other requester.
-            let requester = partial.requesterFingerprint
-            if state.verification.isFromServer, known.requesterFingerprint ?? requester != requester {
-                // If the file is complete, no further response can verify it.
-                guard case .strong? = EntityValidator(of: known), known.totalBytes != partial.heldBytes else {
-                    return .differentRequester
-                }
-            }
-        }
-        guard let expectedSize, partial.isOfOtherSize(than: expectedSize) else { return nil }
-        return .wrongSize(expected: expectedSize)
-    }
 
     /// Records that the received bytes are unusable, and keeps them until the transfer accepts a replacement; throws if
     /// that happened too often.
@@ -369,7 +362,10 @@ struct DownloadTransfer: Sendable {
     }
 
     /// Finishes with the existing file because it is the requested version, and removes the partial file.
+    ///
+    /// If another request has added expectations meanwhile, the next run compares the file with them.
     mutating func unchanged(_ path: String) -> Step {
+        guard record.seal(after: checked) else { return .retry(at: environment.clock.now()) }
         partial.removeAll()
         return .finished(existingFiles.present(path, as: DownloadEvent.unchanged))
     }

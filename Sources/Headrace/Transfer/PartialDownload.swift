@@ -122,6 +122,27 @@ struct PartialDownload {
         resetBytes()
     }
 
+    /// Returns the reason why the received bytes must be replaced, whatever the server responds; `nil` if none applies.
+    ///
+    /// - The bytes are unverified, and nothing will verify the complete file.
+    /// - The bytes are another requester's, and neither the request's checksums nor the next response can verify them.
+    /// - The bytes exceed or contradict the expected size.
+    func restartReason(_ expectedSize: Int64?, _ verification: Verification) -> RestartReason? {
+        if let known = representation {
+            if !verification.isNeeded, known.isUnverified == true { return .unverified }
+            // A server's checksum cannot verify the bytes: it is that of the file sent to the other requester.
+            let requester = requesterFingerprint
+            if verification.isFromServer, known.requesterFingerprint ?? requester != requester {
+                // If the file is complete, no further response can verify it.
+                guard case .strong? = EntityValidator(of: known), known.totalBytes != heldBytes else {
+                    return .differentRequester
+                }
+            }
+        }
+        guard let expectedSize, isOfOtherSize(than: expectedSize) else { return nil }
+        return .wrongSize(expected: expectedSize)
+    }
+
     /// Removes the resume record before its bytes are removed; syncs the directory if the configuration requires it.
     private func removeRecord() throws(DownloadError) {
         do {

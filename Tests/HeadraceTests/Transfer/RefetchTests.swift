@@ -44,6 +44,27 @@ struct RefetchTests {
         }
     }
 
+    @Test func `a checksum that is added while an existing file is confirmed is compared with it`() async throws {
+        let gate = try Gate()
+        let response = Response.answering { request in
+            request["If-None-Match"] == nil ? .file(Fixture.old) : .file(Fixture.old).held(until: gate)
+        }
+        try await Fixture.run(response) { fixture in
+            #expect(try await fixture.fetch().isFinished)
+            try await withDownloadManager(DownloadConfiguration { $0.retryPolicy = .none }) { manager in
+                var request = DownloadRequest(fixture.url, to: .file(fixture.file), conflictPolicy: .rename)
+                request.refetchPolicy = .ifChanged
+                let download = try await manager.download(request)
+                try await fixture.server.waitUntil { $0.requests.count == 2 }
+                request.checksums = [try Checksum(of: Fixture.new.body)]
+                #expect(try await manager.download(request) == download)
+                gate.open()
+                let error = await #expect(throws: DownloadError.self) { try await download.value }
+                #expect(error?.code == .checksum)
+            }
+        }
+    }
+
     @Test func `a file that may be incomplete is not confirmed later, but downloaded again`() async throws {
         let truncated = Response.file(Fixture.old).closeDelimited.truncated(after: 2000, by: .fin)
         try await Fixture.run(.sequence([truncated], then: .file(Fixture.old))) { fixture in
