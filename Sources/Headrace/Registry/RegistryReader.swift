@@ -44,8 +44,8 @@ struct RegistryReader {
 
     /// Finishes reading.
     ///
-    /// The bytes after the last newline are processed as a line if their checksum is correct. Otherwise they are
-    /// reported as torn and, in line 1, also as damaged.
+    /// The bytes after the last newline are processed as a line if their checksum is correct. Otherwise they are reported
+    /// as torn; if the file has no newline at all, they are also reported as damaged.
     mutating func finish() throws(TooNew) {
         let rest = lineStart[...]
         let isWhole =

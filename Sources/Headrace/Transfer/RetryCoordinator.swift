@@ -27,7 +27,7 @@ struct RetryCoordinator: Sendable {
             let time = waitEnd(of: source)
             guard time > now else { return nil }
             guard let next = state.postponeSource(isReady: { waitEnd(of: $0) <= now }) else {
-                let time = waitEnd(of: state.sources.others, atMost: time)
+                let time = waitEnd(of: state.sources.others, between: now, and: time)
                 publish(.notice(.waitingForHost(time - now)))
                 return time
             }
@@ -40,9 +40,9 @@ struct RetryCoordinator: Sendable {
     /// The end of the delay that the host of a source requires; zero if it requires none.
     private func waitEnd(of source: URL) -> Duration { environment.hosts.notBefore(source) ?? .zero }
 
-    /// The time at which the first of the sources can be requested, but not after `limit`.
-    private func waitEnd(of sources: [URL], atMost limit: Duration) -> Duration {
-        sources.map(waitEnd).reduce(limit, min)
+    /// The time at which the first of the sources can be requested, but not before `now` and not after `limit`.
+    private func waitEnd(of sources: [URL], between now: Duration, and limit: Duration) -> Duration {
+        max(now, sources.map(waitEnd).reduce(limit, min))
     }
 
     /// Applies the source host's limit on retries if the next request is a retry; returns the time until which the
@@ -144,7 +144,7 @@ struct RetryCoordinator: Sendable {
                         reaction = .changeSource(error, next: next)
                         continue
                     }
-                    delay = waitEnd(of: state.sources.others, atMost: now + delay) - now
+                    delay = waitEnd(of: state.sources.others, between: now, and: now + delay) - now
                 }
                 publish(.retrying(error, attempt: state.count, after: delay))
                 state.lastFailure = error

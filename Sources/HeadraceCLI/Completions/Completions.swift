@@ -27,9 +27,9 @@ enum Completions {
         }
     }
 
-    /// Returns the candidates for the last word of a command line, which starts after the name of the tool.
+    /// Returns the candidates for the last word of `line`, which has the words after the name of the tool.
     ///
-    /// The shell leaves out those that do not start with the word.
+    /// Candidates that do not start with that word are included; the shell removes them.
     static func candidates(for line: [String], _ verbs: [Verb] = Verb.table) -> [Candidate] {
         let (words, current) = (Array(line.dropLast()), line.last ?? "")
         let verb = verbs.first { words.starts(with: $0.words) }

@@ -113,7 +113,7 @@ struct SegmentPlanner: Sendable {
         return max(segments.count, urgent, min(controller.maximum, advisedConnections + possibleExtras))
     }
 
-    /// Limits the total number of connections; `share` returns how many of the given maximum number are granted.
+    /// Lowers the maximum number of connections to what `share` returns for the configured maximum.
     mutating func limitConnections(_ share: (Int) -> Int) { controller.limit(share) }
 
     // MARK: Events
