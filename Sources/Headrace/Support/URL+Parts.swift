@@ -33,7 +33,10 @@ extension URL {
 
     /// The host and port, such as `example.org:443`.
     var server: String {
-        guard let range = plainAuthority else { return "\(host() ?? ""):\(effectivePort)" }
+        guard let range = plainAuthority else {
+            let host = host() ?? ""
+            return host.contains(":") ? "[\(host)]:\(effectivePort)" : "\(host):\(effectivePort)"
+        }
         let server = text(in: range.lowerBound..<range.end)
         return range.hostEnd < range.end ? server : server + (isHTTPS ? ":443" : ":80")
     }

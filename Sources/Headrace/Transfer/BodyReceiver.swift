@@ -144,6 +144,9 @@ struct BodyReceiver {
             throw DownloadError(.connectionLost, "The connection ended after \(held) of the \(size) bytes expected.")
         }
         // If the file size is unknown, only the next response reveals whether this part was the last.
+        if let total = accepted.totalBytes, total == held, accepted.framing == .unverified {
+            return try await transfer.complete(path, .length(total))
+        }
         if accepted.totalBytes.map({ $0 == held }) ?? (accepted.length == nil) {
             // A coded file marks its own end.
             let isVerified = transfer.state.verification.isNeeded || accepted.representation.isDecoded == true

@@ -145,6 +145,12 @@ struct FileCompletion {
     /// If the download fails, the partial file keeps the correct bytes. If no bytes are known to be correct, the file
     /// is saved under another name or deleted.
     private func prepareRepair(_ mismatch: Mismatch, _ transfer: inout DownloadTransfer) async throws {
+        if framing == .unverified, transfer.expectedSize == nil, transfer.state.mayDoubtEnd(),
+            transfer.partial.representation.flatMap(EntityValidator.init(of:)) != nil
+        {
+            let what = "The connection ended after \(transfer.partial.heldBytes) bytes, which are not the whole file."
+            throw DownloadError(.connectionLost, what)
+        }
         let next = transfer.state.mismatched(
             transfer.partial.composition,
             keepsBytes: mismatch.bad != nil,

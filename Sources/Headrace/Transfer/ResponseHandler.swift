@@ -15,7 +15,7 @@ struct ResponseHandler {
     func handle(_ body: inout ResponseBody, in transfer: inout DownloadTransfer) async throws -> Step {
         let verdict = ResponseVerdict.evaluate(head, for: response.request)
         let (hosts, now) = (transfer.environment.hosts, transfer.environment.clock.now())
-        if !head.isHostRefusal { hosts.served(transfer.record.id, head.url, at: now) }
+        if head.status < 400 { hosts.served(transfer.record.id, head.url, at: now) }
         if response.request.verifiesEnd, try !canVerifyEnd(verdict, &transfer.state.resume) { return .again }
         switch verdict {
         case .accept(let accepted): return try await accept(accepted, &body, in: &transfer)
@@ -77,7 +77,7 @@ struct ResponseHandler {
             try transfer.restart(for: transfer.state.resume.pendingRestart ?? .rangeIgnored)
         } else if accepted.offset > 0, accepted.overlapBytes == 0 {
             transfer.reportResumed(accepted)
-            if !head.isPartial { transfer.publish(.notice(.rangeIgnored(accepted.skippedBytes))) }
+            if accepted.repeatsMuch || !head.isPartial { transfer.publish(.notice(.rangeIgnored(accepted.skippedBytes))) }
         }
         return try await fetch(&body, accepted, for: path, in: &transfer)
     }

@@ -82,6 +82,8 @@ struct TransferState: Sendable {
     /// Whether a complete file that failed verification was already downloaded again from the same source.
     private var hasRefetched = false
     private var diskRepairs = 0
+    /// Whether a mismatch of a file whose end only the connection marked was taken for a lost connection.
+    private var hasDoubtedEnd = false
     /// Whether a request that must not be repeated was sent.
     var hasSentSingle = false
     /// Whether the content coding of the response was already published.
@@ -197,7 +199,7 @@ struct TransferState: Sendable {
 
     private mutating func beginSource() {
         backoff = firstBackoff
-        (maxHeldBytes, unusableResponses) = (0, 0)
+        (maxHeldBytes, unusableResponses, hasDoubtedEnd) = (0, 0, false)
         let trustsChecksum = resume.isVerifiedAtEnd
         resume = firstResume
         if !trustsChecksum { resume.stopTrustingChecksum() }
@@ -258,6 +260,13 @@ struct TransferState: Sendable {
         guard diskRepairs < Self.maxDiskRepairs else { return false }
         diskRepairs += 1
         return true
+    }
+
+    /// Whether a file that failed verification, and whose end only the connection marked, may be incomplete; `true` once
+    /// for each source, since the next response shows the end.
+    mutating func mayDoubtEnd() -> Bool {
+        defer { hasDoubtedEnd = true }
+        return !hasDoubtedEnd
     }
 
     /// Decides whether a complete file that failed verification is downloaded again, and from which source.

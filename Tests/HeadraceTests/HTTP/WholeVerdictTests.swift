@@ -133,6 +133,25 @@ struct WholeVerdictTests {
         #expect(SegmentVerdict(HeadFixture.whole(), for: later) == .unusable("\(RestartReason.rangeIgnored)"))
     }
 
+    @Test(arguments: [200, 206])
+    func `a part that repeats a MiB or more is not used for a segment`(_ status: Int) throws {
+        var known = HeadFixture.tagged
+        known.totalBytes = 8 << 20
+        let start: Int64 = 4 << 20
+        let range = try #require(ByteRange(from: start, to: 8 << 20))
+        let rangeRequest = try RangeRequest(continuing: known, with: range, heldBytes: start).withoutIfRange
+        for (first, isUsable) in [
+            (Int64(0), false), (start - 1 << 20, false), (start - 1000, status == 206), (start, true),
+        ] {
+            let fields = [
+                "Content-Length": "\(8 << 20 - first)", "Content-Range": "bytes \(first)-\(8 << 20 - 1)/\(8 << 20)",
+            ]
+            let verdict = SegmentVerdict(HeadFixture.part(fields, status: status), for: rangeRequest)
+            let isAccepted = if case .accept = verdict { true } else { false }
+            #expect(isAccepted == isUsable)
+        }
+    }
+
     @Test func `R25 R26 a 200 to a later segment reports that the range was ignored`() throws {
         let rangeRequest = RangeRequest(range: ByteRange(from: 500, to: 1000))
         #expect(try evaluate([:], for: rangeRequest).restartReason == .rangeIgnored)

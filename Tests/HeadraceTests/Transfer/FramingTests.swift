@@ -104,6 +104,31 @@ struct FramingTests {
         #expect(summary.isLengthVerified)
     }
 
+    @Test func `a checksum reveals that a connection ended too early, and the rest is requested`() async throws {
+        let checksum = try Checksum(of: file.body)
+        let response = Response.sequence(
+            [.file(file).closeDelimited.truncated(after: Fixture.cut)],
+            then: .file(file).closeDelimited
+        )
+        let outcome = try await withTemporaryDirectory { folder in
+            try await Fixture.run(response, in: folder, change: { $0.checksums = [checksum] })
+        }
+        #expect(outcome.isExact)
+        #expect(outcome.ranges == [nil, "bytes=\(Fixture.cut)-"])
+        guard case .finished(let summary) = outcome.events.last else { return }
+        #expect(summary.isLengthVerified)
+        // The server confirms the end of the wrong file, which is then requested once more.
+        let wrong = try await withTemporaryDirectory { folder in
+            try await Fixture.run(
+                .file(Fixture.new).closeDelimited,
+                in: folder,
+                change: { $0.checksums = [checksum] }
+            )
+        }
+        #expect(wrong.error?.code == .checksum)
+        #expect(wrong.requests.map(\.bodyBytesSent) == [Fixture.size, 0, Fixture.size])
+    }
+
     @Test func `an HTTP version that was not negotiated is rejected, even on a reused connection`()
         async throws
     {

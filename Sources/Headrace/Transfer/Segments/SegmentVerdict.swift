@@ -16,8 +16,8 @@ enum SegmentVerdict: Sendable, Equatable {
 
     init(_ head: ResponseHead, for rangeRequest: RangeRequest) {
         switch ResponseVerdict.evaluate(head, for: rangeRequest) {
-        // The bytes before the segment would have to be received again.
-        case .accept where !head.isPartial: self = .unusable("\(RestartReason.rangeIgnored)")
+        case .accept(let body) where !head.isPartial || body.repeatsMuch:
+            self = .unusable("\(RestartReason.rangeIgnored)")
         case .accept(let body): self = Self.isVerified(body) ? .accept(body) : .unusable(Self.unverified)
         case .restartFromThisBody(let reason, _), .restart(let reason):
             self = reason.isOtherVersion ? .otherVersion("\(reason)") : .unusable("\(reason)")
