@@ -4,7 +4,7 @@
 ///
 /// On Apple platforms, `NWPathMonitor` reports paths. On Linux, the kernel reports links, addresses and routes
 /// (`rtnetlink`). The path is up if a running interface has a default route. If none has one, the path is up if a
-/// running interface other than a bridge has an address that is not link-local.
+/// running interface, other than loopback or a bridge, has an address that is not link-local.
 public final class NetworkMonitor: Sendable {
     /// The monitor's state; the observer references it instead of the monitor, so that the monitor can be released.
     private final class Cell: Sendable {

@@ -62,16 +62,16 @@ enum Precondition: Sendable, Hashable {
     /// therefore be an older version or, after a redirect to another URL, another file.
     func isContradicted(by response: RepresentationMetadata) -> Bool {
         switch self {
-        case .noneMatch: response.entityTag != nil && !isMet(by: response)
+        case .noneMatch: response.entityTag != nil && !matches(response)
         case .modifiedSince(let date, let place):
             response.lastModified ?? date != date || response.locationFingerprint != place
         }
     }
 
-    /// Whether a response is of the existing file's version.
+    /// Whether a response is of the existing file's version, so that the file is kept.
     ///
-    /// A server that sends a body in such a response has ignored the condition.
-    func isMet(by response: RepresentationMetadata) -> Bool {
+    /// If such a response has a body, the server has ignored the condition.
+    func matches(_ response: RepresentationMetadata) -> Bool {
         switch self {
         case .noneMatch(let tag):
             response.entityTag.flatMap(EntityTag.init(parsing:))?.isWeaklyEqual(to: tag) ?? false

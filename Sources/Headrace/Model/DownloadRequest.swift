@@ -100,8 +100,9 @@ public struct DownloadRequest: Sendable, Hashable {
     /// The required checksums of the pieces of the file; `nil` if unknown.
     ///
     /// If the file is wrong, only the wrong pieces are downloaded again. A registry saves the piece hashes of an
-    /// unfinished download if the request fits in 256 KiB, which is about 6,000 hashes of SHA-256. After a restart, the
-    /// piece hashes of a larger request are missing until the same request is added again.
+    /// unfinished download if the request fits in 256 KiB, which is about 6,000 hashes of SHA-256. A larger
+    /// request needs a checksum; otherwise, adding it throws `invalidRequest`. After a restart, its piece hashes are
+    /// missing until the same request is added again.
     public var pieceHashes: PieceHashes?
     /// The action if the checksum or size of the complete file is wrong.
     public var mismatchPolicy = MismatchPolicy.keep

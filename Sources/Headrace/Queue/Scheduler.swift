@@ -21,7 +21,7 @@ struct Scheduler: Sendable {
     var isGathering = false
     private(set) var entries: [ID: Entry] = [:]
     private(set) var waiting = WaitingDownloads()
-    /// The running downloads, each with a number that increases with every start.
+    /// For each running download, the number of its start, counted over all downloads.
     private(set) var startNumbers: [ID: Int] = [:]
     private var starts = 0
     private(set) var gate: NetworkAdmission

@@ -64,7 +64,7 @@ struct ExistingFiles {
         _ representation: RepresentationMetadata,
         for requester: Requester
     ) -> Bool {
-        kept.version.condition.isMet(by: representation)
+        kept.version.condition.matches(representation)
             && kept.size == representation.totalBytes ?? kept.size && isCurrent(kept, for: requester)
     }
 

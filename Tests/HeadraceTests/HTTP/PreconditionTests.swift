@@ -58,7 +58,7 @@ struct PreconditionTests {
         #expect(ResponseVerdict.evaluate(elsewhere, for: rangeRequest) == .retryWithoutPrecondition)
         let whole = ResponseHead(url: elsewhere.url, status: 200, fields: head(200, fields).fields)
         #expect(
-            try #require(rangeRequest.condition).isMet(by: RepresentationMetadata(of: whole, totalBytes: nil)) == false
+            try #require(rangeRequest.condition).matches(RepresentationMetadata(of: whole, totalBytes: nil)) == false
         )
     }
 
@@ -108,7 +108,7 @@ struct PreconditionTests {
         _ fields: [String: String],
         _ isSame: Bool
     ) throws {
-        #expect(try #require(condition(known)).isMet(by: version(fields)) == isSame)
+        #expect(try #require(condition(known)).matches(version(fields)) == isSame)
     }
 
     @Test(

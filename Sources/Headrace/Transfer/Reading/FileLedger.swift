@@ -90,7 +90,7 @@ final class FileLedger: Sendable {
     var prefixCount: Int64 { state.withLock { $0.contents.policy.written.prefixCount } }
     var recordFailure: SystemError? { state.withLock { $0.recordFailure } }
 
-    /// Makes the next resume record state the size of the complete file.
+    /// Sets the size of the complete file, which the next resume record then contains.
     func recordSize(_ size: Int64) { change { contents, _ in contents.representation?.totalBytes = size } }
 
     /// Changes what the next resume record states and what readers can read, then wakes the readers that can continue.

@@ -67,8 +67,8 @@ struct SegmentPlanner: Sendable {
     private static let minShareTime = Duration.seconds(2)
     /// The minimum remaining time of the download; with less, another connection is not worthwhile.
     private static let minJoiningTime = Duration.milliseconds(400)
-    /// The minimum remaining time of the download in round trips; a new connection needs several to open and become
-    /// fast.
+    /// The same minimum in round trips, used if it is longer: a new connection needs several round trips to open and
+    /// become fast.
     private static let minJoiningRoundTrips = 8
     /// The minimum time for which a connection must be silent or slow before it is replaced.
     static let timeout = Duration.seconds(3)

@@ -27,8 +27,8 @@ final class SegmentedFetch: Sendable {
         var failure: (any Error)?
         /// The error of the last lost connection.
         ///
-        /// If no connection is left while bytes are missing, the attempt fails with this error. But if the error is
-        /// permanent or all sources are retired, the attempt does not fail; see ``SegmentedFetch/run(with:_:)``.
+        /// If bytes are still missing at the end, and the error is transient and a source is left, the attempt fails with
+        /// this error. Otherwise, the missing bytes are requested in fewer parts; see ``SegmentedFetch/run(with:_:)``.
         var lastLoss: DownloadError?
         var floor: MinimumSpeedMonitor?
         var lastTick: Duration
