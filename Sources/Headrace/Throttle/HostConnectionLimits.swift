@@ -161,6 +161,19 @@ struct HostConnectionLimits: Sendable {
         return state.servesOthers(than: id, at: now)
     }
 
+    /// Lowers a host's limit and the download's reservation: the host serves only this number of connections of the
+    /// download, and has refused further ones, which are closed.
+    mutating func limit(_ id: DownloadID, on host: String, to count: Int, at now: Duration) {
+        var state = recovered(host, at: now)
+        let others = state.downloads.reduce(0) { $1.id == id ? $0 : $0 + $1.granted }
+        state.limit = max(1, min(state.limit, others + count))
+        state.changed = now
+        if let index = state.downloads.firstIndex(where: { $0.id == id }) {
+            state.downloads[index].granted = max(1, min(state.downloads[index].granted, count))
+        }
+        hosts[host] = state
+    }
+
     /// Whether a host's limit is lowered, because it refused connections or requests.
     func isLowered(_ host: String, at now: Duration) -> Bool { recovered(host, at: now).limit < maximum }
 

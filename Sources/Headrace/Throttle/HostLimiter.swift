@@ -183,6 +183,12 @@ final class HostLimiter: Sendable {
         connections.withLock { $0.limits.refused(id, on: Self.host(of: url), retryAfter: retryAfter, at: now) }
     }
 
+    /// Lowers the limit of a URL's host: it serves only this number of connections of the download, and has refused
+    /// further ones, which are closed.
+    func limit(_ id: DownloadID, _ url: URL, to count: Int, at now: Duration) {
+        connections.withLock { $0.limits.limit(id, on: Self.host(of: url), to: count, at: now) }
+    }
+
     /// Whether the host of a URL recently refused a connection or a request, so that its limit is still lower than the
     /// configured one.
     func hasRefused(_ url: URL, at now: Duration) -> Bool {

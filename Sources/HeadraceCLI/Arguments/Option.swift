@@ -64,8 +64,9 @@ enum Option: CaseIterable, Sendable {
 
     /// Options of the process that runs a queue.
     static let queueRunOptions = networkOptions.union([
-        .jobs, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit, .waitForNetwork,
-        .maxRedirects, .onFinish, .onFail, .linkCommand, .noResume, .noRemoteTime, .sync, .allowDowngrade, .watch,
+        .jobs, .connections, .limitPerHost, .limitRate, .retries, .timeout, .connectTimeout, .minSpeed, .timeLimit,
+        .waitForNetwork, .maxRedirects, .onFinish, .onFail, .linkCommand, .noResume, .noRemoteTime, .sync,
+        .allowDowngrade, .watch,
         .partialsDir, .registry, .json, .quiet, .verbose, .help,
     ])
 

@@ -4,8 +4,8 @@ import HeadracePlatform
 /// A download's properties that messages and progress lines show.
 struct DisplayedDownload: Sendable, Equatable {
     let id: String
-    /// The URL without user name and password.
-    let url: String
+    /// The URL without user name and password; a new one once the download has started with it.
+    var url: String
     /// The name of the file: from the request until the server has responded, then from the response.
     var name: String
     /// The path of the destination, once the server has responded.

@@ -1,4 +1,5 @@
 import Headrace
+import HeadracePlatform
 
 /// Converts the events of a run to lines of output, and counts the totals.
 ///
@@ -57,6 +58,7 @@ struct ProgressRenderer: Sendable {
 
     mutating func record(_ event: DownloadEvent, of id: Download.ID, _ request: DownloadRequest) -> [Line] {
         var item = items[id] ?? DisplayedDownload(id: id.description, request: request)
+        if case .started = event { item.url = request.url.withoutCredentials.absoluteString }
         let lines = lines(for: event, of: item)
         item.apply(event)
         if items.updateValue(item, forKey: id) == nil { order.append(id) }

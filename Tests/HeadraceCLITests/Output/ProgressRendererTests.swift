@@ -123,6 +123,9 @@ struct ProgressRendererTests {
         var renderer = renderer(.plain)
         #expect(renderer.record(.paused, of: ids[0], request) == [.error("a.bin: paused")])
         #expect(renderer.record(.started, of: ids[0], request) == [.error("a.bin: started (http://h/x)")])
+        var relinked = request
+        relinked.url = makeURL("http://h/new")
+        #expect(renderer.record(.started, of: ids[0], relinked) == [.error("a.bin: started (http://h/new)")])
     }
 
     @Test

@@ -12,11 +12,12 @@ struct RecentRefusals: Sendable {
 
     mutating func add(_ source: Int, at now: Duration) { refusals.append(Refusal(source: source, time: now)) }
 
-    /// Removes and returns the refusals that show that a host limits its connections, each as the index of its source.
+    /// Removes the refusals that show that a host limits its connections; returns the sources of these refusals, each
+    /// with the number of its connections that deliver bytes.
     ///
     /// A refusal shows this if the same source later sent bytes for a segment that was requested earlier, or requested
     /// on an idle connection. Refusals older than ``SegmentPlanner/timeout`` are removed, but not returned.
-    mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int] {
+    mutating func take(provenBy segments: [Segment], at now: Duration) -> [Int: Int] {
         refusals.removeAll { now - $0.time > SegmentPlanner.timeout }
         let isProven = { (refusal: Refusal) in
             segments.contains {
@@ -25,6 +26,8 @@ struct RecentRefusals: Sendable {
             }
         }
         defer { refusals.removeAll(where: isProven) }
-        return refusals.filter(isProven).map(\.source)
+        return refusals.filter(isProven).reduce(into: [:]) { counts, refusal in
+            counts[refusal.source] = segments.count { $0.source == refusal.source && $0.lastByte != nil }
+        }
     }
 }

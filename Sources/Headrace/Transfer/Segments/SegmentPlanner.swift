@@ -197,11 +197,11 @@ struct SegmentPlanner: Sendable {
         refusals.add(segments[index].source, at: now)
     }
 
-    /// Returns the sources whose hosts evidently limit connections: they refused a connection, but later sent bytes
-    /// over an older one.
+    /// Returns the sources whose hosts evidently limit connections, each with the number of its connections that
+    /// deliver bytes: they refused a connection, but later sent bytes over an older one.
     ///
-    /// Returns the index of the source for each such refusal, and forgets the refusal.
-    mutating func takeRefusals(at now: Duration) -> [Int] { refusals.take(provenBy: segments, at: now) }
+    /// Forgets these refusals.
+    mutating func takeRefusals(at now: Duration) -> [Int: Int] { refusals.take(provenBy: segments, at: now) }
 
     /// Records that a source has another version of the file, so that no further connection to it is opened.
     mutating func retire(_ source: Int) { pool.sources[source].retire() }

@@ -211,8 +211,8 @@ final class SegmentedFetch: Sendable {
                 }
                 // Published even without new bytes, since the average speed falls meanwhile.
                 if let progress = state.transfer.state.meter.received(0, at: now) { record.status.publish(progress) }
-                for source in state.planner.takeRefusals(at: now) {
-                    _ = refused(source, retryAfter: nil, in: state, at: now)
+                for (source, count) in state.planner.takeRefusals(at: now) {
+                    hosts.limit(record.id, sources[source].url, to: count, at: now)
                 }
                 limitConnections(in: &state)
                 monitor?.update(connections(in: state, at: now), at: now)

@@ -106,6 +106,17 @@ struct HostConnectionLimitsTests {
         }
     }
 
+    @Test func `a host that closes surplus connections is limited to those that it serves, not to fewer`() {
+        var limits = HostConnectionLimits(maximum: 16)
+        expect(limits.share(of: ids[1], on: "a", wanting: 2, at: .zero), 2)
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .zero), 8)
+        for _ in 0..<3 { limits.limit(ids[0], on: "a", to: 4, at: .seconds(1)) }
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(2)), 4)
+        expect(limits.share(of: ids[1], on: "a", wanting: 2, at: .seconds(2)), 2)
+        #expect(limits.isLowered("a", at: .seconds(2)))
+        expect(limits.share(of: ids[0], on: "a", wanting: 8, at: .seconds(31)), 5)
+    }
+
     @Test func `a host that refuses everything keeps one connection for each download`() {
         var limits = HostConnectionLimits(maximum: 8)
         for _ in 0..<20 { limits.refused(ids[0], on: "a", retryAfter: nil, at: .zero) }

@@ -62,13 +62,13 @@ struct SegmentPlannerTests {
             planner.refused(id(number), at: .seconds(1))
             _ = planner.failed(id(number), .broken, at: .seconds(1))
         }
-        #expect(planner.takeRefusals(at: .seconds(1)) == [])
+        #expect(planner.takeRefusals(at: .seconds(1)) == [:])
         // These bytes were already in transit.
         _ = planner.accept(1, for: .first, at: .milliseconds(1100))
-        #expect(planner.takeRefusals(at: .milliseconds(1100)) == [])
+        #expect(planner.takeRefusals(at: .milliseconds(1100)) == [:])
         _ = planner.accept(1, for: .first, at: .milliseconds(1900))
-        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [0, 0])
-        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [])
+        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [0: 1])
+        #expect(planner.takeRefusals(at: .milliseconds(1900)) == [:])
     }
 
     @Test func `connection failures of a host that is down do not lower its limit`() {
@@ -79,7 +79,7 @@ struct SegmentPlannerTests {
         #expect(!opened.isEmpty)
         for segment in opened { planner.refused(segment, at: .seconds(2)) }
         _ = planner.accept(1, for: opened[0], at: .seconds(3))
-        #expect(planner.takeRefusals(at: .seconds(3)) == [])
+        #expect(planner.takeRefusals(at: .seconds(3)) == [:])
     }
 
     @Test func `bytes of one source do not confirm another source's refusals`() {
@@ -87,7 +87,7 @@ struct SegmentPlannerTests {
         #expect(planner.segments.map(\.source) == [0, 1])
         planner.refused(id(1), at: .seconds(1))
         _ = planner.accept(1, for: .first, at: .seconds(2))
-        #expect(planner.takeRefusals(at: .seconds(2)) == [])
+        #expect(planner.takeRefusals(at: .seconds(2)) == [:])
     }
 
     // MARK: Joining

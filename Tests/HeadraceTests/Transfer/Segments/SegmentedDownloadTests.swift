@@ -27,7 +27,7 @@ struct SegmentedDownloadTests {
         let response = Response.answering { request in
             if request.index == 3 { gate.open() }
             // No connection becomes free before all four requests have arrived.
-            return .file(Fixture.file).held(after: Fixture.size / 8, until: gate)
+            return .file(Fixture.file).held(after: request.index == 0 ? Fixture.size / 8 : 1000, until: gate)
         }
         let outcome = try await Fixture.run(response)
         #expect(Set(outcome.requests.prefix(4).map(\.connection)).count == 4)
